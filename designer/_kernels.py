@@ -1,0 +1,414 @@
+"""Every jitted function of the engine: arrays in, arrays filled, nothing checked.
+
+Notation (math.md of the papers' supplement A): look j sees the fraction pi_j of the data, information
+t_j = pi_j / (1 - pi_j); z_j sqrt(t_j) = mu_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean
+rho z and standard deviation r, whatever the drift.  So
+
+    f_j(z) = P(no decision before look j | z_j = z) = integral of f_{j-1}(y) N(y; rho_j z, r_j^2) dy over [a_{j-1}, b_{j-1}]
+
+does not depend on mu_std, stays within [0, 1], and serves every drift: the density of z_j on the paths still undecided
+is f_j(z) phi(z - mu_std sqrt(t_j)).  This is the tilting of the zero-drift walk, free of overflow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from designer._jit import inlined, kernel
+
+SQRT_HALF = math.sqrt(0.5)
+INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+REACH = 8.3  # a normal density beyond this many standard deviations is below 1e-16 of its mass
+DECIDED = 1e-14  # a drift with no more than this probability of being undecided is followed no further
+NEGLIGIBLE = 40.0  # exp(-40) = 4e-18
+PIECE = 3.0  # a 14-point rule on exp(v) over this length is exact to rounding
+LANES = 8  # doubles in a vector register, at most
+END_INNER, END_TAIL = 4.0, 2.0  # nodes of a half rule beyond those the scale asks for: both ends sharp, or one fading
+
+# ---------------------------------------------------------------------------------------------------------------------
+# exp that the compiler can vectorise: libm's is a call, and four times slower inside the loops below
+# ---------------------------------------------------------------------------------------------------------------------
+
+ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the low bits
+LOG2_E = 1.0 / math.log(2.0)
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # fdlibm's split of log 2
+C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _bits(_context: Any, _x: Any) -> Any:
+    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _from_bits(_context: Any, _bits: Any) -> Any:
+    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+@inlined
+def fast_exp(x):
+    """exp(x) to a relative 3e-16 for -700 <= x <= 700; below that, exp(-700)."""
+    x = max(x, -700.0)
+    shifted = x * LOG2_E + ROUND
+    k = shifted - ROUND
+    y = (x - k * LN2_HIGH) - k * LN2_LOW
+    p = C13 * y + C12
+    p = p * y + C11
+    p = p * y + C10
+    p = p * y + C9
+    p = p * y + C8
+    p = p * y + C7
+    p = p * y + C6
+    p = p * y + C5
+    p = p * y + C4
+    p = p * y + C3
+    p = p * y + C2
+    p = p * y + 1.0
+    p = p * y + 1.0
+    return _from_bits(_bits(p) + (_bits(shifted) << 52))
+
+
+@kernel
+def exp_all(x, out):
+    for i in range(x.size):
+        out[i] = fast_exp(x[i])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# quadrature nodes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def gauss_legendre_half(half, x, w):
+    """The positive nodes, ascending, and weights of the Gauss-Legendre rule with 2*half nodes on [-1, 1]."""
+    n = 2 * half
+    for i in range(half):
+        root = math.cos(math.pi * (i + 0.75) / (n + 0.5))
+        slope = 1.0
+        for _ in range(8):
+            p0, p1 = 1.0, root
+            for k in range(2, n + 1):
+                p0, p1 = p1, ((2 * k - 1) * root * p1 - (k - 1) * p0) / k
+            slope = n * (root * p1 - p0) / (root * root - 1.0)
+            step = p1 / slope
+            root -= step
+            if abs(step) < 1e-15:
+                break
+        x[half - 1 - i] = root
+        w[half - 1 - i] = 2.0 / ((1.0 - root * root) * slope * slope)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the walk
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def thin(looks, m, n_data, first, last, r_star, kept):
+    """Choose looks from first..last: each one while the kernel's width r exceeds r_star, then the farthest with r <= r_star.
+
+    Looks are m, 2m, ... when `looks` is empty. Fills `kept` with look numbers as far as it has room; returns their count.
+    """
+    k, count = first, 0
+    while True:
+        if count < kept.size:
+            kept[count] = k
+        count += 1
+        if k >= last:
+            return count
+        n = float(looks[k]) if looks.size else float(m) * (k + 1)
+        farthest = n_data * n / (n_data - r_star * r_star * (n_data - n))
+        if looks.size:
+            k += 1
+            while k < last and looks[k + 1] <= farthest:
+                k += 1
+        else:
+            k = min(last, max(k + 1, int(farthest / m) - 1))
+
+
+@kernel
+def spread(y, c, n_sources, rho, r, mirror, z, n_targets, f):
+    """f[k] = sum_i c[i] N(y_i; rho z_k, r^2), and the same for -y_i if `mirror`; y and z ascending (z > 0 if `mirror`).
+
+    Loop order: targets innermost, so that the loop vectorises without reordering sums; only targets within REACH.
+    """
+    for k in range(n_targets):
+        f[k] = 0.0
+    norm = INV_SQRT_2PI / r
+    gain = -0.5 / (r * r)
+    reach = REACH * r
+    first, last, last_mirrored = 0, 0, n_targets
+    for i in range(n_sources):
+        centre, weight = y[i], c[i] * norm
+        while first < n_targets and rho * z[first] < centre - reach:
+            first += 1
+        while last < n_targets and rho * z[last] <= centre + reach:
+            last += 1
+        start, stop = first // LANES * LANES, lanes(last)
+        add_normal(weight, centre, rho, gain, z[start:stop], f[start:stop])
+        if mirror:
+            while last_mirrored > 0 and rho * z[last_mirrored - 1] > reach - centre:
+                last_mirrored -= 1
+            add_normal(weight, -centre, rho, gain, z[: lanes(last_mirrored)], f[: lanes(last_mirrored)])
+
+
+@inlined
+def lanes(n):
+    """n rounded up to whole vector registers: loops of such lengths have no slow remainder."""
+    return (n + LANES - 1) // LANES * LANES
+
+
+@inlined
+def add_normal(weight, centre, rho, gain, z, f):
+    for k in range(z.size):
+        step = centre - rho * z[k]
+        f[k] += weight * fast_exp(gain * step * step)
+
+
+@kernel
+def tilt(z, c, sign, root_t, mu, out):
+    """out[i] += sum_k c[k] phi(sign z_k - mu_i sqrt(t))."""
+    for k in range(z.size):
+        add_normal(c[k] * INV_SQRT_2PI, sign * z[k], root_t, -0.5, mu, out)
+
+
+@inlined
+def normal_cdf(x):
+    return 0.5 * math.erfc(-x * SQRT_HALF)
+
+
+@kernel
+def half_size(length, scale, density, ends, half):
+    """Number of the smallest tabulated rule with `density` nodes per `scale`, and a few more for the ends."""
+    return np.searchsorted(half, ends + density * 0.5 * max(length, 0.0) / scale)
+
+
+@kernel
+def place(low, high, size, half, offset, x, w, z, c, at):
+    """Write the rule number `size` for [low, high] at position `at` of (z, c), ascending; return the next position."""
+    mid, radius = 0.5 * (low + high), 0.5 * (high - low)
+    h, base = half[size], offset[size]
+    for i in range(h):
+        z[at + h + i] = mid + radius * x[base + i]
+        z[at + h - 1 - i] = mid - radius * x[base + i]
+        c[at + h + i] = radius * w[base + i]
+        c[at + h - 1 - i] = radius * w[base + i]
+    return at + 2 * h
+
+
+@kernel
+def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, offset, x, w, mu, by_look, total):
+    """Run the walk over all looks for all drifts `mu` (ascending in size).
+
+    [low_j, high_j] is the window outside which no wanted drift has mass. `mirror`: bounds and window are symmetric, so is
+    f; all mu >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2] =
+    sum_j omega_j P(undecided after look j), total[3] = P(undecided after all looks) by integrating the last f: an
+    independent check, for it must equal 1 - total[0] - total[1].  by_look[0/1, j, i], if it has rows, takes the exits
+    at each look.  Returns False when the table of rules (half, offset, x, w) is too small.
+    """
+    looks, n_mu = root_t.size, mu.size
+    room = lanes(6 * half[-1])  # inside and two tails
+    y, c, z, v, f = np.empty(room), np.empty(room), np.empty(room), np.empty(room), np.empty(room)
+    below, above, undecided = np.empty(n_mu), np.empty(n_mu), np.ones(n_mu)
+    total[:] = 0.0
+    detail = by_look.shape[1] == looks
+    active, n_sources, previous_low, previous_high, last = n_mu, 0, 0.0, 0.0, 0
+    for j in range(looks):
+        a, b = max(lower[j], low[j]), min(upper[j], high[j])
+        below_end, above_end = lower[j], upper[j]
+        if j > 0:  # f_j is nothing beyond these ends
+            below_end = max(low[j], (previous_low - REACH * r[j]) / rho[j])
+            above_end = min(high[j], (previous_high + REACH * r[j]) / rho[j])
+        inner_scale = r[j] if j + 1 == looks else min(r[j], r[j + 1])
+        rules = (
+            half_size(lower[j] - below_end, r[j], density, END_TAIL, half),
+            half_size(b - a, inner_scale, density, END_INNER, half),
+            half_size(above_end - upper[j], r[j], density, END_TAIL, half),
+        )
+        if max(rules) >= half.size:
+            return False
+
+        # targets, ascending: the lower tail (unless mirrored), inside the bounds, the upper tail
+        n_lower = 0
+        if not mirror and below_end < lower[j]:
+            n_lower = place(below_end, lower[j], rules[0], half, offset, x, w, z, v, 0)
+        n_inner = n_lower
+        if b > a:
+            n_inner = place(a, b, rules[1], half, offset, x, w, z, v, n_lower)
+            if mirror:
+                n_inner //= 2
+                for k in range(n_inner):
+                    z[k], v[k] = z[n_inner + k], v[n_inner + k]
+        n_targets = n_inner
+        if above_end > upper[j]:
+            n_targets = place(upper[j], above_end, rules[2], half, offset, x, w, z, v, n_inner)
+
+        below[:], above[:] = 0.0, 0.0
+        if j == 0:
+            for i in range(n_mu):
+                shift = mu[i] * root_t[0]
+                below[i] = normal_cdf(lower[0] - shift)
+                above[i] = normal_cdf(shift - upper[0])
+        else:
+            n = min(n_mu, lanes(active))
+            spread(y, c, n_sources, rho[j], r[j], mirror, z, n_targets, f)
+            for k in range(n_targets):
+                v[k] *= f[k]
+            tilt(z[n_inner:n_targets], v[n_inner:n_targets], 1.0, root_t[j], mu[:n], above[:n])
+            if mirror:
+                tilt(z[n_inner:n_targets], v[n_inner:n_targets], -1.0, root_t[j], mu[:n], below[:n])
+            else:
+                tilt(z[:n_lower], v[:n_lower], 1.0, root_t[j], mu[:n], below[:n])
+        for i in range(active):
+            undecided[i] -= below[i] + above[i]
+            total[0, i] += below[i]
+            total[1, i] += above[i]
+            total[2, i] += omega[j] * undecided[i]
+            if detail:
+                by_look[0, j, i], by_look[1, j, i] = below[i], above[i]
+        while active > 0 and undecided[active - 1] < DECIDED:
+            active -= 1
+
+        # what is inside becomes the source of the next look
+        n_sources, previous_low, previous_high, last = n_inner - n_lower, a, b, j
+        for k in range(n_sources):
+            y[k], c[k] = z[n_lower + k], v[n_lower + k]
+        if active == 0 or n_sources == 0:
+            break
+    tilt(y[:n_sources], c[:n_sources], 1.0, root_t[last], mu, total[3])
+    if mirror:
+        tilt(y[:n_sources], c[:n_sources], -1.0, root_t[last], mu, total[3])
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# one accept/reject step: the curves integrated over u
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def density_of_v(v, barker):
+    """Density of v = log u (Metropolis) or logit u (Barker)."""
+    if barker:
+        e = math.exp(-abs(v))
+        return e / ((1.0 + e) * (1.0 + e))
+    return math.exp(v)
+
+
+@inlined
+def mass_below(v, barker):
+    """P(log u <= v) or P(logit u <= v)."""
+    if barker:
+        return 1.0 / (1.0 + math.exp(-v)) if v > 0 else math.exp(v) / (1.0 + math.exp(v))
+    return math.exp(min(v, 0.0))
+
+
+LEGENDRE_A = np.array([0.0] + [(2.0 * k - 1.0) / k for k in range(1, 64)])  # P_k = A_k s P_{k-1} - B_k P_{k-2}
+LEGENDRE_B = np.array([0.0] + [(k - 1.0) / k for k in range(1, 64)])
+
+
+@inlined
+def legendre_pair(first, second, s):
+    """Two Legendre series at s."""
+    p0, p1 = 1.0, s
+    a, b = first[0] + first[1] * s, second[0] + second[1] * s
+    for k in range(2, first.size):
+        p0, p1 = p1, LEGENDRE_A[k] * s * p1 - LEGENDRE_B[k] * p0
+        a += first[k] * p1
+        b += second[k] * p1
+    return a, b
+
+
+@kernel
+def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, out):
+    """Integrate error and usage over u for every pair (A, kappa): x = mu_std(u) = (A - v) / kappa, v of density g.
+
+    On the panel edges[p] <= |x| <= edges[p + 1] the curves are the Legendre series series[c, side, p], c = 0 for the error
+    and 1 for the usage, side 0 for x > 0 (where an error is a wrong rejection) and 1 for x < 0; values[c, side, p] are
+    those at the nodes, doubt[p] bounds the error of both. Beyond the last edge the first look decides. Panels are cut
+    into pieces over which g varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
+    Fills out[0] = Delta, out[1] = E_u[usage], out[2] = E_u[error], out[3] = E_u[doubt].
+    """
+    last = edges[-1]
+    for i in range(kappa.size):
+        a, k = log_acceptance[i], kappa[i]
+        x_low, x_high = (a - (NEGLIGIBLE if barker else 0.0)) / k, (a + NEGLIGIBLE) / k
+        beyond = mass_below(a - k * last, barker) + 1.0 - mass_below(a + k * last, barker)
+        delta, used, wrong, doubtful = 0.0, first_usage * beyond, 0.0, 0.0
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            low, high = (max(0.0, x_low), x_high) if side == 0 else (max(0.0, -x_high), -x_low)
+            high = min(high, last)
+            p = np.searchsorted(edges, low, side="right") - 1
+            while p < edges.size - 1 and edges[p] < high:
+                start, stop = max(low, edges[p]), min(high, edges[p + 1])
+                mid_p, radius_p = 0.5 * (edges[p] + edges[p + 1]), 0.5 * (edges[p + 1] - edges[p])
+                pieces = int(k * (stop - start) / PIECE) + 1
+                whole = pieces == 1 and stop - start == edges[p + 1] - edges[p]
+                radius = 0.5 * (stop - start) / pieces
+                for piece in range(pieces):
+                    mid = start + (2 * piece + 1) * radius
+                    e_sum, u_sum, g_sum = 0.0, 0.0, 0.0
+                    for q in range(node.size):
+                        x = mid + radius * node[q]
+                        g = weight[q] * density_of_v(a - sign * k * x, barker)
+                        if whole:
+                            e, u = values[0, side, p, q], values[1, side, p, q]
+                        else:
+                            e, u = legendre_pair(series[0, side, p], series[1, side, p], (x - mid_p) / radius_p)
+                        g_sum += g
+                        e_sum += g * e
+                        u_sum += g * u
+                    delta -= sign * k * radius * e_sum
+                    used += k * radius * u_sum
+                    wrong += k * radius * e_sum
+                    doubtful += k * radius * g_sum * doubt[p]
+                p += 1
+        out[0, i], out[1, i], out[2, i], out[3, i] = delta, used, wrong, doubtful
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the real test
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accepted, used):
+    """One sequential t-test on `population` for each threshold mu_0 (K14 Alg. 1); mean is the population's.
+
+    Draws without replacement by partial Fisher-Yates on the persistent permutation `order`. lower and upper are Student
+    bounds at the interim looks. A sample without spread decides by its mean, as does the whole population.
+    """
+    n_data, interim = population.size, looks.size - 1
+    for i in range(thresholds.size):
+        n, total, squares = 0, 0.0, 0.0
+        accepted[i], used[i] = mean > thresholds[i], n_data
+        for j in range(interim):
+            while n < looks[j]:
+                k = n + int(rng.random() * (n_data - n))
+                drawn = order[k]
+                order[k] = order[n]
+                order[n] = drawn
+                x = population[drawn] - mean  # centred, so that the squares do not cancel
+                total += x
+                squares += x * x
+                n += 1
+            variance = max(0.0, squares - total * total / n) / (n - 1)
+            s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
+            distance = total / n + (mean - thresholds[i])
+            if distance > upper[j] * s or distance < lower[j] * s:
+                accepted[i], used[i] = distance > 0.0, n
+                break

@@ -1,0 +1,173 @@
+"""Error of one accept/reject step: Delta = P_a,epsilon - P_a and the data it reads, for (mu, sigma) pairs.
+
+A pair enters only through A (log of the Metropolis ratio) and kappa (scale of its sampling noise): given u, the test
+faces mu_std = (A - log u) / kappa, or (A - logit u) / kappa for Barker's rule. So Delta and E_u[usage] of *all* pairs are
+integrals over the same two curves, computed once per design (K14 Eqns 6, 21, 40-42).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from designer import _kernels
+from designer.errors import BadInput, real
+from designer.plan import Plan, as_plan
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+from designer.walk import WINDOW, outcomes
+
+Rule = Literal["metropolis", "barker"]
+
+ORDER = 14  # nodes and Legendre terms per panel
+RATIO = 1.7  # of a panel's ends; the curves vary on the scale of mu_std itself
+WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
+MOST_PANELS = 200
+FAR = 1e12  # no curve is followed beyond this mu_std
+
+
+class Acceptance(NamedTuple):
+    """What the test does to each pair's acceptance probability, and the means over pairs.
+
+    `probability` is the exact P_a, `delta` the error in it, `usage` the expected data fraction, `wrong` the probability of a
+    wrong decision E_u[E] (delta is smaller: errors of both kinds cancel). `estimate` bounds the numerical error of all.
+    """
+
+    probability: Floats
+    delta: Floats
+    usage: Floats
+    mean_abs_delta: float
+    mean_usage: float
+    wrong: Floats
+    estimate: float
+
+
+class Curves(NamedTuple):
+    """Error and usage of one test on panels of |mu_std|, for both signs of mu_std.
+
+    values[c, side, panel, node] with c = 0 for the error, 1 for the usage; `series` the same as Legendre coefficients;
+    `doubt` bounds what the series of each panel miss, `estimate` the numerical error of the values.
+    """
+
+    edges: Floats
+    values: Floats
+    series: Floats
+    doubt: Floats
+    first_usage: float
+    estimate: float
+
+
+def acceptance(
+    design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", tolerance: float = 1e-10
+) -> Acceptance:
+    """Delta and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
+
+    Examples
+    --------
+    >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000])
+    >>> acceptance(Design(20_000, 500, 0.05), trial).delta.round(4)
+    array([0.0264])
+    """
+    plan = as_plan(design)
+    check_same_data(plan, trial)
+    barker = check_rule(rule) == "barker"
+    a, kappa = trial.log_acceptance, trial.kappa
+    curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
+    delta, usage, wrong, doubt = integrate(curve, a, kappa, barker)
+    probability = np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
+    means = float(np.abs(delta).mean()), float(usage.mean())
+    return Acceptance(probability, delta, usage, *means, wrong, curve.estimate + float(doubt.max()))
+
+
+def reach_of(trial: TrialRun) -> float:
+    """The largest |mu_std| that any pair meets with a probability that counts."""
+    return float(np.max((np.abs(trial.log_acceptance) + _kernels.NEGLIGIBLE) / trial.kappa))
+
+
+def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
+    """Four rows: Delta, E_u[usage], E_u[error] and the doubt in them, of pairs (A, kappa), from the curves of one test."""
+    out = np.empty((4, a.size))
+    node, weight, _ = _panel_rule()
+    arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
+    _kernels.steps(a, kappa, barker, *arrays, curve.first_usage, out)
+    return out
+
+
+def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
+    """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
+    edges = panel_edges(plan, reach)
+    node, _, to_series = _panel_rule()
+    mid, radius = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
+    x = (mid[:, None] + radius[:, None] * node).ravel()
+    signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
+    outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
+    values = np.stack([outcome.error(signed), outcome.usage]).reshape(2, -1, mid.size, ORDER)
+    values = np.ascontiguousarray(np.broadcast_to(values, (2, 2, mid.size, ORDER)))  # symmetric: one side is both
+    series = values @ to_series
+    doubt = np.abs(series[..., -2:]).sum(axis=-1).max(axis=(0, 1))
+    first_usage = plan.schedule.m / plan.schedule.n_data
+    return Curves(edges, values, series, doubt, first_usage, estimate)
+
+
+def panel_edges(plan: Plan, reach: float) -> Floats:
+    """Ends of the panels, from 0 to `reach` or to where the first look is certain to decide.
+
+    The curves vary on the scale of mu_std itself, down to that of the last interim look, but never more slowly than
+    on the scale 1 / sqrt(t_1) of the first: panels grow by RATIO up to WIDTH of those.
+    """
+    if plan.schedule.size == 1:  # no interim look: nothing to resolve
+        return np.array([0.0, min(reach, 1.0)])
+    n_data, index = float(plan.schedule.n_data), np.array([0, plan.schedule.size - 2])
+    n = plan.schedule.at(index).astype(np.float64)
+    scale = np.sqrt((n_data - n) / n)
+    lower, upper = plan.boundary.at(index[:1], n[:1] / n_data)
+    end = min(reach, float(max(-lower[0], upper[0]) + WINDOW) * scale[0], FAR)
+    width = max(WIDTH * scale[0], end / MOST_PANELS)
+    edges = [0.0, min(scale[1], end)]
+    while edges[-1] < end:
+        edges.append(edges[-1] + min(width, (RATIO - 1.0) * edges[-1]))
+    edges[-1] = end
+    return np.array(edges)
+
+
+def check_rule(rule: str) -> Rule:
+    """The acceptance rule, if it is one."""
+    for known in get_args(Rule):
+        if rule == known:
+            return known
+    raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
+
+
+def check_same_data(plan: Plan, trial: TrialRun) -> None:
+    """A design and a trial run must be about the same number of data."""
+    if plan.schedule.n_data != trial.n_data:
+        raise BadInput(f"the design is for n_data = {plan.schedule.n_data:,}, the trial run for {trial.n_data:,}")
+
+
+def stationary_bound(delta_max: float, eta: float) -> float:
+    """Theorem 1: total variation between the exact and the approximate chain's distribution, at most this.
+
+    `eta` is the contraction coefficient of the exact chain, `delta_max` the largest |Delta| of any pair.
+    """
+    delta_max, eta = real("delta_max", delta_max, 0.0, 1.0), real("eta", eta, 0.0, 1.0, open_high=True)
+    return min(1.0, delta_max / (1.0 - eta))
+
+
+def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
+    """Theorem 4 for a sweep of Gibbs updates over `sites` variables, eta the sweep's Dobrushin coefficient.
+
+    The printed theorem lacks the factor `sites`: it fails for independent fair bits, where eta = 0.
+    """
+    delta_max, eta = real("delta_max", delta_max, 0.0, 1.0), real("eta", eta, 0.0, 1.0, open_high=True)
+    return min(1.0, max(1, sites) * delta_max / (1.0 - eta))
+
+
+@lru_cache(maxsize=1)
+def _panel_rule() -> tuple[Floats, Floats, Floats]:
+    """Nodes and weights on [-1, 1], and the matrix from values at the nodes to Legendre coefficients."""
+    node, weight = np.polynomial.legendre.leggauss(ORDER)
+    values = np.polynomial.legendre.legvander(node, ORDER - 1)
+    return node, weight, weight[:, None] * values * (np.arange(ORDER) + 0.5)

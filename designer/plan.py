@@ -1,0 +1,43 @@
+"""A test to analyse: when it looks and where it stops. Every function of the engine takes a `Plan` or a `Design`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from designer.boundary import Boundary
+from designer.errors import BadInput
+from designer.records import Design
+from designer.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A schedule of looks with the bounds at its interim looks.
+
+    Examples
+    --------
+    >>> Plan(Schedule.equal(1000, 100), Boundary.pocock(0.05)).schedule.size
+    10
+    """
+
+    schedule: Schedule
+    boundary: Boundary
+
+    def __post_init__(self) -> None:
+        bounds, interim = self.boundary.lower, self.schedule.size - 1
+        if bounds is not None and bounds.size != interim:
+            raise BadInput(f"bounds: {bounds.size:,} given for {interim:,} interim looks")
+
+
+def as_plan(design: Design | Plan) -> Plan:
+    """The plan of a design; a plan as it is."""
+    return design if isinstance(design, Plan) else _plan(design.bare)
+
+
+@lru_cache(maxsize=1024)
+def _plan(design: Design) -> Plan:
+    return Plan(
+        Schedule.geometric(design.n_data, design.m, design.growth),
+        Boundary.wang_tsiatis(design.epsilon, design.alpha),
+    )

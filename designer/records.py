@@ -1,0 +1,473 @@
+"""What crosses package borders: a `Design` (the test to run) and a `TrialRun` (the proposals it was chosen for).
+
+Both are immutable and checked once, when they are made; whatever holds one need not check again. Every refusal is a
+`BadInput` that names the field, the value and what is allowed. The files of a trial run are in `trial_files`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+
+from designer import trial_files
+from designer.errors import BadInput, integer, real
+from designer.trial_files import MAX_DATA, MAX_PAIRS, Floats, Source, Target, defects, shorten
+
+FORMAT = 1  # of the design file; raise it when an old reader would misunderstand a new file
+KIND = "sequential"
+MAX_TEXT = 2**20
+MAX_NAMED = 10  # problems in one message
+
+
+# --- Design -----------------------------------------------------------------------------------------------------------
+
+
+class _Shown(str):
+    """A text that messages print without quotes; as a string, no check takes it for a number."""
+
+    __repr__ = str.__str__
+
+
+def _plain(value: object) -> object:
+    """Numpy scalars as Python's; what cannot be a number as a short text, so that no message grows or breaks."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if isinstance(value, str):
+        return value if len(value) <= 40 else value[:39] + "…"
+    small = isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**40)
+    return value if small or isinstance(value, np.floating) else _Shown(shorten(value))
+
+
+def _whole(low: int, high: int) -> BeforeValidator:
+    return BeforeValidator(lambda value, info: integer(info.field_name, _plain(value), low, high))
+
+
+def _within(low: float, high: float, **ends: bool) -> BeforeValidator:
+    return BeforeValidator(lambda value, info: real(info.field_name, _plain(value), low, high, **ends))
+
+
+def _check_m(value: object, info: ValidationInfo) -> int:
+    return integer("m", _plain(value), 2, info.data.get("n_data", MAX_DATA))
+
+
+def _check_growth(value: object) -> float:
+    value = _plain(value)
+    try:
+        number = real("growth", value, 1.0, 1e6)
+    except BadInput:
+        number = math.nan
+    if not (number == 1.0 or number >= 1.05):
+        raise BadInput(f"growth = {value!r}: must be 1 or lie in [1.05, 1e+06]")
+    return number
+
+
+def _text(pattern: str, meaning: str) -> BeforeValidator:
+    def check(value: object, info: ValidationInfo) -> str:
+        if not (isinstance(value, str) and value.isprintable() and re.fullmatch(pattern, value)):
+            raise BadInput(f"{info.field_name} = {_plain(value)!r}: must be {meaning}")
+        return value
+
+    return BeforeValidator(check)
+
+
+class BadFields(BadInput):
+    """The problems of one record, kept apart so that the reader of a file can say where in the file they are."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise BadFields([self._line(e) for e in error.errors(include_url=False)[:MAX_NAMED]]) from None
+
+    @classmethod
+    def _line(cls, error: Mapping[str, Any]) -> str:
+        if isinstance(cause := error.get("ctx", {}).get("error"), BadInput):
+            return str(cause)
+        name = shorten(".".join(map(str, error["loc"])))
+        if error["type"] == "extra_forbidden":
+            return f"{name}: unknown; allowed are {', '.join(cls.model_fields)}"
+        return f"{name} = {_plain(error['input'])!r}: {error['msg']}"
+
+    def _given(self) -> dict[str, Any]:
+        return {name: value for name, value in self if value is not None}
+
+
+_Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
+_Text: TypeAlias = Annotated[str, _text(".{1,200}", "a text of 1 to 200 printable characters")] | None
+_Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
+
+
+class Predicted(_Record):
+    """What the theory promises of a design; `estimate` bounds the numerical error of the other numbers."""
+
+    mean_abs_delta: _Size = None
+    mean_usage: _Size = None
+    worst_error: _Size = None
+    worst_usage: _Size = None
+    estimate: _Size = None
+
+
+class Provenance(_Record):
+    """How a design was found: by which version, for which tolerance and criterion, on which trial run."""
+
+    version: _Text = None
+    tolerance: _Size = None
+    criterion: _Text = None
+    trial: _Digest = None
+    pairs: Annotated[int, _whole(1, MAX_PAIRS)] | None = None
+
+
+class Design(_Record):
+    """A sequential test: what the search returns, a file holds and a sampler runs.
+
+    Parameters
+    ----------
+    n_data
+        Number of data N, 2 to 10^15.
+    m
+        Size of the first batch (of every batch if growth is 1), 2 to N.
+    epsilon
+        Error allowed at each look, in (0, 0.5]; the bound is G_0 = Phi^-1(1 - epsilon).
+    alpha
+        Shape of the bounds, in [0.5, 1]: 0.5 is Pocock, 1 is O'Brien-Fleming.
+    growth
+        Factor from one look to the next; 1 means equal batches, else in [1.05, 10^6].
+    predicted, provenance
+        What the theory promises and how the design was found; optional, and part of its identity.
+
+    Examples
+    --------
+    >>> design = Design(12214, 500, 0.05)
+    >>> Design.from_toml(design.to_toml()) == design
+    True
+    >>> Design(12214, 500, 0.7)
+    Traceback (most recent call last):
+    designer.records.BadFields: epsilon = 0.7: must lie in (0, 0.5]
+    """
+
+    n_data: Annotated[int, _whole(2, MAX_DATA)]
+    m: Annotated[int, BeforeValidator(_check_m)]
+    epsilon: Annotated[float, _within(0.0, 0.5, open_low=True)]
+    alpha: Annotated[float, _within(0.5, 1.0)] = 0.5
+    growth: Annotated[float, BeforeValidator(_check_growth)] = 1.0
+    predicted: Predicted | None = None
+    provenance: Provenance | None = None
+
+    def __init__(
+        self,
+        n_data: int,
+        m: int,
+        epsilon: float,
+        alpha: float = 0.5,
+        growth: float = 1.0,
+        predicted: Predicted | None = None,
+        provenance: Provenance | None = None,
+    ) -> None:
+        values = {"n_data": n_data, "m": m, "epsilon": epsilon, "alpha": alpha, "growth": growth}
+        super().__init__(**values, predicted=predicted, provenance=provenance)
+
+    @property
+    def bare(self) -> Design:
+        """The same test without prediction and provenance: what a cache of numerical results should key on."""
+        return self.model_copy(update=dict.fromkeys(_NOTES))
+
+    def to_toml(self) -> str:
+        """The design as TOML text, which `from_toml` reads back exactly."""
+        lines = []
+        for name, entry in self._document().items():
+            if isinstance(entry, dict):
+                lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in entry.items())]
+            else:
+                lines += [f"{name} = {_toml(entry)}"]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> str:
+        """The design as JSON text with the layout of the TOML file."""
+        return json.dumps(self._document(), indent=2) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str) -> Design:
+        """The design in a TOML text; tables that are not about the test (those of a run's config) are skipped."""
+        return cls._from_document(_parse("TOML", text))
+
+    @classmethod
+    def from_json(cls, text: str) -> Design:
+        """The design in a JSON text."""
+        return cls._from_document(_parse("JSON", text))
+
+    def _document(self) -> dict[str, Any]:
+        given = self._given()
+        notes = {name: given.pop(name)._given() for name in _NOTES if name in given}
+        return {"format": FORMAT, "test": {"kind": KIND, **given}, **notes}
+
+    @classmethod
+    def _from_document(cls, document: Any) -> Design:
+        if not isinstance(document, dict) or "test" not in document:
+            raise BadInput("test: missing; a design file needs a table of this name")
+        version = integer("format", _plain(document.get("format", FORMAT)), 1, 10**6)
+        if version > FORMAT:
+            raise BadInput(f"format = {version}: written by a newer version; this one reads format {FORMAT}")
+        for name in ("test", *_NOTES):
+            if not isinstance(document.get(name, {}), dict):
+                raise BadInput(f"{name} = {_plain(document[name])!r}: must be a table")
+        notes = {name: _located(name, model, document[name]) for name, model in _NOTES.items() if name in document}
+        return _located("test", cls, _test_values(document["test"]) | notes)
+
+
+_NOTES: Mapping[str, type[_Record]] = {"predicted": Predicted, "provenance": Provenance}
+_FIELDS = {name: field for name, field in Design.model_fields.items() if name not in _NOTES}
+_Made = TypeVar("_Made")
+
+
+def _test_values(table: dict[str, Any]) -> dict[str, Any]:
+    """The fields in the table `test`, once its keys are right."""
+    keys = ["kind", *_FIELDS]
+    required = ["kind", *(name for name, field in _FIELDS.items() if field.is_required())]
+    problems = [f"test.{name}: missing" for name in required if name not in table]
+    unknown = [f"test.{shorten(key)}: unknown; allowed are {', '.join(keys)}" for key in table if key not in keys]
+    problems += unknown[:MAX_NAMED]
+    if (kind := table.get("kind", KIND)) != KIND:
+        problems.append(f"test.kind = {_plain(kind)!r}: must be {KIND!r}")
+    if problems:
+        raise BadInput("; ".join(problems))
+    return {name: table[name] for name in _FIELDS if name in table}
+
+
+def _located(table: str, make: Callable[..., _Made], values: dict[str, Any]) -> _Made:
+    """A record made from a table of a file; its problems carry their path in the file."""
+    try:
+        return make(**values)
+    except BadFields as error:
+        raise BadInput("; ".join(f"{table}.{problem}" for problem in error.problems)) from None
+
+
+def _toml(value: str | float) -> str:
+    # Texts here are printable, so JSON's escapes are TOML's; repr gives back the very same float.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+# The parser takes time quadratic in the parts of a dotted key, so that a short text could keep it busy for hours.
+_DEEP_KEY = re.compile(r"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
+
+
+def _parse(language: str, text: str) -> Any:
+    if not isinstance(text, str):
+        raise BadInput(f"{language} must be given as text, not {type(text).__name__}")
+    if len(text) > MAX_TEXT:
+        raise BadInput(f"{language} of {len(text):,} characters: a design file has at most {MAX_TEXT:,}")
+    text = text.removeprefix("\ufeff")
+    try:
+        if language == "JSON":
+            return json.loads(text, object_pairs_hook=_unique)
+        if _DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
+    except RecursionError:
+        raise BadInput(f"broken {language}: nested too deeply") from None
+    except ValueError as error:
+        raise BadInput(f"broken {language}: {shorten(str(error), 200)}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"key {shorten(key)} appears twice")
+        table[key] = value
+    return table
+
+
+# --- TrialRun ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class TrialRun:
+    """What a chain met: for pairs (theta, theta'), the moments of l_i = log p(x_i; theta') - log p(x_i; theta).
+
+    Parameters
+    ----------
+    n_data
+        Number of data N, 2 to 10^15.
+    mu, sigma
+        Mean and population standard deviation of the l_i of each pair; sigma > 0.
+    log_ratio
+        c = log[prior(theta) q(theta'|theta) / (prior(theta') q(theta|theta'))], one number or one per pair. Mind the
+        sign: it is *minus* the usual log ratio of priors and proposals; 0 for a flat prior and a symmetric proposal.
+    skew
+        Skewness of the l_i of each pair, if known.
+
+    With control variates mu, sigma and skew are those of the residuals, and c absorbs the proxies' sum.
+
+    Examples
+    --------
+    >>> trial = TrialRun(10_000, mu=[-1e-4, 2e-5], sigma=[0.013, 0.011])
+    >>> trial.log_acceptance
+    array([-1. ,  0.2])
+    """
+
+    n_data: int
+    mu: Floats
+    sigma: Floats
+    log_ratio: Floats
+    skew: Floats | None
+
+    def __init__(
+        self, n_data: int, mu: ArrayLike, sigma: ArrayLike, log_ratio: ArrayLike = 0.0, skew: ArrayLike | None = None
+    ) -> None:
+        columns = {"mu": _column("mu", mu)}
+        pairs = integer("number of pairs", columns["mu"].size, 1, MAX_PAIRS)
+        columns["sigma"] = _column("sigma", sigma, pairs)
+        columns["log_ratio"] = _column("log_ratio", log_ratio, pairs, repeat=True)
+        if skew is not None:
+            columns["skew"] = _column("skew", skew, pairs)
+        found, count = defects(columns, most=5)
+        if found:
+            lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in found]
+            raise BadInput("; ".join(lines + [f"and {count - len(found):,} more"] * (count > len(found))))
+        fields = {"n_data": integer("n_data", _plain(n_data), 2, MAX_DATA), "skew": None, **columns}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def at_stationarity(cls, n_data: int, acceptance: float, pairs: int, rng: np.random.Generator) -> TrialRun:
+        """Pairs as a random walk at stationarity meets them, for when there is no trial run yet.
+
+        A ~ N(-k²/2, k²) and kappa = k, with the k that gives the wanted acceptance rate: e^A tilts that density into
+        N(k²/2, k²), so E min(1, e^A) = P(A > 0) + P(N(k²/2, k²) < 0) = 2 Phi(-k/2).
+
+        Examples
+        --------
+        >>> trial = TrialRun.at_stationarity(100_000, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
+        >>> round(float(trial.kappa[0]), 3)
+        2.38
+        """
+        n_data = integer("n_data", _plain(n_data), 2, MAX_DATA)
+        pairs = integer("pairs", _plain(pairs), 1, MAX_PAIRS)
+        k = -2.0 * NormalDist().inv_cdf(real("acceptance", _plain(acceptance), 1e-6, 1 - 1e-6) / 2.0)
+        log_acceptance = rng.normal(-(k**2) / 2.0, k, pairs)
+        return cls(n_data, log_acceptance / n_data, np.full(pairs, k * math.sqrt(n_data - 1) / n_data))
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """The columns by name, in the order of the files; without skew if it is not known."""
+        columns = {"mu": self.mu, "sigma": self.sigma, "log_ratio": self.log_ratio}
+        return columns if self.skew is None else columns | {"skew": self.skew}
+
+    @property
+    def log_acceptance(self) -> Floats:
+        """A = N mu - c, the log of the Metropolis ratio of each pair."""
+        return self.n_data * self.mu - self.log_ratio
+
+    @property
+    def kappa(self) -> Floats:
+        """N sigma / sqrt(N - 1), the scale of the log ratio's sampling noise."""
+        return self.sigma * (self.n_data / math.sqrt(self.n_data - 1))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of N and the columns, the same on every machine and after a trip through any file format."""
+        sha = hashlib.sha256(f"trial run 1, n_data {self.n_data}, pairs {len(self)}".encode())
+        for name, column in self.columns.items():
+            sha.update(f", {name} ".encode() + column.astype("<f8").tobytes())
+        return sha.hexdigest()
+
+    def subset(self, indices: ArrayLike) -> TrialRun:
+        """The pairs with these indices (repeats allowed, as in a bootstrap) or where a mask is true."""
+        try:
+            columns = {name: column[np.atleast_1d(indices)] for name, column in self.columns.items()}
+        except IndexError as error:
+            raise BadInput(f"indices: {error}") from None
+        return TrialRun(self.n_data, **columns)
+
+    def __len__(self) -> int:
+        return self.mu.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TrialRun):
+            return NotImplemented
+        return self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"TrialRun(n_data={self.n_data}, pairs={len(self)}, digest={self.digest[:12]}…)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: arrays would otherwise come out of a pickle writable.
+        return TrialRun, (self.n_data, *self.columns.values())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], n_data: int | None = None) -> TrialRun:
+        """The trial run in a file, by its suffix: .csv, .tsv, .txt, .parquet or .npz."""
+        return cls(*trial_files.load(path, n_data))
+
+    @classmethod
+    def from_csv(cls, source: Source, n_data: int | None = None) -> TrialRun:
+        """The trial run in a text table; see `trial_files.read_csv` for what is understood."""
+        return cls(*trial_files.read_csv(source, n_data))
+
+    @classmethod
+    def from_parquet(cls, source: Source, n_data: int | None = None) -> TrialRun:
+        """The trial run in a Parquet file; N from its metadata, a column n_data or the argument."""
+        return cls(*trial_files.read_parquet(source, n_data))
+
+    @classmethod
+    def from_npz(cls, source: Source, n_data: int | None = None) -> TrialRun:
+        """The trial run in a NumPy archive with arrays mu, sigma and so on; N from n_data in it or the argument."""
+        return cls(*trial_files.read_npz(source, n_data))
+
+    def to_csv(self, target: Target) -> None:
+        """Write a CSV file, exact to the last bit; a path is replaced as a whole or not at all."""
+        trial_files.write_csv(target, self.n_data, self.columns)
+
+    def to_parquet(self, target: Target) -> None:
+        """Write a Parquet file with N in its metadata; a path is replaced as a whole or not at all."""
+        trial_files.write_parquet(target, self.n_data, self.columns)
+
+    def to_npz(self, target: Target) -> None:
+        """Write a NumPy archive; a path is replaced as a whole or not at all."""
+        trial_files.write_npz(target, self.n_data, self.columns)
+
+
+def _column(name: str, values: ArrayLike, pairs: int | None = None, *, repeat: bool = False) -> Floats:
+    """A read-only float64 copy of `values`, one per pair (a lone number is repeated if `repeat`)."""
+    try:
+        given = np.asarray(values)
+    except ValueError as error:
+        raise BadInput(f"{name}: {shorten(str(error), 120)}") from None
+    if given.dtype.kind not in "iuf" or given.ndim > 1:
+        raise BadInput(f"{name}: must be a list of numbers, not {given.dtype} of shape {given.shape}")
+    if repeat and given.ndim == 0:
+        given = np.full(pairs or 1, given)
+    if pairs is not None and given.size != pairs:
+        raise BadInput(f"{name} has {given.size:,} values, mu has {pairs:,}")
+    with np.errstate(over="ignore"):  # wider floats may become inf, which is then refused with its row
+        column = np.atleast_1d(given).astype(np.float64)
+    column += 0.0  # turns -0.0 into 0.0, so that equal runs have one digest
+    column.setflags(write=False)
+    return column

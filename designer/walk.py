@@ -1,0 +1,361 @@
+"""The recursion: error, data use and stopping distribution of one sequential test, each with its numerical error.
+
+K14 supplement A, Eqns 9-11 and 18-20, in the canonical form z_j sqrt(t_j) = mu_std t_j + W(t_j). One pass of the
+zero-drift walk serves every mu_std (see `_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer import _kernels
+from designer.errors import BadInput, NumericalFailure, real
+from designer.plan import Plan, as_plan
+from designer.records import Design
+from designer.rules import Rules, rules
+from designer.schedule import Floats, Ints
+
+WINDOW = 8.5  # standard deviations around a drift's path that hold all of its mass, to 1e-16
+EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
+THINNED = 0.07  # width r between merged looks
+MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_walk.py)
+MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
+CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
+DELAY = 0.25  # a walk monitored with step h has decided as much at t as a continuous one at t + h/4
+WIDEST = 64.0  # a window wider than this, in z, is cheaper split into groups of drifts
+
+
+class Characteristics(NamedTuple):
+    """Error and data use of a test at each standardised mean.
+
+    `estimate` bounds the numerical error of both curves.
+    """
+
+    mu_std: Floats
+    error: Floats
+    usage: Floats
+    estimate: float
+
+
+class Stopping(NamedTuple):
+    """What happens at each look: probabilities of deciding there for `accept` and for `reject`.
+
+    With more than EXACT_LOOKS looks a row stands for all looks since the row before.
+    """
+
+    n: Ints
+    pi: Floats
+    lower: Floats
+    upper: Floats
+    accept: Floats
+    reject: Floats
+
+    @property
+    def bound(self) -> Floats:
+        """The upper bound: the only one, when bounds are symmetric."""
+        return self.upper
+
+
+class Resolution(NamedTuple):
+    """How finely the walk is computed: nodes per kernel width, and the width below which looks are merged."""
+
+    density: float
+    r_star: float
+
+    @classmethod
+    def reaching(cls, tolerance: float, looks: int) -> Resolution:
+        """Enough for `tolerance`, by the error exp(-8 density^2) of Gauss-Legendre on a Gaussian of that width."""
+        r_star = (tolerance / MERGE_ERROR) ** (1.0 / 3.0)
+        if looks > EXACT_LOOKS:
+            r_star, tolerance = max(r_star, THINNED), max(tolerance, MERGED_NODES)
+        steps = math.sqrt(min(looks, EXACT_LOOKS))
+        return cls(math.sqrt(math.log(10.0 * steps / min(tolerance, 0.01)) / 8.0), r_star)
+
+    def finer(self) -> Resolution:
+        """The next better one; their difference is the error estimate."""
+        return Resolution(self.density + 0.15, self.r_star / 1.4)
+
+
+class Outcome(NamedTuple):
+    """P(exit below), P(exit above) and expected data use per drift; `residual`: probability created or lost."""
+
+    below: Floats
+    above: Floats
+    usage: Floats
+    residual: float
+
+    def at(self, sample: Ints) -> Outcome:
+        """The outcome for some of the drifts."""
+        return Outcome(self.below[sample], self.above[sample], self.usage[sample], self.residual)
+
+    def error(self, mu: Floats) -> Floats:
+        """P(wrong decision): acceptance is right when mu > 0 (K14 Eqn 18)."""
+        return np.where(mu > 0, self.below, self.above)
+
+
+class Grid(NamedTuple):
+    """The looks that can stop any of a group of drifts, as the kernel wants them."""
+
+    n: Ints
+    index: Ints
+    root_t: Floats
+    rho: Floats
+    r: Floats
+    lower: Floats
+    upper: Floats
+    low: Floats
+    high: Floats
+    omega: Floats
+
+    @property
+    def widest(self) -> float:
+        inside = np.minimum(self.upper, self.high) - np.maximum(self.lower, self.low)
+        return float(inside.max(initial=0.0))
+
+
+def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
+    """Error E(mu_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
+
+    Parameters
+    ----------
+    design
+        A `Design` or a `Plan`.
+    mu_std
+        Standardised means (mu - mu_0) sqrt(N - 1) / sigma, any shape and sign.
+    tolerance
+        Wanted numerical error. Beyond 4000 looks neighbouring looks are merged, which costs about 1e-5; `estimate`
+        then says how much.
+
+    Examples
+    --------
+    >>> curve = characteristics(Design(12214, 500, 0.05), [0.0, 2.0])
+    >>> curve.error.round(4), curve.usage.round(4)
+    (array([0.3134, 0.0485]), array([0.6251, 0.3784]))
+    """
+    plan = as_plan(design)
+    tolerance = real("tolerance", tolerance, 1e-12, 0.01)
+    mu = _drifts(mu_std)
+    outcome, estimate = outcomes(plan, mu.ravel(), tolerance)
+    shape = mu.shape
+    return Characteristics(mu, outcome.error(mu.ravel()).reshape(shape), outcome.usage.reshape(shape), estimate)
+
+
+def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
+    """The curves' maxima, at mu_std = 0 (K14 Eqn 20: error = (1 - P(j' = J)) / 2)."""
+    return characteristics(design, np.zeros(1), tolerance)
+
+
+def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> Stopping:
+    """Where a test with this standardised mean stops, look by look; the last row is all the data, decided rightly."""
+    plan = as_plan(design)
+    mu = _drifts(mu_std).reshape(-1)
+    if mu.size != 1:
+        raise BadInput("mu_std: must be one number here")
+    schedule = plan.schedule
+    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), schedule.size).finer()
+    grid, exits = _exits(plan, float(mu[0]), resolution)
+    index = np.arange(schedule.size - 1) if schedule.size <= EXACT_LOOKS else grid.index
+    below, above = np.zeros(index.size), np.zeros(index.size)
+    rows = np.searchsorted(index, grid.index)
+    below[rows], above[rows] = exits
+    n = schedule.at(index)
+    lower, upper = plan.boundary.at(index, n / schedule.n_data)
+    rest = max(0.0, 1.0 - below.sum() - above.sum())
+    right = mu[0] > 0
+    return Stopping(
+        np.append(n, schedule.n_data),
+        np.append(n, schedule.n_data) / schedule.n_data,
+        np.append(lower, 0.0),
+        np.append(upper, 0.0),
+        np.append(above, rest if right else 0.0),
+        np.append(below, 0.0 if right else rest),
+    )
+
+
+def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -> tuple[Outcome, float]:
+    """Outcome per drift and a bound on its numerical error.
+
+    The bound is the difference between two resolutions plus what the conservation of probability misses;
+    without `verify` only the latter, at half the cost.
+    """
+    looks = plan.schedule.size
+    resolution = Resolution.reaching(tolerance, looks)
+    sample = np.argsort(np.abs(mu))[np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)]  # errors vary slowly with mu
+    coarse = sweep(plan, mu[sample], resolution) if verify and mu.size else None
+    for _ in range(4):
+        resolution = resolution.finer()
+        best = sweep(plan, mu, resolution)
+        estimate = best.residual + 1e-15 * min(looks, EXACT_LOOKS)
+        if coarse is not None:
+            estimate += _difference(best.at(sample), coarse)
+            coarse = best.at(sample)
+        if estimate <= tolerance or looks > EXACT_LOOKS and best.residual <= MERGED_NODES:
+            break
+    if not estimate < 1e-2 or not best.residual <= 1e-6:
+        raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
+    return best, estimate
+
+
+def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
+    """One pass of the walk at one resolution for all drifts."""
+    if plan.schedule.size == 1:  # m = N: all the data, no error
+        return Outcome(np.zeros(mu.size), np.zeros(mu.size), np.ones(mu.size), 0.0)
+    mirror = plan.boundary.symmetric
+    drift = _capped(plan, np.abs(mu) if mirror else mu)
+    order = np.argsort(np.abs(drift), kind="stable")
+    total = np.empty((4, mu.size))
+    total[:, order] = _totals(plan, drift[order], resolution, mirror)
+    if not np.all(np.isfinite(total)):
+        raise NumericalFailure("the recursion produced a number that is not finite")
+    below, above, usage, left = total
+    if mirror:
+        below, above = np.where(mu < 0, (above, below), (below, above))
+    residual = np.abs(1.0 - below - above - left)
+    return Outcome(below, above, np.clip(usage, 0.0, 1.0), float(residual.max(initial=0.0)))
+
+
+def _drifts(mu_std: npt.ArrayLike) -> Floats:
+    try:
+        mu = np.asarray(mu_std, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput("mu_std: must be numbers") from None
+    bad = mu[~np.isfinite(mu)]
+    if bad.size:
+        raise BadInput(f"mu_std = {bad.flat[0]}: must be finite")
+    return mu
+
+
+def _difference(one: Outcome, other: Outcome) -> float:
+    pairs = ((one.below, other.below), (one.above, other.above), (one.usage, other.usage))
+    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+
+
+def _capped(plan: Plan, mu: Floats) -> Floats:
+    """Drifts so large that the first look always decides, brought down to where it just about does."""
+    first = np.zeros(1, dtype=np.int64)
+    n = float(plan.schedule.at(first)[0])
+    lower, upper = plan.boundary.at(first, np.array([n / plan.schedule.n_data]))
+    root_t = math.sqrt(n / (plan.schedule.n_data - n))
+    return np.clip(mu, (lower[0] - WINDOW) / root_t, (upper[0] + WINDOW) / root_t)
+
+
+def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> Floats:
+    """The kernel's totals for drifts ascending in size, split into groups where one window would be too wide."""
+    if mu.size == 0:
+        return np.empty((4, 0))
+    grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
+    if grid.widest > WIDEST and mu.min() < mu.max():
+        small = mu <= 0.5 * (mu.min() + mu.max())
+        total = np.empty((4, mu.size))
+        total[:, small] = _totals(plan, mu[small], resolution, mirror)
+        total[:, ~small] = _totals(plan, mu[~small], resolution, False)
+        return total
+    return _run(plan, grid, mu, resolution.density, mirror)[0]
+
+
+def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
+    """Exits (below, above) at each look of the grid, for one drift."""
+    if plan.schedule.size == 1:
+        none = np.empty(0)
+        return Grid(*(2 * [np.empty(0, dtype=np.int64)]), *(8 * [none])), np.empty((2, 0))
+    grid = _grid(plan, mu, mu, resolution.r_star, False)
+    _, by_look = _run(plan, grid, np.array([mu]), resolution.density, False, detail=True)
+    return grid, by_look[:, :, 0]
+
+
+def _run(
+    plan: Plan, grid: Grid, mu: Floats, density: float, mirror: bool, *, detail: bool = False
+) -> tuple[Floats, Floats]:
+    padded = np.pad(mu, (0, -mu.size % _kernels.LANES), mode="edge")  # whole vector registers
+    total = np.zeros((4, padded.size))
+    by_look = np.zeros((2, grid.n.size if detail else 0, padded.size))
+    start = grid.n[0] / plan.schedule.n_data if grid.n.size else 1.0
+    if grid.n.size == 0:
+        total[3] = 1.0
+    else:
+        table: Rules = rules(256)
+        arrays = (grid.root_t, grid.rho, grid.r, grid.lower, grid.upper, grid.low, grid.high, grid.omega)
+        while not _kernels.walk(*arrays, mirror, density, *table, padded, by_look, total):
+            table = rules(4 * int(table.half[-1]))
+    total[2] += start
+    return total[:, : mu.size], by_look[:, :, : mu.size]
+
+
+def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) -> Grid:
+    """The looks that matter to drifts in [least, most] (to |mu| <= most if `mirror`), merged below width r_star.
+
+    A look that can stop no such drift is skipped, exactly; early bounds of O'Brien-Fleming type are enormous.
+    Merging lowers the bound by the difference in overshoot and shifts the decision's time (`CONTINUITY`, `DELAY`).
+    """
+    schedule, n_data = plan.schedule, float(plan.schedule.n_data)
+    if mirror:
+        least = -most
+
+    def window(n: Floats) -> tuple[Floats, Floats, Floats]:
+        root_t = np.sqrt(n / (n_data - n))
+        return root_t, least * root_t - WINDOW, most * root_t + WINDOW
+
+    index, merged = _chosen_looks(plan, least, most, r_star)
+    n = schedule.at(index)
+    x = n.astype(np.float64)
+    before = np.concatenate([[0.0], x[:-1]])
+    r, rho = _width(before, x, n_data), np.sqrt(before * (n_data - x) / (x * (n_data - before)))
+    lower, upper = plan.boundary.at(index, x / n_data)
+    root_t, low, high = window(x)
+    time, fine = x / n_data, np.diff(x, append=n_data) / n_data
+    if merged and n.size > 1:
+        neighbour = schedule.at(index - 1).astype(np.float64)
+        neighbour[0] = 0.0
+        r_true = _width(neighbour, x, n_data)
+        shift = CONTINUITY * (r - r_true)
+        lower, upper = lower + shift, upper - shift
+        crossed = lower > upper  # merging can close a narrow gap; then everyone stops
+        lower, upper = np.where(crossed, 0.0, lower), np.where(crossed, 0.0, upper)
+        t = root_t**2 * (1.0 + DELAY * (r**2 - r_true**2))
+        time = t / (1.0 + t)
+        fine = np.append((x - neighbour)[1:], n_data - x[-1]) / n_data
+    gap = np.diff(time, append=1.0)
+    # sum over all looks of (pi_{j+1} - pi_j) S_j, with S linear between the kept ones
+    omega = 0.5 * (gap + fine)
+    omega[1:] += 0.5 * (gap - fine)[:-1]
+    return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega)
+
+
+def _width(before: Floats, after: Floats, n_data: float) -> Floats:
+    """r = sqrt(1 - t_before / t_after) without cancellation (K14 Eqn 11)."""
+    width: Floats = np.sqrt(n_data * (after - before) / (after * (n_data - before)))
+    return width
+
+
+def _chosen_looks(plan: Plan, least: float, most: float, r_star: float) -> tuple[Ints, bool]:
+    """Indices of the looks to compute, and whether any were merged."""
+    schedule, interim = plan.schedule, plan.schedule.size - 1
+
+    def matters(index: Ints) -> npt.NDArray[np.bool_]:
+        n = schedule.at(index)
+        lower, upper = plan.boundary.at(index, n / schedule.n_data)
+        root_t = np.sqrt(n / (schedule.n_data - n))
+        return (lower > least * root_t - WINDOW) | (upper < most * root_t + WINDOW)
+
+    if schedule.size <= EXACT_LOOKS or schedule.listed is not None:
+        every = np.arange(interim)
+        every = every[matters(every)]
+        if every.size == 0 or schedule.size <= EXACT_LOOKS and r_star < 2.0 / math.sqrt(interim):
+            return every, False
+        first = int(every[0])
+    else:  # bounds fall and drifts rise with every look: bisect
+        first, beyond = 0, interim
+        while first < beyond:
+            middle = (first + beyond) // 2
+            first, beyond = (first, middle) if matters(np.array([middle]))[0] else (middle + 1, beyond)
+        if first == interim:
+            return np.empty(0, dtype=np.int64), False
+    looks = np.empty(0, dtype=np.int64) if schedule.listed is None else schedule.listed
+    arguments = (looks, schedule.m, float(schedule.n_data), first, interim - 1, r_star)
+    kept = np.empty(_kernels.thin(*arguments, np.empty(0, dtype=np.int64)), dtype=np.int64)
+    _kernels.thin(*arguments, kept)
+    return kept, kept.size < interim - first
