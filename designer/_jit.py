@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from numba import njit
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 # nogil: a running kernel must not freeze the other sessions of a server. No fastmath: tails matter.
 JIT: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first use and keep the machine code on disk."""
-    return cast(F, njit(**JIT)(function))
+    return njit(**JIT)(function)
 
 
-def inlined(function: F) -> F:
+def inlined(function: Callable[..., Any]) -> Any:
     """Like `kernel`, for a few lines used inside other kernels' innermost loops."""
-    return cast(F, njit(inline="always", **JIT)(function))
+    return njit(inline="always", **JIT)(function)

@@ -1,10 +1,11 @@
 """Every jitted function of the engine: arrays in, arrays filled, nothing checked.
 
-Notation (math.md of the papers' supplement A): look j sees the fraction pi_j of the data, information
-t_j = pi_j / (1 - pi_j); z_j sqrt(t_j) = mu_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean
-rho z and standard deviation r, whatever the drift.  So
+Notation (K14 supplement A): look j sees the fraction pi_j of the data, information t_j = pi_j / (1 - pi_j), and
+z_j sqrt(t_j) = mu_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean rho z and standard
+deviation r, whatever the drift. So
 
-    f_j(z) = P(no decision before look j | z_j = z) = integral of f_{j-1}(y) N(y; rho_j z, r_j^2) dy over [a_{j-1}, b_{j-1}]
+    f_j(z) = P(no decision before look j | z_j = z)
+           = integral over [lower_{j-1}, upper_{j-1}] of f_{j-1}(y) N(y; rho_j z, r_j^2) dy
 
 does not depend on mu_std, stays within [0, 1], and serves every drift: the density of z_j on the paths still undecided
 is f_j(z) phi(z - mu_std sqrt(t_j)).  This is the tilting of the zero-drift walk, free of overflow.
@@ -24,12 +25,10 @@ from designer._jit import inlined, kernel
 
 SQRT_HALF = math.sqrt(0.5)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
-REACH = 8.3  # a normal density beyond this many standard deviations is below 1e-16 of its mass
-DECIDED = 1e-14  # a drift with no more than this probability of being undecided is followed no further
 NEGLIGIBLE = 40.0  # exp(-40) = 4e-18
 PIECE = 3.0  # a 14-point rule on exp(v) over this length is exact to rounding
 LANES = 8  # doubles in a vector register, at most
-END_INNER, END_TAIL = 4.0, 2.0  # nodes of a half rule beyond those the scale asks for: both ends sharp, or one fading
+END_INNER, END_TAIL = 4.0, 2.0  # nodes of a half rule beyond those the scale asks for
 
 # ---------------------------------------------------------------------------------------------------------------------
 # exp that the compiler can vectorise: libm's is a call, and four times slower inside the loops below
@@ -41,7 +40,7 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # fd
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _bits(_context: Any, _x: Any) -> Any:
     def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))
@@ -49,8 +48,8 @@ def _bits(_context: Any, _x: Any) -> Any:
     return types.int64(types.float64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _from_bits(_context: Any, _bits: Any) -> Any:
+@intrinsic
+def _from_bits(_context: Any, _x: Any) -> Any:
     def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.DoubleType())
 
@@ -118,9 +117,9 @@ def gauss_legendre_half(half, x, w):
 
 @kernel
 def thin(looks, m, n_data, first, last, r_star, kept):
-    """Choose looks from first..last: each one while the kernel's width r exceeds r_star, then the farthest with r <= r_star.
+    """Choose looks from first..last: each one while the width r exceeds r_star, then the farthest with r <= r_star.
 
-    Looks are m, 2m, ... when `looks` is empty. Fills `kept` with look numbers as far as it has room; returns their count.
+    Looks are m, 2m, ... when `looks` is empty. Fills `kept` with their numbers while it has room; returns the count.
     """
     k, count = first, 0
     while True:
@@ -140,16 +139,16 @@ def thin(looks, m, n_data, first, last, r_star, kept):
 
 
 @kernel
-def spread(y, c, n_sources, rho, r, mirror, z, n_targets, f):
-    """f[k] = sum_i c[i] N(y_i; rho z_k, r^2), and the same for -y_i if `mirror`; y and z ascending (z > 0 if `mirror`).
+def spread(y, c, n_sources, rho, r, reach, mirror, z, n_targets, f):
+    """f[k] = sum_i c[i] N(y_i; rho z_k, r^2), and the same for -y_i if `mirror`; y and z ascending, and positive then.
 
-    Loop order: targets innermost, so that the loop vectorises without reordering sums; only targets within REACH.
+    Targets are innermost, so that the loop vectorises without reordering sums; only those within `reach` widths.
     """
     for k in range(n_targets):
         f[k] = 0.0
     norm = INV_SQRT_2PI / r
     gain = -0.5 / (r * r)
-    reach = REACH * r
+    reach *= r
     first, last, last_mirrored = 0, 0, n_targets
     for i in range(n_sources):
         centre, weight = y[i], c[i] * norm
@@ -210,14 +209,35 @@ def place(low, high, size, half, offset, x, w, z, c, at):
 
 
 @kernel
-def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, offset, x, w, mu, by_look, total):
+def walk(
+    root_t,
+    rho,
+    r,
+    lower,
+    upper,
+    low,
+    high,
+    omega,
+    mirror,
+    density,
+    reach,
+    decided,
+    half,
+    offset,
+    x,
+    w,
+    mu,
+    by_look,
+    total,
+):
     """Run the walk over all looks for all drifts `mu` (ascending in size).
 
-    [low_j, high_j] is the window outside which no wanted drift has mass. `mirror`: bounds and window are symmetric, so is
-    f; all mu >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2] =
-    sum_j omega_j P(undecided after look j), total[3] = P(undecided after all looks) by integrating the last f: an
+    [low_j, high_j] is the window outside which no wanted drift has mass. `mirror`: bounds and window are symmetric, so
+    is f; all mu >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2 + k] =
+    sum_j omega[k, j] P(undecided after look j), total[4] = P(undecided after all looks) by integrating the last f: an
     independent check, for it must equal 1 - total[0] - total[1].  by_look[0/1, j, i], if it has rows, takes the exits
-    at each look.  Returns False when the table of rules (half, offset, x, w) is too small.
+    at each look. A normal density counts up to `reach` standard deviations, and a drift is followed until at most
+    `decided` of it is left undecided.  Returns False when the table of rules (half, offset, x, w) is too small.
     """
     looks, n_mu = root_t.size, mu.size
     room = lanes(6 * half[-1])  # inside and two tails
@@ -230,8 +250,8 @@ def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, 
         a, b = max(lower[j], low[j]), min(upper[j], high[j])
         below_end, above_end = lower[j], upper[j]
         if j > 0:  # f_j is nothing beyond these ends
-            below_end = max(low[j], (previous_low - REACH * r[j]) / rho[j])
-            above_end = min(high[j], (previous_high + REACH * r[j]) / rho[j])
+            below_end = max(low[j], (previous_low - reach * r[j]) / rho[j])
+            above_end = min(high[j], (previous_high + reach * r[j]) / rho[j])
         inner_scale = r[j] if j + 1 == looks else min(r[j], r[j + 1])
         rules = (
             half_size(lower[j] - below_end, r[j], density, END_TAIL, half),
@@ -264,7 +284,7 @@ def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, 
                 above[i] = normal_cdf(shift - upper[0])
         else:
             n = min(n_mu, lanes(active))
-            spread(y, c, n_sources, rho[j], r[j], mirror, z, n_targets, f)
+            spread(y, c, n_sources, rho[j], r[j], reach, mirror, z, n_targets, f)
             for k in range(n_targets):
                 v[k] *= f[k]
             tilt(z[n_inner:n_targets], v[n_inner:n_targets], 1.0, root_t[j], mu[:n], above[:n])
@@ -276,10 +296,11 @@ def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, 
             undecided[i] -= below[i] + above[i]
             total[0, i] += below[i]
             total[1, i] += above[i]
-            total[2, i] += omega[j] * undecided[i]
+            total[2, i] += omega[0, j] * undecided[i]
+            total[3, i] += omega[1, j] * undecided[i]
             if detail:
                 by_look[0, j, i], by_look[1, j, i] = below[i], above[i]
-        while active > 0 and undecided[active - 1] < DECIDED:
+        while active > 0 and undecided[active - 1] < decided:
             active -= 1
 
         # what is inside becomes the source of the next look
@@ -288,9 +309,9 @@ def walk(root_t, rho, r, lower, upper, low, high, omega, mirror, density, half, 
             y[k], c[k] = z[n_lower + k], v[n_lower + k]
         if active == 0 or n_sources == 0:
             break
-    tilt(y[:n_sources], c[:n_sources], 1.0, root_t[last], mu, total[3])
+    tilt(y[:n_sources], c[:n_sources], 1.0, root_t[last], mu, total[4])
     if mirror:
-        tilt(y[:n_sources], c[:n_sources], -1.0, root_t[last], mu, total[3])
+        tilt(y[:n_sources], c[:n_sources], -1.0, root_t[last], mu, total[4])
     return True
 
 
@@ -321,33 +342,37 @@ LEGENDRE_B = np.array([0.0] + [(k - 1.0) / k for k in range(1, 64)])
 
 
 @inlined
-def legendre_pair(first, second, s):
-    """Two Legendre series at s."""
+def legendre(series, side, panel, s):
+    """The three curves' Legendre series of one panel at s."""
     p0, p1 = 1.0, s
-    a, b = first[0] + first[1] * s, second[0] + second[1] * s
-    for k in range(2, first.size):
+    a = series[0, side, panel, 0] + series[0, side, panel, 1] * s
+    b = series[1, side, panel, 0] + series[1, side, panel, 1] * s
+    c = series[2, side, panel, 0] + series[2, side, panel, 1] * s
+    for k in range(2, series.shape[3]):
         p0, p1 = p1, LEGENDRE_A[k] * s * p1 - LEGENDRE_B[k] * p0
-        a += first[k] * p1
-        b += second[k] * p1
-    return a, b
+        a += series[0, side, panel, k] * p1
+        b += series[1, side, panel, k] * p1
+        c += series[2, side, panel, k] * p1
+    return a, b, c
 
 
 @kernel
 def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, out):
-    """Integrate error and usage over u for every pair (A, kappa): x = mu_std(u) = (A - v) / kappa, v of density g.
+    """Integrate error, usage and number of looks over u for every pair (A, kappa).
 
-    On the panel edges[p] <= |x| <= edges[p + 1] the curves are the Legendre series series[c, side, p], c = 0 for the error
-    and 1 for the usage, side 0 for x > 0 (where an error is a wrong rejection) and 1 for x < 0; values[c, side, p] are
-    those at the nodes, doubt[p] bounds the error of both. Beyond the last edge the first look decides. Panels are cut
-    into pieces over which g varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
-    Fills out[0] = Delta, out[1] = E_u[usage], out[2] = E_u[error], out[3] = E_u[doubt].
+    The test faces x = mu_std(u) = (A - v) / kappa with v of density g. On the panel edges[p] <= |x| <= edges[p + 1] the
+    curves are the Legendre series series[c, side, p]: c = 0 for the error, 1 for the usage, 2 for the looks; side 0 for
+    x > 0 (where an error is a wrong rejection), 1 for x < 0. values[c, side, p] are those at the nodes, doubt[p] bounds
+    the error of the first two. Beyond the last edge the first look decides. Panels are cut into pieces over which g
+    varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
+    Fills out[0] = Delta, out[1] = E_u[usage], out[2] = E_u[looks], out[3] = E_u[error], out[4] = E_u[doubt].
     """
     last = edges[-1]
     for i in range(kappa.size):
         a, k = log_acceptance[i], kappa[i]
         x_low, x_high = (a - (NEGLIGIBLE if barker else 0.0)) / k, (a + NEGLIGIBLE) / k
         beyond = mass_below(a - k * last, barker) + 1.0 - mass_below(a + k * last, barker)
-        delta, used, wrong, doubtful = 0.0, first_usage * beyond, 0.0, 0.0
+        delta, used, looks, wrong, doubtful = 0.0, first_usage * beyond, beyond, 0.0, 0.0
         for side in range(2):
             sign = 1.0 - 2.0 * side
             low, high = (max(0.0, x_low), x_high) if side == 0 else (max(0.0, -x_high), -x_low)
@@ -361,23 +386,25 @@ def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, wei
                 radius = 0.5 * (stop - start) / pieces
                 for piece in range(pieces):
                     mid = start + (2 * piece + 1) * radius
-                    e_sum, u_sum, g_sum = 0.0, 0.0, 0.0
+                    e_sum, u_sum, l_sum, g_sum = 0.0, 0.0, 0.0, 0.0
                     for q in range(node.size):
                         x = mid + radius * node[q]
                         g = weight[q] * density_of_v(a - sign * k * x, barker)
                         if whole:
-                            e, u = values[0, side, p, q], values[1, side, p, q]
+                            e, u, n = values[0, side, p, q], values[1, side, p, q], values[2, side, p, q]
                         else:
-                            e, u = legendre_pair(series[0, side, p], series[1, side, p], (x - mid_p) / radius_p)
+                            e, u, n = legendre(series, side, p, (x - mid_p) / radius_p)
                         g_sum += g
                         e_sum += g * e
                         u_sum += g * u
+                        l_sum += g * n
                     delta -= sign * k * radius * e_sum
                     used += k * radius * u_sum
+                    looks += k * radius * l_sum
                     wrong += k * radius * e_sum
                     doubtful += k * radius * g_sum * doubt[p]
                 p += 1
-        out[0, i], out[1, i], out[2, i], out[3, i] = delta, used, wrong, doubtful
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = delta, used, looks, wrong, doubtful
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -412,3 +439,22 @@ def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accep
             if distance > upper[j] * s or distance < lower[j] * s:
                 accepted[i], used[i] = distance > 0.0, n
                 break
+
+
+@kernel
+def t_statistics(rng, population, mean, n, order, out):
+    """The t statistic of samples of size n without replacement, at mu_0 = mean (K14 Eqns 4 and 5)."""
+    n_data = population.size
+    for i in range(out.size):
+        total, squares = 0.0, 0.0
+        for k in range(n):
+            pick = k + int(rng.random() * (n_data - k))
+            drawn = order[pick]
+            order[pick] = order[k]
+            order[k] = drawn
+            x = population[drawn] - mean
+            total += x
+            squares += x * x
+        variance = max(0.0, squares - total * total / n) / (n - 1)
+        s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
+        out[i] = total / n / s if s > 0.0 else 0.0

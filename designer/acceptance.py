@@ -1,13 +1,12 @@
 """Error of one accept/reject step: Delta = P_a,epsilon - P_a and the data it reads, for (mu, sigma) pairs.
 
 A pair enters only through A (log of the Metropolis ratio) and kappa (scale of its sampling noise): given u, the test
-faces mu_std = (A - log u) / kappa, or (A - logit u) / kappa for Barker's rule. So Delta and E_u[usage] of *all* pairs are
-integrals over the same two curves, computed once per design (K14 Eqns 6, 21, 40-42).
+faces mu_std = (A - log u) / kappa, or (A - logit u) / kappa for Barker's rule. So Delta and E_u[usage] of *all* pairs
+are integrals over the same two curves, computed once per design (K14 Eqns 6, 21, 40-42).
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
@@ -22,7 +21,8 @@ from designer.walk import WINDOW, outcomes
 
 Rule = Literal["metropolis", "barker"]
 
-ORDER = 14  # nodes and Legendre terms per panel
+ORDER = 14  # nodes and Legendre terms per panel for full accuracy
+QUICK_ORDER, QUICK = 9, 1e-8  # and for a tolerance above QUICK
 RATIO = 1.7  # of a panel's ends; the curves vary on the scale of mu_std itself
 WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
 MOST_PANELS = 200
@@ -32,8 +32,9 @@ FAR = 1e12  # no curve is followed beyond this mu_std
 class Acceptance(NamedTuple):
     """What the test does to each pair's acceptance probability, and the means over pairs.
 
-    `probability` is the exact P_a, `delta` the error in it, `usage` the expected data fraction, `wrong` the probability of a
-    wrong decision E_u[E] (delta is smaller: errors of both kinds cancel). `estimate` bounds the numerical error of all.
+    `probability` is the exact P_a, `delta` the error in it, `usage` the expected data fraction, `looks` the expected
+    number of looks, `wrong` the probability of a wrong decision E_u[E] (delta is smaller: errors of both kinds cancel).
+    `estimate` bounds the numerical error of delta, usage and wrong.
     """
 
     probability: Floats
@@ -41,6 +42,7 @@ class Acceptance(NamedTuple):
     usage: Floats
     mean_abs_delta: float
     mean_usage: float
+    looks: Floats
     wrong: Floats
     estimate: float
 
@@ -48,8 +50,8 @@ class Acceptance(NamedTuple):
 class Curves(NamedTuple):
     """Error and usage of one test on panels of |mu_std|, for both signs of mu_std.
 
-    values[c, side, panel, node] with c = 0 for the error, 1 for the usage; `series` the same as Legendre coefficients;
-    `doubt` bounds what the series of each panel miss, `estimate` the numerical error of the values.
+    values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
+    as Legendre coefficients; `doubt` bounds what the series of each panel miss, `estimate` the error of the values.
     """
 
     edges: Floats
@@ -76,10 +78,10 @@ def acceptance(
     barker = check_rule(rule) == "barker"
     a, kappa = trial.log_acceptance, trial.kappa
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
-    delta, usage, wrong, doubt = integrate(curve, a, kappa, barker)
+    delta, usage, looks, wrong, doubt = integrate(curve, a, kappa, barker)
     probability = np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
     means = float(np.abs(delta).mean()), float(usage.mean())
-    return Acceptance(probability, delta, usage, *means, wrong, curve.estimate + float(doubt.max()))
+    return Acceptance(probability, delta, usage, *means, looks, wrong, curve.estimate + float(doubt.max()))
 
 
 def reach_of(trial: TrialRun) -> float:
@@ -88,9 +90,9 @@ def reach_of(trial: TrialRun) -> float:
 
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
-    """Four rows: Delta, E_u[usage], E_u[error] and the doubt in them, of pairs (A, kappa), from the curves of one test."""
-    out = np.empty((4, a.size))
-    node, weight, _ = _panel_rule()
+    """Rows Delta, E_u[usage], E_u[looks], E_u[error] and the doubt in them, for pairs (A, kappa)."""
+    out = np.empty((5, a.size))
+    node, weight, _ = _panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
     _kernels.steps(a, kappa, barker, *arrays, curve.first_usage, out)
     return out
@@ -98,16 +100,16 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
 
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
     """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
-    edges = panel_edges(plan, reach)
-    node, _, to_series = _panel_rule()
+    edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
+    node, _, to_series = _panel_rule(order)
     mid, radius = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
     x = (mid[:, None] + radius[:, None] * node).ravel()
     signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
     outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
-    values = np.stack([outcome.error(signed), outcome.usage]).reshape(2, -1, mid.size, ORDER)
-    values = np.ascontiguousarray(np.broadcast_to(values, (2, 2, mid.size, ORDER)))  # symmetric: one side is both
+    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, mid.size, order)
+    values = np.ascontiguousarray(np.broadcast_to(values, (3, 2, mid.size, order)))  # symmetric: one side is both
     series = values @ to_series
-    doubt = np.abs(series[..., -2:]).sum(axis=-1).max(axis=(0, 1))
+    doubt = np.abs(series[:2, ..., -2:]).sum(axis=-1).max(axis=(0, 1))
     first_usage = plan.schedule.m / plan.schedule.n_data
     return Curves(edges, values, series, doubt, first_usage, estimate)
 
@@ -137,7 +139,7 @@ def check_rule(rule: str) -> Rule:
     """The acceptance rule, if it is one."""
     for known in get_args(Rule):
         if rule == known:
-            return known
+            return known  # type: ignore[no-any-return]
     raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
 
 
@@ -165,9 +167,9 @@ def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
     return min(1.0, max(1, sites) * delta_max / (1.0 - eta))
 
 
-@lru_cache(maxsize=1)
-def _panel_rule() -> tuple[Floats, Floats, Floats]:
+@lru_cache(maxsize=4)
+def _panel_rule(order: int) -> tuple[Floats, Floats, Floats]:
     """Nodes and weights on [-1, 1], and the matrix from values at the nodes to Legendre coefficients."""
-    node, weight = np.polynomial.legendre.leggauss(ORDER)
-    values = np.polynomial.legendre.legvander(node, ORDER - 1)
-    return node, weight, weight[:, None] * values * (np.arange(ORDER) + 0.5)
+    node, weight = np.polynomial.legendre.leggauss(order)
+    values = np.polynomial.legendre.legvander(node, order - 1)
+    return node, weight, weight[:, None] * values * (np.arange(order) + 0.5)

@@ -24,9 +24,9 @@ class Boundary:
 
     Notes
     -----
-    K14 supplement D writes the family as G_j = G_0 pi_j^(0.5 - alpha), with G_0 = Phi^-1(1 - epsilon): alpha = 0.5 is Pocock
-    (constant bounds) and alpha = 1 O'Brien-Fleming. The power is of the *fraction of the data* pi, not of the information
-    t = pi / (1 - pi) of the group-sequential textbooks.
+    K14 supplement D writes the family as G_j = G_0 pi_j^(0.5 - alpha), with G_0 = Phi^-1(1 - epsilon): alpha = 0.5 is
+    Pocock (constant bounds) and alpha = 1 O'Brien-Fleming. The power is of the *fraction of the data* pi, not of the
+    information t = pi / (1 - pi) of the group-sequential textbooks.
 
     Examples
     --------

@@ -29,7 +29,9 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     return int(number)
 
 
-def real(name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> float:
+def real(
+    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
     """`value` as a finite float within the interval, or BadInput naming it and the interval."""
     try:
         number = math.nan if isinstance(value, (bool, str)) else float(value)  # type: ignore[arg-type]

@@ -165,8 +165,8 @@ def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) 
     argument = [] if n_data is None else [Said("the argument", integer("n_data", n_data, 2, MAX_DATA))]
     try:
         columns, said = parse(_content(source))
-        if columns["mu"].size > MAX_PAIRS:
-            raise BadFile(f"{columns['mu'].size:,} rows, more than the limit of {MAX_PAIRS:,}")
+        if not 0 < (pairs := columns["mu"].size) <= MAX_PAIRS:
+            raise BadFile(f"{pairs:,} rows, more than the limit of {MAX_PAIRS:,}" if pairs else "no rows")
         if "n_data" in columns:
             said = [*said, Said("the column", float(columns["n_data"][0]))]
         number = _agreed(argument + said)
@@ -383,8 +383,6 @@ def _careful(data: bytes, layout: Layout) -> tuple[Columns, list[tuple[int, str]
             line = rows.lines[row]
             problems.append(_misvalue(line, lines[line - layout.line], layout, name, reason, rows.point))
         raise _refusal(sorted(problems)[:LISTED], count)
-    if not rows.lines:
-        raise BadFile("no rows below the header")
     return rows.columns, rows.notes
 
 
@@ -425,7 +423,7 @@ def _number(text: str, point: str = ".") -> tuple[float, str]:
 
 def _misfit(line: int, text: str, layout: Layout) -> Problem:
     fields, width = len(_fields(text, layout.separator)), len(layout.names)
-    return Problem(line, "", shorten(text.strip()), f"{fields} fields where the header has {width}")
+    return Problem(line, "", shorten(text.strip()), f"{fields} field{'s' * (fields != 1)} where the header has {width}")
 
 
 def _misvalue(line: int, text: str, layout: Layout, name: str, reason: str, point: str) -> Problem:
@@ -518,9 +516,7 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def _sound(columns: Columns) -> Columns:
-    """The columns if there are rows and all are sound."""
-    if not columns["mu"].size:
-        raise BadFile("no rows")
+    """The columns, if there is nothing wrong in them."""
     found, count = defects(columns, most=LISTED)
     if count:
         problems = [Problem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in found]

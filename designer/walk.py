@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import _kernels
+from designer.boundary import threshold
 from designer.errors import BadInput, NumericalFailure, real
 from designer.plan import Plan, as_plan
 from designer.records import Design
 from designer.rules import Rules, rules
 from designer.schedule import Floats, Ints
 
-WINDOW = 8.5  # standard deviations around a drift's path that hold all of its mass, to 1e-16
+WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to 1e-16
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.07  # width r between merged looks
 MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_walk.py)
@@ -61,10 +62,16 @@ class Stopping(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """How finely the walk is computed: nodes per kernel width, and the width below which looks are merged."""
+    """How finely the walk is computed.
+
+    Nodes per kernel width, the width below which looks are merged, standard deviations after which a normal density is
+    cut, and the undecided probability that is neglected.
+    """
 
     density: float
     r_star: float
+    reach: float
+    decided: float
 
     @classmethod
     def reaching(cls, tolerance: float, looks: int) -> Resolution:
@@ -73,24 +80,30 @@ class Resolution(NamedTuple):
         if looks > EXACT_LOOKS:
             r_star, tolerance = max(r_star, THINNED), max(tolerance, MERGED_NODES)
         steps = math.sqrt(min(looks, EXACT_LOOKS))
-        return cls(math.sqrt(math.log(10.0 * steps / min(tolerance, 0.01)) / 8.0), r_star)
+        density = math.sqrt(math.log(10.0 * steps / tolerance) / 8.0)
+        return cls(density, r_star, threshold(1e-3 * tolerance), 1e-3 * tolerance)
 
     def finer(self) -> Resolution:
         """The next better one; their difference is the error estimate."""
-        return Resolution(self.density + 0.15, self.r_star / 1.4)
+        return Resolution(self.density + 0.15, self.r_star / 1.4, self.reach + 0.5, 0.03 * self.decided)
 
 
 class Outcome(NamedTuple):
-    """P(exit below), P(exit above) and expected data use per drift; `residual`: probability created or lost."""
+    """P(exit below), P(exit above), expected data use and number of looks per drift.
+
+    `residual` is the probability that the computation created or lost.
+    """
 
     below: Floats
     above: Floats
     usage: Floats
+    looks: Floats
     residual: float
 
     def at(self, sample: Ints) -> Outcome:
         """The outcome for some of the drifts."""
-        return Outcome(self.below[sample], self.above[sample], self.usage[sample], self.residual)
+        below, above, usage, looks = (values[sample] for values in self[:4])
+        return Outcome(below, above, usage, looks, self.residual)
 
     def error(self, mu: Floats) -> Floats:
         """P(wrong decision): acceptance is right when mu > 0 (K14 Eqn 18)."""
@@ -101,7 +114,7 @@ class Grid(NamedTuple):
     """The looks that can stop any of a group of drifts, as the kernel wants them."""
 
     n: Ints
-    index: Ints
+    look: Ints
     root_t: Floats
     rho: Floats
     r: Floats
@@ -158,9 +171,9 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
     schedule = plan.schedule
     resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), schedule.size).finer()
     grid, exits = _exits(plan, float(mu[0]), resolution)
-    index = np.arange(schedule.size - 1) if schedule.size <= EXACT_LOOKS else grid.index
+    index = np.arange(schedule.size - 1) if schedule.size <= EXACT_LOOKS else grid.look
     below, above = np.zeros(index.size), np.zeros(index.size)
-    rows = np.searchsorted(index, grid.index)
+    rows = np.searchsorted(index, grid.look)
     below[rows], above[rows] = exits
     n = schedule.at(index)
     lower, upper = plan.boundary.at(index, n / schedule.n_data)
@@ -184,18 +197,22 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
     """
     looks = plan.schedule.size
     resolution = Resolution.reaching(tolerance, looks)
-    sample = np.argsort(np.abs(mu))[np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)]  # errors vary slowly with mu
-    coarse = sweep(plan, mu[sample], resolution) if verify and mu.size else None
+    sample = np.argsort(np.abs(mu))[
+        np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)
+    ]  # errors vary slowly with mu
+    coarse = None
+    if verify and mu.size:
+        coarse, resolution = sweep(plan, mu[sample], resolution), resolution.finer()
     for _ in range(4):
-        resolution = resolution.finer()
         best = sweep(plan, mu, resolution)
         estimate = best.residual + 1e-15 * min(looks, EXACT_LOOKS)
         if coarse is not None:
             estimate += _difference(best.at(sample), coarse)
             coarse = best.at(sample)
-        if estimate <= tolerance or looks > EXACT_LOOKS and best.residual <= MERGED_NODES:
+        if estimate <= tolerance or (looks > EXACT_LOOKS and best.residual <= MERGED_NODES):
             break
-    if not estimate < 1e-2 or not best.residual <= 1e-6:
+        resolution = resolution.finer()
+    if not estimate < 1e-2 or not best.residual <= max(1e-6, tolerance):
         raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
     return best, estimate
 
@@ -203,19 +220,19 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
 def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
     """One pass of the walk at one resolution for all drifts."""
     if plan.schedule.size == 1:  # m = N: all the data, no error
-        return Outcome(np.zeros(mu.size), np.zeros(mu.size), np.ones(mu.size), 0.0)
+        return Outcome(np.zeros(mu.size), np.zeros(mu.size), np.ones(mu.size), np.ones(mu.size), 0.0)
     mirror = plan.boundary.symmetric
     drift = _capped(plan, np.abs(mu) if mirror else mu)
     order = np.argsort(np.abs(drift), kind="stable")
-    total = np.empty((4, mu.size))
+    total = np.empty((5, mu.size))
     total[:, order] = _totals(plan, drift[order], resolution, mirror)
     if not np.all(np.isfinite(total)):
         raise NumericalFailure("the recursion produced a number that is not finite")
-    below, above, usage, left = total
+    below, above, usage, looks, left = total
     if mirror:
         below, above = np.where(mu < 0, (above, below), (below, above))
     residual = np.abs(1.0 - below - above - left)
-    return Outcome(below, above, np.clip(usage, 0.0, 1.0), float(residual.max(initial=0.0)))
+    return Outcome(below, above, np.clip(usage, 0.0, 1.0), looks, float(residual.max(initial=0.0)))
 
 
 def _drifts(mu_std: npt.ArrayLike) -> Floats:
@@ -246,42 +263,40 @@ def _capped(plan: Plan, mu: Floats) -> Floats:
 def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> Floats:
     """The kernel's totals for drifts ascending in size, split into groups where one window would be too wide."""
     if mu.size == 0:
-        return np.empty((4, 0))
+        return np.empty((5, 0))
     grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
     if grid.widest > WIDEST and mu.min() < mu.max():
         small = mu <= 0.5 * (mu.min() + mu.max())
-        total = np.empty((4, mu.size))
+        total = np.empty((5, mu.size))
         total[:, small] = _totals(plan, mu[small], resolution, mirror)
         total[:, ~small] = _totals(plan, mu[~small], resolution, False)
         return total
-    return _run(plan, grid, mu, resolution.density, mirror)[0]
+    return _run(plan, grid, mu, resolution, mirror)[0]
 
 
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
     """Exits (below, above) at each look of the grid, for one drift."""
-    if plan.schedule.size == 1:
-        none = np.empty(0)
-        return Grid(*(2 * [np.empty(0, dtype=np.int64)]), *(8 * [none])), np.empty((2, 0))
     grid = _grid(plan, mu, mu, resolution.r_star, False)
-    _, by_look = _run(plan, grid, np.array([mu]), resolution.density, False, detail=True)
+    _, by_look = _run(plan, grid, np.array([mu]), resolution, False, detail=True)
     return grid, by_look[:, :, 0]
 
 
 def _run(
-    plan: Plan, grid: Grid, mu: Floats, density: float, mirror: bool, *, detail: bool = False
+    plan: Plan, grid: Grid, mu: Floats, resolution: Resolution, mirror: bool, *, detail: bool = False
 ) -> tuple[Floats, Floats]:
     padded = np.pad(mu, (0, -mu.size % _kernels.LANES), mode="edge")  # whole vector registers
-    total = np.zeros((4, padded.size))
+    total = np.zeros((5, padded.size))
     by_look = np.zeros((2, grid.n.size if detail else 0, padded.size))
-    start = grid.n[0] / plan.schedule.n_data if grid.n.size else 1.0
-    if grid.n.size == 0:
-        total[3] = 1.0
+    if grid.n.size == 0:  # no look can stop any of these drifts
+        total[2:] = np.array([1.0, plan.schedule.size, 1.0])[:, None]
     else:
         table: Rules = rules(256)
         arrays = (grid.root_t, grid.rho, grid.r, grid.lower, grid.upper, grid.low, grid.high, grid.omega)
-        while not _kernels.walk(*arrays, mirror, density, *table, padded, by_look, total):
+        scales = (resolution.density, resolution.reach, resolution.decided)
+        while not _kernels.walk(*arrays, mirror, *scales, *table, padded, by_look, total):
             table = rules(4 * int(table.half[-1]))
-    total[2] += start
+        total[2] += grid.n[0] / plan.schedule.n_data
+        total[3] += grid.look[0] + 1.0
     return total[:, : mu.size], by_look[:, :, : mu.size]
 
 
@@ -295,34 +310,41 @@ def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) ->
     if mirror:
         least = -most
 
-    def window(n: Floats) -> tuple[Floats, Floats, Floats]:
-        root_t = np.sqrt(n / (n_data - n))
-        return root_t, least * root_t - WINDOW, most * root_t + WINDOW
-
     index, merged = _chosen_looks(plan, least, most, r_star)
     n = schedule.at(index)
     x = n.astype(np.float64)
     before = np.concatenate([[0.0], x[:-1]])
     r, rho = _width(before, x, n_data), np.sqrt(before * (n_data - x) / (x * (n_data - before)))
     lower, upper = plan.boundary.at(index, x / n_data)
-    root_t, low, high = window(x)
-    time, fine = x / n_data, np.diff(x, append=n_data) / n_data
-    if merged and n.size > 1:
-        neighbour = schedule.at(index - 1).astype(np.float64)
-        neighbour[0] = 0.0
-        r_true = _width(neighbour, x, n_data)
-        shift = CONTINUITY * (r - r_true)
-        lower, upper = lower + shift, upper - shift
-        crossed = lower > upper  # merging can close a narrow gap; then everyone stops
-        lower, upper = np.where(crossed, 0.0, lower), np.where(crossed, 0.0, upper)
-        t = root_t**2 * (1.0 + DELAY * (r**2 - r_true**2))
-        time = t / (1.0 + t)
-        fine = np.append((x - neighbour)[1:], n_data - x[-1]) / n_data
-    gap = np.diff(time, append=1.0)
-    # sum over all looks of (pi_{j+1} - pi_j) S_j, with S linear between the kept ones
-    omega = 0.5 * (gap + fine)
-    omega[1:] += 0.5 * (gap - fine)[:-1]
-    return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega)
+    root_t = np.sqrt(x / (n_data - x))
+    low, high = least * root_t - WINDOW, most * root_t + WINDOW
+    ends, position = np.append(x, n_data), np.append(index, schedule.size - 1.0)
+    if not merged:
+        omega = np.stack([np.diff(ends) / n_data, np.diff(position)])
+        return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega)
+
+    neighbour = np.append(before[:1], schedule.at(index[1:] - 1))
+    r_true = _width(neighbour, x, n_data)
+    shift = CONTINUITY * (r - r_true)
+    lower, upper = lower + shift, upper - shift
+    closed = lower > upper  # merging can close a narrow gap; then everyone stops
+    lower, upper = np.where(closed, 0.0, lower), np.where(closed, 0.0, upper)
+    t = root_t**2 * (1.0 + DELAY * (r**2 - r_true**2))
+    time = np.append(n_data * t / (1.0 + t), n_data)
+    data = _weights(time, ends - np.append(neighbour, x[-1])) / n_data
+    looks = _weights(np.interp(time, ends, position), np.ones(ends.size))
+    return Grid(n, index, root_t, rho, r, lower, upper, low, high, np.stack([data, looks]))
+
+
+def _weights(time: Floats, step: Floats) -> Floats:
+    """Weights w with sum_k w_k S_k = sum over *all* looks of (step to the next look) S, S linear between kept looks.
+
+    `time` and `step` have one entry per kept look and one for the end; step is the distance to the look just before.
+    """
+    gap, fine = np.diff(time), step[1:]
+    weights: Floats = 0.5 * (gap + fine)
+    weights[1:] += 0.5 * (gap - fine)[:-1]
+    return weights
 
 
 def _width(before: Floats, after: Floats, n_data: float) -> Floats:
@@ -344,7 +366,7 @@ def _chosen_looks(plan: Plan, least: float, most: float, r_star: float) -> tuple
     if schedule.size <= EXACT_LOOKS or schedule.listed is not None:
         every = np.arange(interim)
         every = every[matters(every)]
-        if every.size == 0 or schedule.size <= EXACT_LOOKS and r_star < 2.0 / math.sqrt(interim):
+        if every.size == 0 or (schedule.size <= EXACT_LOOKS and r_star < 2.0 / math.sqrt(interim)):
             return every, False
         first = int(every[0])
     else:  # bounds fall and drifts rise with every look: bisect

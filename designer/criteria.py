@@ -1,0 +1,112 @@
+"""What a design is judged by: the error it must keep below the tolerance, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+
+from designer.acceptance import Rule, check_rule, check_same_data, curves, integrate, reach_of
+from designer.errors import BadInput, real
+from designer.plan import Plan
+from designer.records import TrialRun
+from designer.walk import outcomes
+
+Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
+
+ENOUGH_PAIRS = 2000  # for comparing designs; the chosen one is measured on all
+
+
+class Measured(NamedTuple):
+    """Error by the criterion, expected data fraction and expected number of looks of one test."""
+
+    error: float
+    usage: float
+    looks: float
+
+
+class Cost(NamedTuple):
+    """Cost of a step: fixed + per_datum * (data read) + per_look * (looks taken).
+
+    The default counts data. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
+    `Cost(per_datum=2)` counts likelihood evaluations.
+    """
+
+    fixed: float = 0.0
+    per_datum: float = 1.0
+    per_look: float = 0.0
+
+    def of(self, n_data: int, usage: float, looks: float) -> float:
+        """Expected cost of one step."""
+        return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
+
+    def checked(self) -> Cost:
+        """Itself, if a cost: no negative part, and data or looks cost something."""
+        values = (real(f"cost.{name}", value, 0.0, 1e300) for name, value in self._asdict().items())
+        cost = Cost(*values)
+        if cost.per_datum == 0 and cost.per_look == 0:
+            raise BadInput("cost: per_datum or per_look must be positive")
+        return cost
+
+
+class Measure(Protocol):
+    """Judges a plan, to a wanted numerical accuracy; `small` may judge faster on part of the pairs."""
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured: ...
+
+    def small(self) -> Measure: ...
+
+
+class WorstCase:
+    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there."""
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+        # one drift is cheap, so even the first look around can be more exact
+        outcome, _ = outcomes(plan, np.zeros(1), min(tolerance, 3e-5), verify=False)
+        return Measured(float(outcome.error(np.zeros(1))[0]), float(outcome.usage[0]), float(outcome.looks[0]))
+
+    def small(self) -> WorstCase:
+        return self
+
+
+class OverPairs:
+    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|."""
+
+    def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None) -> None:
+        self.trial, self.rule, self.quantile = trial, check_rule(rule), quantile
+        self.reach = reach_of(trial)
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+        check_same_data(plan, self.trial)
+        curve = curves(plan, self.reach, tolerance, verify=False)
+        barker = self.rule == "barker"
+        delta, usage, looks, *_ = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        size = np.abs(delta)
+        error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
+        return Measured(float(error), float(usage.mean()), float(looks.mean()))
+
+    def small(self) -> OverPairs:
+        """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""
+        if len(self.trial) <= ENOUGH_PAIRS:
+            return self
+        order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
+        spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
+        return OverPairs(self.trial.subset(spread), self.rule, self.quantile)
+
+
+def check_criterion(criterion: str) -> Criterion:
+    """The criterion, if it is one."""
+    for known in get_args(Criterion):
+        if criterion == known:
+            return known  # type: ignore[no-any-return]
+    raise BadInput(f"criterion = {criterion!r}: must be one of {', '.join(get_args(Criterion))}")
+
+
+def measure_of(criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float) -> Measure:
+    """The measure behind a criterion."""
+    if criterion == "worst-case":
+        return WorstCase()
+    if trial is None:
+        raise BadInput(f"criterion = {criterion!r} needs a trial run; without one only worst-case is possible")
+    q = real("quantile", quantile, 0.0, 1.0) if criterion == "quantile" else None
+    return OverPairs(trial, rule, q)

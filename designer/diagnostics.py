@@ -1,0 +1,187 @@
+"""Is a trial run fit for the theory? Summaries, and checks of the normal approximation with plain verdicts."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer import _kernels
+from designer.acceptance import Rule, check_rule
+from designer.boundary import epsilon_of
+from designer.errors import BadInput, integer
+from designer.plan import Plan, as_plan
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+
+Verdict = Literal["good", "fair", "poor"]
+
+GOOD, FAIR = 1.25, 2.0  # tail probabilities off by at most these factors
+SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+class Spread(NamedTuple):
+    """Mean, standard deviation and quantiles (at SUMMARY_LEVELS) of one quantity over the pairs."""
+
+    mean: float
+    sd: float
+    quantiles: tuple[float, ...]
+
+
+class Summary(NamedTuple):
+    """What the pairs of a trial run look like, and what that says."""
+
+    pairs: int
+    n_data: int
+    log_acceptance: Spread
+    kappa: Spread
+    probability: Spread
+    skew: Spread | None
+    remarks: list[str]
+
+
+class TailCheck(NamedTuple):
+    """One-sided error rates of a single look at mu = mu_0: wanted, and as skewness makes them.
+
+    `factor` is the worse of the two ratios to the wanted rate (or its inverse).
+    """
+
+    wanted: float
+    accept: float
+    reject: float
+    factor: float
+    verdict: Verdict
+    sentence: str
+
+
+class StudentCheck(NamedTuple):
+    """The t statistic under resampling (K14 Fig. 7): its sorted values, distance to Student's law, and a verdict."""
+
+    t: Floats
+    theoretical: Floats
+    distance: float
+    p_value: float
+    accept: float
+    reject: float
+    wanted: float
+    verdict: Verdict
+    sentence: str
+
+
+def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
+    """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 400, np.random.default_rng(1))
+    >>> round(summarise(trial).probability.mean, 1)
+    0.5
+    """
+    a, kappa = trial.log_acceptance, trial.kappa
+    barker = check_rule(rule) == "barker"
+    probability = np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
+    skew = None if trial.skew is None else _spread(trial.skew)
+    remarks = _remarks(len(trial), _spread(kappa), _spread(probability), skew)
+    return Summary(len(trial), trial.n_data, _spread(a), _spread(kappa), _spread(probability), skew, remarks)
+
+
+def tail_check(design: Design | Plan, skew: float) -> TailCheck:
+    """How skewness of the l_i distorts the first look's error rates at mu = mu_0.
+
+    First-order (Edgeworth) correction of the studentised mean without replacement: the sample standard deviation is
+    correlated with the mean, and the mean itself is skewed.
+    """
+    plan = as_plan(design)
+    n, pi, upper = _first_look(plan)
+    wanted = epsilon_of(upper)
+    rates = [epsilon_of(_effective_bound(side, upper, skew, n, pi)) for side in (1.0, -1.0)]
+    factor = _worse_factor(rates, wanted)
+    verdict = _verdict(factor)
+    sentence = (
+        f"{verdict}: with skewness {skew:.2g} and m = {n:,} a look that should err with probability {wanted:.2g} "
+        f"accepts wrongly with {rates[0]:.2g} and rejects wrongly with {rates[1]:.2g}"
+    )
+    return TailCheck(wanted, rates[0], rates[1], factor, verdict, sentence)
+
+
+def student_check(
+    rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
+) -> StudentCheck:
+    """Resample the first look's t statistic at mu = mu_0 from log-likelihood differences l_i (K14 Fig. 7)."""
+    from scipy.special import kolmogorov, stdtr, stdtrit
+
+    plan = as_plan(design)
+    n, _, upper = _first_look(plan)
+    values = np.ascontiguousarray(population, dtype=np.float64)
+    if values.shape != (plan.schedule.n_data,) or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        raise BadInput(f"population: must be {plan.schedule.n_data:,} finite numbers, not all equal")
+    repeats = integer("repeats", repeats, 100, 10**7)
+    t = np.empty(repeats)
+    _kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
+    t.sort()
+    wanted = epsilon_of(upper)
+    bound = -float(stdtrit(n - 1.0, wanted))
+    accept, reject = float(np.mean(t > bound)), float(np.mean(t < -bound))
+    cdf, grid = stdtr(n - 1.0, t), np.arange(repeats + 1) / repeats
+    distance = float(max(np.max(grid[1:] - cdf), np.max(cdf - grid[:-1])))
+    p_value = float(kolmogorov(math.sqrt(repeats) * distance))
+    noise = 2.0 * math.sqrt(wanted * (1.0 - wanted) / repeats)
+    # what the sample's own noise cannot explain
+    excess = [wanted + math.copysign(max(0.0, abs(rate - wanted) - noise), rate - wanted) for rate in (accept, reject)]
+    verdict = _verdict(_worse_factor(excess, wanted))
+    sentence = (
+        f"{verdict}: at m = {n:,} the t statistic exceeds its {wanted:.2g} bound with probability {accept:.2g} above "
+        f"and {reject:.2g} below (±{0.5 * noise:.1g}); distance to Student's law {distance:.3f}"
+    )
+    theoretical = stdtrit(n - 1.0, (np.arange(repeats) + 0.5) / repeats)
+    return StudentCheck(t, theoretical, distance, p_value, accept, reject, wanted, verdict, sentence)
+
+
+def _first_look(plan: Plan) -> tuple[int, float, float]:
+    if plan.schedule.size == 1:
+        raise BadInput("the test looks at all the data at once: there is nothing to check")
+    n = plan.schedule.m
+    pi = n / plan.schedule.n_data
+    _, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
+    return n, pi, float(upper[0])
+
+
+def _effective_bound(side: float, bound: float, skew: float, n: int, pi: float) -> float:
+    """The normal bound with the same exceedance as the studentised mean's, to first order in the skewness."""
+    d = side * bound * (1.0 + 0.5 * skew * math.sqrt((1.0 - pi) / n) * side * bound)
+    k3 = skew * (1.0 - 2.0 * pi) / math.sqrt(n * (1.0 - pi))
+    return side * (d - k3 / 6.0 * (d * d - 1.0))
+
+
+def _worse_factor(rates: list[float], wanted: float) -> float:
+    return max(max(rate / wanted, wanted / max(rate, 1e-300)) for rate in rates)
+
+
+def _verdict(factor: float) -> Verdict:
+    return "good" if factor <= GOOD else "fair" if factor <= FAIR else "poor"
+
+
+def _spread(values: Floats) -> Spread:
+    quantiles = tuple(float(q) for q in np.quantile(values, SUMMARY_LEVELS))
+    return Spread(float(values.mean()), float(values.std()), quantiles)
+
+
+def _remarks(pairs: int, kappa: Spread, probability: Spread, skew: Spread | None) -> list[str]:
+    remarks = []
+    if pairs < 50:
+        remarks.append(f"{pairs} pairs are few: 100 or more give steadier designs")
+    if probability.mean < 0.05:
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too large")
+    if probability.mean > 0.95:
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too small")
+    if kappa.mean > 5:
+        remarks.append(
+            f"kappa is {kappa.mean:.2g} on average: most decisions need most of the data; control variates lower it"
+        )
+    if skew is None:
+        remarks.append("no skewness recorded: the check of the normal approximation is limited")
+    elif max(abs(skew.quantiles[1]), abs(skew.quantiles[-2])) > 2:
+        remarks.append("skewness beyond 2 in some pairs: prefer a larger m, and audit the chain")
+    return remarks

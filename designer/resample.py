@@ -1,0 +1,136 @@
+"""Does a design hold on fresh pairs? Bootstrap bands, k-fold check, and how many pairs would be enough."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Unpack
+
+import numpy as np
+
+from designer.acceptance import Rule, acceptance
+from designer.criteria import Criterion
+from designer.errors import BadInput, integer, real
+from designer.plan import Plan
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+from designer.search import Options, search
+
+GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
+MOST_DRAWS = 2 * 10**8  # pairs drawn in one bootstrap
+
+
+class Band(NamedTuple):
+    """A value with its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Bootstrap(NamedTuple):
+    """Mean |Delta| and mean data use of one design, with bands over the choice of pairs."""
+
+    error: Band
+    usage: Band
+    level: float
+    pairs: int
+
+    def warning(self, tolerance: float) -> str | None:
+        """One line when the pairs are too few to speak of this tolerance, else None."""
+        half_width = 0.5 * (self.error.high - self.error.low)
+        if half_width <= GOOD_ENOUGH * tolerance:
+            return None
+        wanted = math.ceil(self.pairs * (half_width / (GOOD_ENOUGH * tolerance)) ** 2)
+        return (
+            f"{self.pairs:,} pairs are too few for a tolerance of {tolerance:g}: mean |Delta| is known only to "
+            f"±{half_width:.2g}; about {wanted:,} pairs would do"
+        )
+
+
+class Fold(NamedTuple):
+    """A design made without one part of the pairs, measured on both parts; None where nothing was feasible."""
+
+    design: Design | None
+    train_error: float | None
+    train_usage: float | None
+    test_error: float | None
+    test_usage: float | None
+
+
+class CrossValidation(NamedTuple):
+    """All folds, and the mean error on pairs the designs had not seen, with its standard error."""
+
+    folds: list[Fold]
+    tolerance: float
+    test_error: float | None
+    test_error_se: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error on unseen pairs is within the tolerance, up to two standard errors."""
+        if self.test_error is None or self.test_error_se is None:
+            return False
+        return self.test_error <= self.tolerance + 2.0 * self.test_error_se
+
+
+def bootstrap(
+    rng: np.random.Generator,
+    design: Design | Plan,
+    trial: TrialRun,
+    *,
+    rule: Rule = "metropolis",
+    repeats: int = 1000,
+    level: float = 0.95,
+) -> Bootstrap:
+    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
+    >>> band = bootstrap(np.random.default_rng(2), Design(20_000, 500, 0.05), trial).error
+    >>> band.low < band.value < band.high
+    True
+    """
+    level = real("level", level, 0.0, 1.0, open_low=True, open_high=True)
+    repeats = min(integer("repeats", repeats, 10, 10**6), max(50, MOST_DRAWS // len(trial)))
+    step = acceptance(design, trial, rule)
+    values = np.stack([np.abs(step.delta), step.usage])
+    means = np.array([values[:, rng.integers(len(trial), size=len(trial))].mean(axis=1) for _ in range(repeats)])
+    low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+    error, usage = (Band(float(v), float(a), float(b)) for v, a, b in zip(values.mean(axis=1), low, high, strict=True))
+    return Bootstrap(error, usage, level, len(trial))
+
+
+def cross_validate(
+    rng: np.random.Generator,
+    trial: TrialRun,
+    tolerance: float,
+    criterion: Criterion = "average",
+    *,
+    folds: int = 5,
+    **options: Unpack[Options],
+) -> CrossValidation:
+    """Design on all parts of the pairs but one, measure on that one; `options` are those of `search`."""
+    folds = integer("folds", folds, 2, 100)
+    if len(trial) < 2 * folds:
+        raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds}")
+    rule, report = options.get("rule", "metropolis"), options.pop("progress", None) or (lambda done, total: None)
+    parts = np.array_split(rng.permutation(len(trial)), folds)
+    done: list[Fold] = []
+    unseen: list[Floats] = []
+    for number, part in enumerate(parts):
+        test = trial.subset(np.sort(part))
+        train = trial.subset(np.sort(np.concatenate([other for other in parts if other is not part])))
+        found = search(train, tolerance, criterion, **options)
+        if found.best is None:
+            done.append(Fold(None, None, None, None, None))
+        else:
+            seen, fresh = (acceptance(found.best, pairs, rule) for pairs in (train, test))
+            unseen.append(np.abs(fresh.delta))
+            measured = seen.mean_abs_delta, seen.mean_usage, fresh.mean_abs_delta, fresh.mean_usage
+            done.append(Fold(found.best, *measured))
+        report(number + 1, folds)
+    if not unseen:
+        return CrossValidation(done, tolerance, None, None)
+    errors = np.concatenate(unseen)
+    return CrossValidation(done, tolerance, float(errors.mean()), float(errors.std() / math.sqrt(errors.size)))

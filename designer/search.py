@@ -1,0 +1,432 @@
+"""The best design for a tolerance: least cost subject to an error no larger (K14 §5.2, supplement D).
+
+For a given schedule and alpha, cost falls as epsilon grows, so the best epsilon is the largest feasible one: the search
+runs over m (log-spaced), alpha and growth, solves for epsilon, then refines around the best. `grid` instead evaluates
+a plain grid, as the paper does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.acceptance import Rule, acceptance
+from designer.boundary import epsilon_of, threshold
+from designer.criteria import Cost, Criterion, Measured, check_criterion, measure_of
+from designer.errors import BadInput, integer, real
+from designer.plan import as_plan
+from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.schedule import MAX_N_DATA, Floats, Ints
+from designer.space import Grid, Shape, Space
+from designer.walk import worst_case
+
+SCAN_ACCURACY = 4e-4  # of the first look around; merges neighbouring looks
+ACCURACY = 1e-7  # of everything that decides between feasible and not
+BOUNDS = np.arange(0.0, 7.01, 0.5)  # G_0 of the scan: epsilon from 0.5 down to 1e-12
+LEAST_TOLERANCE = 1e-6  # below, the numerical error would count
+FLAT = 2e-4  # relative differences in cost below this are not worth a step
+PREDICTED = 1e-9  # of the numbers written into the chosen design, with their estimate
+
+Progress = Callable[[int, int], None]
+
+
+class Cancelled(Exception):
+    """The caller asked the search to stop."""
+
+
+class Evaluated(NamedTuple):
+    """Every design evaluated, column by column; `accuracy` is the numerical error aimed at."""
+
+    m: Ints
+    epsilon: Floats
+    alpha: Floats
+    growth: Floats
+    error: Floats
+    usage: Floats
+    looks: Floats
+    cost: Floats
+    feasible: npt.NDArray[np.bool_]
+    accuracy: Floats
+
+    def __len__(self) -> int:
+        return int(self.m.size)
+
+
+class SearchResult(NamedTuple):
+    """The best design, or None with the reason and the smallest tolerance that can be met."""
+
+    best: Design | None
+    evaluated: Evaluated
+    reason: str | None
+    nearest_tolerance: float | None
+    tolerance: float
+    criterion: Criterion
+    error: float | None = None
+    usage: float | None = None
+    looks: float | None = None
+    cost: float | None = None
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of every search.
+
+    n_data
+        N, when there is no trial run.
+    space, grid
+        Where to search continuously (a `Space`); or a plain `Grid` to evaluate instead.
+    fixed_m
+        Batch size of the fixed-m criterion (500).
+    cost
+        What to minimise, a `Cost`; by default the data read per step.
+    rule
+        "metropolis" or "barker".
+    quantile
+        Which quantile of |Delta| the quantile criterion bounds (0.95).
+    workers
+        Threads; all cores by default. The result does not depend on it.
+    progress, cancelled
+        Called with (done, total); asked between evaluations, and `Cancelled` is raised when it says True.
+    """
+
+    n_data: int | None
+    space: Space | None
+    grid: Grid | None
+    fixed_m: int
+    cost: Cost | None
+    rule: Rule
+    quantile: float
+    workers: int | None
+    progress: Progress | None
+    cancelled: Callable[[], bool] | None
+
+
+def search(
+    trial: TrialRun | None, tolerance: float, criterion: Criterion = "average", **options: Unpack[Options]
+) -> SearchResult:
+    """Find the design of least cost whose error is at most `tolerance`.
+
+    Parameters
+    ----------
+    trial
+        Pairs from a trial run; None is enough for the worst-case criterion, with `n_data`.
+    criterion
+        average: mean |Delta| over the pairs (Eqn 7). worst-case: E(mu_std = 0) (Eqn 8). quantile: that quantile of
+        |Delta|. fixed-m: K14's heuristic, constant bounds and the largest epsilon that keeps the average.
+    **options
+        See `Options`.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(200_000, 0.45, 50, np.random.default_rng(1))
+    >>> found = search(trial, tolerance=0.02)
+    >>> found.error <= 0.02
+    True
+    """
+    return searches(trial, [tolerance], criterion, **options)[0]
+
+
+def searches(
+    trial: TrialRun | None, tolerances: Iterable[float], criterion: Criterion = "average", **options: Unpack[Options]
+) -> list[SearchResult]:
+    """`search` for several tolerances, which share the first look around."""
+    criterion = check_criterion(criterion)
+    targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in tolerances]
+    n_data = _agreed_n_data(trial, options.get("n_data"))
+    job = _Job(trial, n_data, criterion, options)
+    if grid := options.get("grid"):
+        return job.on_grid(targets, grid.designs(n_data))
+    if criterion == "fixed-m":
+        m = min(integer("fixed_m", options.get("fixed_m", 500), 2, MAX_N_DATA), n_data)
+        return job.continuous(targets, [Shape(n_data, m, 0.5, 1.0)], None)
+    space = (options.get("space") or Space()).checked(n_data)
+    return job.continuous(targets, space.shapes(n_data), space)
+
+
+def _agreed_n_data(trial: TrialRun | None, n_data: int | None) -> int:
+    if trial is None and n_data is None:
+        raise BadInput("n_data: needed when there is no trial run")
+    if trial is not None and n_data is not None and n_data != trial.n_data:
+        raise BadInput(f"n_data = {n_data:,} does not agree with the trial run's {trial.n_data:,}")
+    return integer("n_data", trial.n_data if trial is not None else n_data, 2, MAX_N_DATA)
+
+
+class _Row(NamedTuple):
+    """One evaluation, as it goes into the table."""
+
+    shape: Shape
+    epsilon: float
+    found: Measured
+    accuracy: float
+
+
+class _Guess(NamedTuple):
+    """A shape with the bound that meets the target and the cost there, both interpolated; ordered by cost."""
+
+    cost: float
+    shape: Shape
+    bound: float
+
+
+class _Job:
+    """One call of `searches`: evaluates, counts, collects."""
+
+    def __init__(self, trial: TrialRun | None, n_data: int, criterion: Criterion, options: Options) -> None:
+        self.trial, self.n_data, self.criterion = trial, n_data, criterion
+        self.rule = options.get("rule", "metropolis")
+        self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95))
+        self.small = self.measure.small()
+        self.cost = (options.get("cost") or Cost()).checked()
+        self.workers = options.get("workers") or os.cpu_count() or 1
+        self.progress = options.get("progress") or (lambda done, total: None)
+        self.cancelled = options.get("cancelled") or (lambda: False)
+        self.done = self.total = 0
+        self.rows: list[_Row] = []
+
+    # -- evaluating ---------------------------------------------------------------------------------------------------
+
+    def evaluate(self, shape: Shape, bound: float, accuracy: float) -> _Row:
+        """Measure one design, coarsely (on part of the pairs) or for good."""
+        if self.cancelled():
+            raise Cancelled
+        measure = self.small if accuracy > ACCURACY else self.measure
+        row = _Row(shape, epsilon_of(bound), measure(shape.plan(bound), accuracy), accuracy)
+        self.rows.append(row)
+        return row
+
+    def each(self, task: Callable[[Shape], list[_Row]], shapes: Sequence[Shape]) -> list[list[_Row]]:
+        """Run a task per shape on all cores; results, and so everything after, in the order of the shapes."""
+        results = []
+        with ThreadPoolExecutor(self.workers) as pool:
+            for rows in pool.map(task, shapes):
+                results.append(rows)
+                self.step()
+        return results
+
+    def step(self) -> None:
+        self.done += 1
+        self.progress(self.done, max(self.done, self.total))
+
+    def cost_of(self, row: _Row) -> float:
+        return self.cost.of(self.n_data, row.found.usage, row.found.looks)
+
+    # -- the continuous search ----------------------------------------------------------------------------------------
+
+    def continuous(self, targets: list[float], shapes: list[Shape], space: Space | None) -> list[SearchResult]:
+        """Scan, then for each target refine around the best and solve for epsilon."""
+        self.total = len(shapes) + 2 * len(targets)
+        least = min(targets)
+
+        def scan(shape: Shape) -> list[_Row]:
+            rows = []
+            for bound in BOUNDS:
+                rows.append(self.evaluate(shape, float(bound), SCAN_ACCURACY))
+                if rows[-1].found.error <= 0.7 * least:  # margin for the scan's own error
+                    break
+            return rows
+
+        scans = self.each(scan, shapes)
+        with ThreadPoolExecutor(self.workers) as pool:
+            found = list(pool.map(lambda target: self.best_for(target, scans, space), targets))
+            return list(pool.map(self.answer, targets, found))
+
+    def best_for(self, target: float, scans: list[list[_Row]], space: Space | None) -> _Row | None:
+        """Refine the most promising shape, then solve it for epsilon."""
+        starts = sorted(guess for guess in (self.crossing(target, rows) for rows in scans) if guess is not None)
+        if space is not None:
+            near = (self.roughly(target, start.shape, start.bound) for start in starts[:6])
+            starts = sorted(guess for guess in near if guess is not None)
+        best = starts[0] if starts else None
+        if best is not None and space is not None:
+            best = self.refine(target, best, space)
+        self.step()
+        found = None if best is None else self.solve(target, best.shape, best.bound)
+        self.step()
+        return found
+
+    def crossing(self, target: float, rows: list[_Row]) -> _Guess | None:
+        """Where rows with rising bounds first meet the target, by interpolation of log(error)."""
+        for low, high in zip([rows[0], *rows], rows, strict=False):
+            if high.found.error <= target:
+                share = _share(low.found.error, high.found.error, target)
+                costs, bounds = (
+                    (self.cost_of(low), self.cost_of(high)),
+                    (threshold(low.epsilon), threshold(high.epsilon)),
+                )
+                cost, bound = (a + share * (b - a) for a, b in (costs, bounds))
+                return _Guess(cost, high.shape, bound)
+        return None
+
+    def refine(self, target: float, start: _Guess, space: Space) -> _Guess:
+        """Pattern search in log m and alpha; each trial is solved for epsilon roughly, by interpolation."""
+        best, factor, shift = start, 1.4, 0.08 if space.alpha[0] < space.alpha[1] else 0.0
+        while factor > 1.04:
+            tries = space.neighbours(best.shape, factor, shift)
+            bound = best.bound
+            with ThreadPoolExecutor(self.workers) as pool:
+                solved = list(pool.map(lambda shape, bound=bound: self.roughly(target, shape, bound), tries))
+            better = min([best, *(guess for guess in solved if guess is not None)])
+            if better.cost > best.cost * (1.0 - FLAT):
+                factor, shift = math.sqrt(factor), 0.5 * shift
+            best = better
+        return best
+
+    def roughly(self, target: float, shape: Shape, bound: float) -> _Guess | None:
+        """The crossing between two bounds 0.1 apart around the given one, moved until they enclose it."""
+        low = max(0.0, bound - 0.05)
+        for _ in range(40):
+            rows = [self.evaluate(shape, b, SCAN_ACCURACY) for b in (low, low + 0.1)]
+            if rows[1].found.error > target:
+                low += 0.1
+            elif rows[0].found.error <= target and low > 0:
+                low = max(0.0, low - 0.1)
+            else:
+                return self.crossing(target, rows)
+        return None
+
+    def solve(self, target: float, shape: Shape, bound: float) -> _Row | None:
+        """The largest epsilon near the given bound that keeps the error within the target; None if there is none.
+
+        Secant steps on log(error) between an infeasible and a feasible bound, which always stay on both sides.
+        """
+        bad: _Row | None = None
+        good: _Row | None = None
+        here = max(0.0, bound)
+        for _ in range(60):
+            row = self.evaluate(shape, here, ACCURACY)
+            excess = math.log(max(row.found.error, 1e-300) / target)
+            if excess <= 0:
+                good = row
+                if here == 0.0:
+                    return good
+            else:
+                bad = row
+            if good is None or bad is None:
+                # log(error) falls by about G per unit of G: go to the crossing and somewhat beyond, ever farther
+                step = 1.3 * abs(excess) / max(here, 0.5) + 1e-4
+                here = max(0.0, here + math.copysign(min(step, 1.0), excess))
+                if here > 8.0:
+                    return None
+                continue
+            low, high = threshold(bad.epsilon), threshold(good.epsilon)
+            if high - low < 1e-5 or good.found.error > target * (1.0 - 1e-4):
+                return good
+            share = _share(bad.found.error, good.found.error, target)
+            # a little beyond the estimated crossing, so that the feasible side closes in
+            here = low + min(max(share + 0.01, 0.02), 0.98) * (high - low)
+        return good
+
+    # -- the plain grid -----------------------------------------------------------------------------------------------
+
+    def on_grid(self, targets: list[float], designs: list[Design]) -> list[SearchResult]:
+        """Evaluate every design of a grid."""
+        by_shape: dict[Shape, list[Design]] = {}
+        for design in designs:
+            by_shape.setdefault(Shape(self.n_data, design.m, design.alpha, design.growth), []).append(design)
+        self.total = len(by_shape)
+
+        def whole(shape: Shape) -> list[_Row]:
+            return [self.evaluate(shape, threshold(design.epsilon), ACCURACY) for design in by_shape[shape]]
+
+        rows = [row for rows in self.each(whole, list(by_shape)) for row in rows]
+        chosen = [row._replace(epsilon=design.epsilon) for row, design in zip(rows, _flat(by_shape), strict=True)]
+        self.rows = list(chosen)
+        results = []
+        for target in targets:
+            feasible = [row for row in chosen if row.found.error <= target]
+            best = min(feasible, key=lambda row: (self.cost_of(row), row.shape), default=None)
+            results.append(self.answer(target, best, rounded=False))
+        return results
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def answer(self, target: float, best: _Row | None, *, rounded: bool = True) -> SearchResult:
+        """The best design, with what is predicted of it."""
+        if best is None:
+            return self.infeasible(target)
+        epsilon = _rounded_down(best.epsilon) if rounded else best.epsilon
+        shape = best.shape
+        for _ in range(20):  # rounding may leave the feasible side where the error is not monotone
+            design = Design(self.n_data, shape.m, epsilon, shape.alpha, shape.growth)
+            found = self.measure(as_plan(design), ACCURACY)
+            if not rounded or found.error <= target:
+                break
+            epsilon = _rounded_down(epsilon * 0.9998)
+        design = self.documented(design, target)
+        cost = self.cost.of(self.n_data, found.usage, found.looks)
+        table = self.table(target, _Row(shape, epsilon, found, ACCURACY))
+        return SearchResult(design, table, None, None, target, self.criterion, *found, cost)
+
+    def documented(self, design: Design, target: float) -> Design:
+        """With what is predicted of it, and where it comes from."""
+        from importlib.metadata import version
+
+        worst = worst_case(design, PREDICTED)
+        predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
+        estimate = worst.estimate
+        if self.trial is not None:
+            step = acceptance(design, self.trial, self.rule, PREDICTED)
+            predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
+            estimate = max(estimate, step.estimate)
+        provenance = Provenance(
+            version=version("austerity"),
+            tolerance=target,
+            criterion=self.criterion,
+            trial=None if self.trial is None else self.trial.digest,
+            pairs=None if self.trial is None else len(self.trial),
+        )
+        return design.model_copy(
+            update={"predicted": Predicted(**predicted, estimate=estimate), "provenance": provenance}
+        )
+
+    def infeasible(self, target: float) -> SearchResult:
+        """No design, why, and the smallest tolerance that could be met."""
+        closest = min(self.rows, key=lambda row: (row.found.error, row.shape, row.epsilon))
+        nearest = self.measure(closest.shape.plan(threshold(closest.epsilon)), ACCURACY).error * (1.0 + 1e-6)
+        name = "E(0)" if self.criterion == "worst-case" else "|Delta|"
+        sizes, smallest = [row.shape.m for row in self.rows], min(row.epsilon for row in self.rows)
+        reason = (
+            f"no design with m from {min(sizes):,} to {max(sizes):,} and epsilon from {smallest:.2g} keeps "
+            f" {name} ({self.criterion}) within {target:g}; the smallest found is {nearest:.3g}, "
+            f"at m = {closest.shape.m:,}, epsilon = {closest.epsilon:.2g}: raise the tolerance or allow larger m"
+        )
+        return SearchResult(None, self.table(target), reason, nearest, target, self.criterion)
+
+    def table(self, target: float, *more: _Row) -> Evaluated:
+        """All evaluations (the rows of the search, and `more`), each design once, at its best accuracy."""
+        best: dict[tuple[Shape, float], _Row] = {}
+        for row in [*self.rows, *more]:
+            key = row.shape, row.epsilon
+            if key not in best or row.accuracy < best[key].accuracy:
+                best[key] = row
+        rows = sorted(best.values(), key=lambda row: (row.shape, row.epsilon))
+        floats = np.array(
+            [(r.epsilon, r.shape.alpha, r.shape.growth, *r.found, self.cost_of(r)) for r in rows], dtype=np.float64
+        )
+        epsilon, alpha, growth, error, usage, looks, cost = floats.T
+        m = np.array([row.shape.m for row in rows], dtype=np.int64)
+        accuracy = np.array([row.accuracy for row in rows])
+        return Evaluated(m, epsilon, alpha, growth, error, usage, looks, cost, error <= target, accuracy)
+
+
+def _flat(groups: dict[Shape, list[Design]]) -> list[Design]:
+    return [design for designs in groups.values() for design in designs]
+
+
+def _share(high: float, low: float, target: float) -> float:
+    """Share of the way from an error above to one below at which log(error) meets the target."""
+    if not high > target or low >= high:
+        return 1.0
+    floor = 1e-300
+    return math.log(high / target) / math.log(high / max(low, floor))
+
+
+def _rounded_down(epsilon: float) -> float:
+    """To four significant digits, towards zero: readable, and on the safe side."""
+    scale = 10.0 ** (3 - math.floor(math.log10(epsilon)))
+    return float(f"{math.floor(epsilon * scale + 1e-9) / scale:.4g}")

@@ -1,0 +1,98 @@
+"""What a search runs over: ranges of the knobs, or a plain grid of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.boundary import Boundary, epsilon_of
+from designer.errors import BadInput, integer, real
+from designer.plan import Plan
+from designer.records import Design
+from designer.schedule import Schedule, check_growth
+
+MOST_GRID = 1_000_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where to search: batch sizes between m_low and m_high, alpha within a range, some growth factors.
+
+    The defaults keep m where the normal approximation is good (500, or N/20 for small N) up to half of the data.
+    """
+
+    m_low: int | None = None
+    m_high: int | None = None
+    alpha: tuple[float, float] = (0.5, 1.0)
+    growth: Sequence[float] = (1.0,)
+
+    def checked(self, n_data: int) -> Space:
+        """Itself with defaults filled in, for N data."""
+        low = integer("m_low", self.m_low or min(500, max(2, n_data // 20)), 2, n_data)
+        high = integer("m_high", self.m_high or max(low, n_data // 2), low, n_data)
+        alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
+        if not self.growth:
+            raise BadInput("growth: give at least one")
+        return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth))
+
+    def shapes(self, n_data: int) -> list[Shape]:
+        """The starting points: m log-spaced by about 2, four values of alpha."""
+        low, high = self.m_range
+        count = max(1, round(math.log2(high / low))) + 1
+        m = np.unique(np.round(np.geomspace(low, high, count)).astype(np.int64))
+        alpha = np.unique(np.linspace(*self.alpha, 4))
+        return [Shape(n_data, int(a), float(b), float(c)) for a, b, c in product(m, alpha, self.growth)]
+
+    def neighbours(self, shape: Shape, factor: float, shift: float) -> list[Shape]:
+        """The shapes one step away from another, none twice."""
+        low, high = self.m_range
+        sizes = (round(shape.m / factor), round(shape.m * factor))
+        moved = [shape._replace(m=min(max(m, low), high)) for m in sizes]
+        if shift > 0:
+            alphas = (shape.alpha - shift, shape.alpha + shift)
+            moved += [shape._replace(alpha=round(min(max(a, self.alpha[0]), self.alpha[1]), 4)) for a in alphas]
+        return [near for near in dict.fromkeys(moved) if near != shape]
+
+    @property
+    def m_range(self) -> tuple[int, int]:
+        """Both ends, once checked."""
+        if self.m_low is None or self.m_high is None:
+            raise TypeError("call checked() first")
+        return self.m_low, self.m_high
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain grid: every combination is evaluated."""
+
+    m: Sequence[int]
+    epsilon: Sequence[float]
+    alpha: Sequence[float] = (0.5,)
+    growth: Sequence[float] = (1.0,)
+
+    def designs(self, n_data: int) -> list[Design]:
+        """All of its designs."""
+        size = len(self.m) * len(self.epsilon) * len(self.alpha) * len(self.growth)
+        if not 1 <= size <= MOST_GRID:
+            raise BadInput(f"the grid has {size:,} designs: must be 1 to {MOST_GRID:,}")
+        combinations = product(self.m, self.alpha, self.growth, self.epsilon)
+        return [Design(n_data, m, epsilon, alpha, growth) for m, alpha, growth, epsilon in combinations]
+
+
+class Shape(NamedTuple):
+    """A design but for its epsilon."""
+
+    n_data: int
+    m: int
+    alpha: float
+    growth: float
+
+    def plan(self, bound: float) -> Plan:
+        """With G_0 = bound."""
+        schedule = Schedule.geometric(self.n_data, self.m, self.growth)
+        return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
