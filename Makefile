@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint bench examples clean
+.PHONY: app test lint bench examples hooks clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -21,6 +21,9 @@ app: $(VENV)/app.stamp  ## the demonstration
 
 test: $(VENV)/test.stamp lint  ## everything: style, types, tests
 	$(BIN)/python -m pytest -n auto
+
+hooks: $(VENV)/test.stamp  ## check style and types before each commit
+	$(BIN)/python -m pip install --quiet pre-commit && $(BIN)/pre-commit install
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

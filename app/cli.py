@@ -102,6 +102,7 @@ def build_parser() -> Parser:
     sub.add_argument("--m-low", type=_integer, help="smallest batch to consider (default: 500, less for small N)")
     sub.add_argument("--m-high", type=_integer, help="largest batch to consider (default: N/2)")
     sub.add_argument("--alpha", type=_numbers, default=[0.5, 1.0], help="one value, or a range as 0.5,1 (default)")
+    sub.add_argument("--epsilon", type=_numbers, default=[1e-6, 0.5], help="range to consider, as 1e-6,0.5 (default)")
     sub.add_argument("--growth", type=_numbers, default=[1.0], help="growth factors to try, separated by commas")
     sub.add_argument(
         "--cost", type=_numbers, help="a,b,c: minimise a + b*data + c*looks per step (default: 0,1,0, the data read)"
@@ -199,7 +200,7 @@ def delta(options: argparse.Namespace) -> Answer:
         "estimate": found.estimate,
     }
     lines = [
-        f"{len(trial):,} pairs, N = {trial.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha = {test.alpha:g}",
+        f"{len(trial):,} pairs, N = {test.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha {test.alpha:g}",
         f"mean |error in the acceptance probability|  {found.mean_abs_delta:.6f}",
         f"largest                                     {abs(found.delta).max():.6f}",
         f"mean data used per step                     {found.mean_usage:.4%}",
@@ -219,15 +220,23 @@ def design(options: argparse.Namespace) -> Answer:
     trial = _trial(options)
     if options.cost is not None and len(options.cost) != 3:
         raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 0,1,0")
-    if len(options.alpha) > 2:
-        raise BadInput("alpha: give one value, or two for a range")
+    for name in ("alpha", "epsilon"):
+        if len(getattr(options, name)) > 2:
+            raise BadInput(f"{name}: give one value, or two for a range")
+    space = Space(
+        options.m_low,
+        options.m_high,
+        (options.alpha[0], options.alpha[-1]),
+        tuple(options.growth),
+        (options.epsilon[0], options.epsilon[-1]),
+    )
     with _progress(quiet=options.quiet or options.json) as progress:
         found = search(
             trial,
             options.tolerance,
             criterion,
             n_data=options.n_data if trial is None else None,
-            space=Space(options.m_low, options.m_high, (options.alpha[0], options.alpha[-1]), tuple(options.growth)),
+            space=space,
             fixed_m=options.fixed_m,
             cost=None if options.cost is None else Cost(*options.cost),
             rule=rule,

@@ -28,7 +28,7 @@ from designer.walk import worst_case
 
 SCAN_ACCURACY = 4e-4  # of the first look around; merges neighbouring looks
 ACCURACY = 1e-7  # of everything that decides between feasible and not
-BOUNDS = np.arange(0.0, 7.01, 0.5)  # G_0 of the scan: epsilon from 0.5 down to 1e-12
+SCAN_STEP = 0.5  # in G_0
 LEAST_TOLERANCE = 1e-6  # below, the numerical error would count
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
 PREDICTED = 1e-9  # of the numbers written into the chosen design, with their estimate
@@ -138,14 +138,14 @@ def searches(
     criterion = check_criterion(criterion)
     targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in tolerances]
     n_data = _agreed_n_data(trial, options.get("n_data"))
-    job = _Job(trial, n_data, criterion, options)
+    space = (options.get("space") or Space()).checked(n_data)
+    job = _Job(trial, n_data, criterion, space, options)
     if grid := options.get("grid"):
         return job.on_grid(targets, grid.designs(n_data))
     if criterion == "fixed-m":
         m = min(integer("fixed_m", options.get("fixed_m", 500), 2, MAX_N_DATA), n_data)
-        return job.continuous(targets, [Shape(n_data, m, 0.5, 1.0)], None)
-    space = (options.get("space") or Space()).checked(n_data)
-    return job.continuous(targets, space.shapes(n_data), space)
+        return job.continuous(targets, [Shape(n_data, m, 0.5, 1.0)], refine=False)
+    return job.continuous(targets, space.shapes(n_data), refine=True)
 
 
 def _agreed_n_data(trial: TrialRun | None, n_data: int | None) -> int:
@@ -176,8 +176,10 @@ class _Guess(NamedTuple):
 class _Job:
     """One call of `searches`: evaluates, counts, collects."""
 
-    def __init__(self, trial: TrialRun | None, n_data: int, criterion: Criterion, options: Options) -> None:
-        self.trial, self.n_data, self.criterion = trial, n_data, criterion
+    def __init__(
+        self, trial: TrialRun | None, n_data: int, criterion: Criterion, space: Space, options: Options
+    ) -> None:
+        self.trial, self.n_data, self.criterion, self.space = trial, n_data, criterion, space
         self.rule = options.get("rule", "metropolis")
         self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95))
         self.small = self.measure.small()
@@ -217,14 +219,16 @@ class _Job:
 
     # -- the continuous search ----------------------------------------------------------------------------------------
 
-    def continuous(self, targets: list[float], shapes: list[Shape], space: Space | None) -> list[SearchResult]:
+    def continuous(self, targets: list[float], shapes: list[Shape], *, refine: bool) -> list[SearchResult]:
         """Scan, then for each target refine around the best and solve for epsilon."""
         self.total = len(shapes) + 2 * len(targets)
         least = min(targets)
+        low, high = self.space.bounds
+        bounds = np.append(np.arange(low, high, SCAN_STEP), high)
 
         def scan(shape: Shape) -> list[_Row]:
             rows = []
-            for bound in BOUNDS:
+            for bound in bounds:
                 rows.append(self.evaluate(shape, float(bound), SCAN_ACCURACY))
                 if rows[-1].found.error <= 0.7 * least:  # margin for the scan's own error
                     break
@@ -232,18 +236,18 @@ class _Job:
 
         scans = self.each(scan, shapes)
         with ThreadPoolExecutor(self.workers) as pool:
-            found = list(pool.map(lambda target: self.best_for(target, scans, space), targets))
+            found = list(pool.map(lambda target: self.best_for(target, scans, refine), targets))
             return list(pool.map(self.answer, targets, found))
 
-    def best_for(self, target: float, scans: list[list[_Row]], space: Space | None) -> _Row | None:
+    def best_for(self, target: float, scans: list[list[_Row]], refine: bool) -> _Row | None:
         """Refine the most promising shape, then solve it for epsilon."""
         starts = sorted(guess for guess in (self.crossing(target, rows) for rows in scans) if guess is not None)
-        if space is not None:
+        if refine:
             near = (self.roughly(target, start.shape, start.bound) for start in starts[:6])
             starts = sorted(guess for guess in near if guess is not None)
         best = starts[0] if starts else None
-        if best is not None and space is not None:
-            best = self.refine(target, best, space)
+        if best is not None and refine:
+            best = self.refine(target, best)
         self.step()
         found = None if best is None else self.solve(target, best.shape, best.bound)
         self.step()
@@ -262,8 +266,9 @@ class _Job:
                 return _Guess(cost, high.shape, bound)
         return None
 
-    def refine(self, target: float, start: _Guess, space: Space) -> _Guess:
+    def refine(self, target: float, start: _Guess) -> _Guess:
         """Pattern search in log m and alpha; each trial is solved for epsilon roughly, by interpolation."""
+        space = self.space
         best, factor, shift = start, 1.4, 0.08 if space.alpha[0] < space.alpha[1] else 0.0
         while factor > 1.04:
             tries = space.neighbours(best.shape, factor, shift)
@@ -278,13 +283,16 @@ class _Job:
 
     def roughly(self, target: float, shape: Shape, bound: float) -> _Guess | None:
         """The crossing between two bounds 0.1 apart around the given one, moved until they enclose it."""
-        low = max(0.0, bound - 0.05)
-        for _ in range(40):
+        least, most = self.space.bounds[0], max(self.space.bounds[1] - 0.1, self.space.bounds[0])
+        low = min(max(bound - 0.05, least), most)
+        for _ in range(100):
             rows = [self.evaluate(shape, b, SCAN_ACCURACY) for b in (low, low + 0.1)]
             if rows[1].found.error > target:
-                low += 0.1
-            elif rows[0].found.error <= target and low > 0:
-                low = max(0.0, low - 0.1)
+                if low >= most:
+                    return None
+                low = min(low + 0.1, most)
+            elif rows[0].found.error <= target and low > least:
+                low = max(low - 0.1, least)
             else:
                 return self.crossing(target, rows)
         return None
@@ -296,22 +304,23 @@ class _Job:
         """
         bad: _Row | None = None
         good: _Row | None = None
-        here = max(0.0, bound)
+        least, most = self.space.bounds
+        here = min(max(bound, least), most)
         for _ in range(60):
             row = self.evaluate(shape, here, ACCURACY)
             excess = math.log(max(row.found.error, 1e-300) / target)
             if excess <= 0:
                 good = row
-                if here == 0.0:
+                if here == least:
                     return good
             else:
                 bad = row
+                if here == most:
+                    return None
             if good is None or bad is None:
                 # log(error) falls by about G per unit of G: go to the crossing and somewhat beyond, ever farther
                 step = 1.3 * abs(excess) / max(here, 0.5) + 1e-4
-                here = max(0.0, here + math.copysign(min(step, 1.0), excess))
-                if here > 8.0:
-                    return None
+                here = min(max(here + math.copysign(min(step, 1.0), excess), least), most)
                 continue
             low, high = threshold(bad.epsilon), threshold(good.epsilon)
             if high - low < 1e-5 or good.found.error > target * (1.0 - 1e-4):

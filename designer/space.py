@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.boundary import Boundary, epsilon_of
+from designer.boundary import Boundary, check_epsilon, epsilon_of, threshold
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan
 from designer.records import Design
@@ -21,15 +21,17 @@ MOST_GRID = 1_000_000
 
 @dataclass(frozen=True)
 class Space:
-    """Where to search: batch sizes between m_low and m_high, alpha within a range, some growth factors.
+    """Where to search: batch sizes from m_low to m_high, ranges of alpha and epsilon, some growth factors.
 
-    The defaults keep m where the normal approximation is good (500, or N/20 for small N) up to half of the data.
+    The defaults keep m where the normal approximation is good (500, or N/20 for small N) up to half of the data, and
+    epsilon above 1e-6: tails beyond that are not normal at any such m.
     """
 
     m_low: int | None = None
     m_high: int | None = None
     alpha: tuple[float, float] = (0.5, 1.0)
     growth: Sequence[float] = (1.0,)
+    epsilon: tuple[float, float] = (1e-6, 0.5)
 
     def checked(self, n_data: int) -> Space:
         """Itself with defaults filled in, for N data."""
@@ -38,7 +40,14 @@ class Space:
         alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
         if not self.growth:
             raise BadInput("growth: give at least one")
-        return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth))
+        smallest = check_epsilon(self.epsilon[0])
+        epsilon = smallest, real("epsilon", self.epsilon[1], smallest, 0.5)
+        return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth), epsilon)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range of G_0 that belongs to that of epsilon."""
+        return threshold(self.epsilon[1]), threshold(self.epsilon[0])
 
     def shapes(self, n_data: int) -> list[Shape]:
         """The starting points: m log-spaced by about 2, four values of alpha."""

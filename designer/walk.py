@@ -147,7 +147,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
     --------
     >>> curve = characteristics(Design(12214, 500, 0.05), [0.0, 2.0])
     >>> curve.error.round(4), curve.usage.round(4)
-    (array([0.3134, 0.0485]), array([0.6251, 0.3784]))
+    (array([0.3095, 0.0372]), array([0.6252, 0.3114]))
     """
     plan = as_plan(design)
     tolerance = real("tolerance", tolerance, 1e-12, 0.01)

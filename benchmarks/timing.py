@@ -1,0 +1,18 @@
+"""How everything here is timed: warmed up, the best of several runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def best_ms(task: Callable[[], Any], repeats: int = 7) -> float:
+    """Milliseconds of the fastest run after one to warm up."""
+    task()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        task()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
