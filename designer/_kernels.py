@@ -189,23 +189,47 @@ def normal_cdf(x):
     return 0.5 * math.erfc(-x * SQRT_HALF)
 
 
-@kernel
-def half_size(length, scale, density, ends, half):
-    """Number of the smallest tabulated rule with `density` nodes per `scale`, and a few more for the ends."""
-    return np.searchsorted(half, ends + density * 0.5 * max(length, 0.0) / scale)
+@inlined
+def wanted(length, scale, density, ends):
+    """Half the number of nodes for an interval: `density` per `scale`, and some more for the ends."""
+    return ends + density * 0.5 * max(length, 0.0) / scale
+
+
+@inlined
+def room(half_nodes, half):
+    """No fewer places than `place` fills: rules are at most 4% and one node apart."""
+    return 2.0 * (1.05 * half_nodes + 2.0 * (half_nodes / half[-1] + 1.0))
 
 
 @kernel
-def place(low, high, size, half, offset, x, w, z, c, at):
-    """Write the rule number `size` for [low, high] at position `at` of (z, c), ascending; return the next position."""
-    mid, radius = 0.5 * (low + high), 0.5 * (high - low)
-    h, base = half[size], offset[size]
-    for i in range(h):
-        z[at + h + i] = mid + radius * x[base + i]
-        z[at + h - 1 - i] = mid - radius * x[base + i]
-        c[at + h + i] = radius * w[base + i]
-        c[at + h - 1 - i] = radius * w[base + i]
-    return at + 2 * h
+def place(low, high, half_nodes, half, offset, x, w, z, c, at):
+    """Write a Gauss-Legendre rule for [low, high] at position `at` of (z, c), ascending; return the next position.
+
+    More nodes than the largest tabulated rule has are placed as several equal pieces.
+    """
+    pieces = math.ceil(half_nodes / half[-1])
+    rule = np.searchsorted(half, half_nodes / pieces)
+    h, base, radius = half[rule], offset[rule], 0.5 * (high - low) / pieces
+    for piece in range(pieces):
+        mid = low + (2 * piece + 1) * radius
+        for i in range(h):
+            z[at + h + i] = mid + radius * x[base + i]
+            z[at + h - 1 - i] = mid - radius * x[base + i]
+            c[at + h + i] = radius * w[base + i]
+            c[at + h - 1 - i] = radius * w[base + i]
+        at += 2 * h
+    return at
+
+
+@inlined
+def spans(j, rho, r, lower, upper, low, high, reach):
+    """Where f_j matters: ends of the lower tail, of the inside, of the upper tail; and the scale inside."""
+    a, b = max(lower[j], low[j]), min(upper[j], high[j])
+    if j == 0:
+        return a, b, lower[j], upper[j]
+    below_end = max(low[j], (max(lower[j - 1], low[j - 1]) - reach * r[j]) / rho[j])
+    above_end = min(high[j], (min(upper[j - 1], high[j - 1]) + reach * r[j]) / rho[j])
+    return a, b, below_end, above_end
 
 
 @kernel
@@ -237,44 +261,41 @@ def walk(
     sum_j omega[k, j] P(undecided after look j), total[4] = P(undecided after all looks) by integrating the last f: an
     independent check, for it must equal 1 - total[0] - total[1].  by_look[0/1, j, i], if it has rows, takes the exits
     at each look. A normal density counts up to `reach` standard deviations, and a drift is followed until at most
-    `decided` of it is left undecided.  Returns False when the table of rules (half, offset, x, w) is too small.
+    `decided` of it is left undecided. (half, offset, x, w) is the table of rules.
     """
     looks, n_mu = root_t.size, mu.size
-    room = lanes(6 * half[-1])  # inside and two tails
-    y, c, z, v, f = np.empty(room), np.empty(room), np.empty(room), np.empty(room), np.empty(room)
+    inner_scale, size = np.minimum(r, np.append(r[1:], 1.0)), 0.0
+    for j in range(looks):
+        a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
+        nodes = room(wanted(lower[j] - below_end, r[j], density, END_TAIL), half)
+        nodes += room(wanted(b - a, inner_scale[j], density, END_INNER), half)
+        nodes += room(wanted(above_end - upper[j], r[j], density, END_TAIL), half)
+        size = max(size, nodes)
+    most = lanes(int(size))
+    y, c, z, v, f = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     below, above, undecided = np.empty(n_mu), np.empty(n_mu), np.ones(n_mu)
     total[:] = 0.0
     detail = by_look.shape[1] == looks
-    active, n_sources, previous_low, previous_high, last = n_mu, 0, 0.0, 0.0, 0
+    active, n_sources, last = n_mu, 0, 0
     for j in range(looks):
-        a, b = max(lower[j], low[j]), min(upper[j], high[j])
-        below_end, above_end = lower[j], upper[j]
-        if j > 0:  # f_j is nothing beyond these ends
-            below_end = max(low[j], (previous_low - reach * r[j]) / rho[j])
-            above_end = min(high[j], (previous_high + reach * r[j]) / rho[j])
-        inner_scale = r[j] if j + 1 == looks else min(r[j], r[j + 1])
-        rules = (
-            half_size(lower[j] - below_end, r[j], density, END_TAIL, half),
-            half_size(b - a, inner_scale, density, END_INNER, half),
-            half_size(above_end - upper[j], r[j], density, END_TAIL, half),
-        )
-        if max(rules) >= half.size:
-            return False
-
+        a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
         # targets, ascending: the lower tail (unless mirrored), inside the bounds, the upper tail
         n_lower = 0
         if not mirror and below_end < lower[j]:
-            n_lower = place(below_end, lower[j], rules[0], half, offset, x, w, z, v, 0)
+            nodes = wanted(lower[j] - below_end, r[j], density, END_TAIL)
+            n_lower = place(below_end, lower[j], nodes, half, offset, x, w, z, v, 0)
         n_inner = n_lower
         if b > a:
-            n_inner = place(a, b, rules[1], half, offset, x, w, z, v, n_lower)
+            nodes = wanted(b - a, inner_scale[j], density, END_INNER)
+            n_inner = place(a, b, nodes, half, offset, x, w, z, v, n_lower)
             if mirror:
                 n_inner //= 2
                 for k in range(n_inner):
                     z[k], v[k] = z[n_inner + k], v[n_inner + k]
         n_targets = n_inner
         if above_end > upper[j]:
-            n_targets = place(upper[j], above_end, rules[2], half, offset, x, w, z, v, n_inner)
+            nodes = wanted(above_end - upper[j], r[j], density, END_TAIL)
+            n_targets = place(upper[j], above_end, nodes, half, offset, x, w, z, v, n_inner)
 
         below[:], above[:] = 0.0, 0.0
         if j == 0:
@@ -304,7 +325,7 @@ def walk(
             active -= 1
 
         # what is inside becomes the source of the next look
-        n_sources, previous_low, previous_high, last = n_inner - n_lower, a, b, j
+        n_sources, last = n_inner - n_lower, j
         for k in range(n_sources):
             y[k], c[k] = z[n_lower + k], v[n_lower + k]
         if active == 0 or n_sources == 0:
@@ -312,7 +333,6 @@ def walk(
     tilt(y[:n_sources], c[:n_sources], 1.0, root_t[last], mu, total[4])
     if mirror:
         tilt(y[:n_sources], c[:n_sources], -1.0, root_t[last], mu, total[4])
-    return True
 
 
 # ---------------------------------------------------------------------------------------------------------------------

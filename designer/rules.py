@@ -10,6 +10,8 @@ import numpy as np
 from designer import _kernels
 from designer.schedule import Floats, Ints
 
+LARGEST = 256  # half size; more nodes are placed as several rules side by side
+
 
 class Rules(NamedTuple):
     """Rule number s has 2 half[s] nodes; its positive nodes and weights start at offset[s]."""
@@ -20,11 +22,11 @@ class Rules(NamedTuple):
     w: Floats
 
 
-@lru_cache(maxsize=8)
-def rules(largest: int) -> Rules:
-    """Rules with half sizes 3, 4, 5, ... (from 25 on, 4% apart) up to at least `largest`."""
+@lru_cache(maxsize=1)
+def rules() -> Rules:
+    """Rules with half sizes 3, 4, 5, ... (from 25 on, 4% apart) up to about LARGEST."""
     sizes = [3]
-    while sizes[-1] < largest:
+    while sizes[-1] < LARGEST:
         sizes.append(max(sizes[-1] + 1, sizes[-1] * 26 // 25))
     half = np.array(sizes, dtype=np.int64)
     offset = np.concatenate([[0], np.cumsum(half)[:-1]])

@@ -350,7 +350,7 @@ def _fast(data: bytes, layout: Layout) -> Columns | None:
     from pyarrow import csv as arrow
 
     names = {name: str(position) for name, position in layout.where.items()}
-    for point in ".," if layout.separator != "," else ".":
+    for point in ".,":
         try:
             table = arrow.read_csv(
                 pa.BufferReader(memoryview(data)[layout.start :]),
@@ -360,7 +360,6 @@ def _fast(data: bytes, layout: Layout) -> Columns | None:
                     check_utf8=False,
                     column_types=dict.fromkeys(names.values(), pa.float64()),
                     include_columns=[*names.values()],
-                    null_values=[],
                     decimal_point=point,
                 ),
             )
@@ -372,9 +371,10 @@ def _fast(data: bytes, layout: Layout) -> Columns | None:
 
 def _careful(data: bytes, layout: Layout) -> tuple[Columns, list[tuple[int, str]]]:
     """The columns and all comments, line by line; or BadFile with everything that is wrong."""
-    lines = data[layout.start :].decode("utf-8", "replace").split("\n")
+    text = data[layout.start :].decode("utf-8", "replace")
+    lines = text.split("\n")
     rows = _rows(lines, layout, ".")
-    if rows.failures and layout.separator != ",":
+    if rows.failures and layout.separator != "," and "," in text:
         rows = min(rows, _rows(lines, layout, ","), key=lambda rows: rows.failures)
     found, count = defects(rows.columns, most=LISTED)
     if count := count + len(rows.misfits):
@@ -395,7 +395,7 @@ def _rows(lines: list[str], layout: Layout, point: str) -> Rows:
         if not bare or bare.startswith("#"):
             notes += [(line, bare)] if bare else []
             continue
-        fields = _fields(text if separator else bare, separator, width)
+        fields = _fields(text, separator, width)
         if len(fields) != width:
             misfits.append(line)
             continue

@@ -17,7 +17,7 @@ from designer.boundary import threshold
 from designer.errors import BadInput, NumericalFailure, real
 from designer.plan import Plan, as_plan
 from designer.records import Design
-from designer.rules import Rules, rules
+from designer.rules import rules
 from designer.schedule import Floats, Ints
 
 WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to 1e-16
@@ -290,11 +290,9 @@ def _run(
     if grid.n.size == 0:  # no look can stop any of these drifts
         total[2:] = np.array([1.0, plan.schedule.size, 1.0])[:, None]
     else:
-        table: Rules = rules(256)
         arrays = (grid.root_t, grid.rho, grid.r, grid.lower, grid.upper, grid.low, grid.high, grid.omega)
         scales = (resolution.density, resolution.reach, resolution.decided)
-        while not _kernels.walk(*arrays, mirror, *scales, *table, padded, by_look, total):
-            table = rules(4 * int(table.half[-1]))
+        _kernels.walk(*arrays, mirror, *scales, *rules(), padded, by_look, total)
         total[2] += grid.n[0] / plan.schedule.n_data
         total[3] += grid.look[0] + 1.0
     return total[:, : mu.size], by_look[:, :, : mu.size]
@@ -366,7 +364,9 @@ def _chosen_looks(plan: Plan, least: float, most: float, r_star: float) -> tuple
     if schedule.size <= EXACT_LOOKS or schedule.listed is not None:
         every = np.arange(interim)
         every = every[matters(every)]
-        if every.size == 0 or (schedule.size <= EXACT_LOOKS and r_star < 2.0 / math.sqrt(interim)):
+        n = np.append(0, schedule.at(every)).astype(np.float64)
+        narrowest = _width(n[:-1], n[1:], float(schedule.n_data)).min(initial=1.0)
+        if every.size == 0 or (schedule.size <= EXACT_LOOKS and r_star < narrowest):
             return every, False
         first = int(every[0])
     else:  # bounds fall and drifts rise with every look: bisect

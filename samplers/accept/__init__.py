@@ -1,0 +1,1 @@
+"""Acceptance tests, one file each; all answer a `Comparison` with a `Decision`."""
