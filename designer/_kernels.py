@@ -225,8 +225,8 @@ def place(low, high, half_nodes, half, offset, x, w, z, c, at):
 def spans(j, rho, r, lower, upper, low, high, reach):
     """Where f_j matters: ends of the lower tail, of the inside, of the upper tail; and the scale inside."""
     a, b = max(lower[j], low[j]), min(upper[j], high[j])
-    if j == 0:
-        return a, b, lower[j], upper[j]
+    if j == 0:  # the first look's exits are closed forms: no tails
+        return a, b, a, b
     below_end = max(low[j], (max(lower[j - 1], low[j - 1]) - reach * r[j]) / rho[j])
     above_end = min(high[j], (min(upper[j - 1], high[j - 1]) + reach * r[j]) / rho[j])
     return a, b, below_end, above_end
@@ -387,43 +387,49 @@ def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, wei
     varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
     Fills out[0] = Delta, out[1] = E_u[usage], out[2] = E_u[looks], out[3] = E_u[error], out[4] = E_u[doubt].
     """
+    top = NEGLIGIBLE if barker else 0.0
     last = edges[-1]
     for i in range(kappa.size):
         a, k = log_acceptance[i], kappa[i]
-        x_low, x_high = (a - (NEGLIGIBLE if barker else 0.0)) / k, (a + NEGLIGIBLE) / k
         beyond = mass_below(a - k * last, barker) + 1.0 - mass_below(a + k * last, barker)
         delta, used, looks, wrong, doubtful = 0.0, first_usage * beyond, beyond, 0.0, 0.0
         for side in range(2):
             sign = 1.0 - 2.0 * side
-            low, high = (max(0.0, x_low), x_high) if side == 0 else (max(0.0, -x_high), -x_low)
-            high = min(high, last)
-            p = np.searchsorted(edges, low, side="right") - 1
-            while p < edges.size - 1 and edges[p] < high:
-                start, stop = max(low, edges[p]), min(high, edges[p + 1])
-                mid_p, radius_p = 0.5 * (edges[p] + edges[p + 1]), 0.5 * (edges[p + 1] - edges[p])
-                pieces = int(k * (stop - start) / PIECE) + 1
-                whole = pieces == 1 and stop - start == edges[p + 1] - edges[p]
-                radius = 0.5 * (stop - start) / pieces
+            nearest = max(0.0, (a - top) / k if side == 0 else -(a + NEGLIGIBLE) / k)
+            p = max(0, np.searchsorted(edges, nearest, side="right") - 2)  # one panel early, for rounding
+            while p < edges.size - 1:
+                # the panel in v: integrating there, x = sign (a - v) / k is exact even where a dwarfs v
+                inner, outer = a - sign * k * edges[p], a - sign * k * edges[p + 1]
+                low, high = max(min(inner, outer), -NEGLIGIBLE), min(max(inner, outer), top)
+                p += 1
+                if low >= high:
+                    if (side == 0 and inner < -NEGLIGIBLE) or (side == 1 and inner > top):
+                        break
+                    continue
+                mid_x, radius_x = 0.5 * (edges[p - 1] + edges[p]), 0.5 * (edges[p] - edges[p - 1])
+                pieces = int((high - low) / PIECE) + 1
+                whole = pieces == 1 and low == min(inner, outer) and high == max(inner, outer)
+                radius = 0.5 * (high - low) / pieces
                 for piece in range(pieces):
-                    mid = start + (2 * piece + 1) * radius
+                    mid = low + (2 * piece + 1) * radius
                     e_sum, u_sum, l_sum, g_sum = 0.0, 0.0, 0.0, 0.0
                     for q in range(node.size):
-                        x = mid + radius * node[q]
-                        g = weight[q] * density_of_v(a - sign * k * x, barker)
+                        v = mid - sign * radius * node[q]  # so that x runs upwards, as the nodes of the panel
+                        g = weight[q] * density_of_v(v, barker)
                         if whole:
-                            e, u, n = values[0, side, p, q], values[1, side, p, q], values[2, side, p, q]
+                            e, u, n = values[0, side, p - 1, q], values[1, side, p - 1, q], values[2, side, p - 1, q]
                         else:
-                            e, u, n = legendre(series, side, p, (x - mid_p) / radius_p)
+                            place_in_panel = (sign * (a - v) / k - mid_x) / radius_x
+                            e, u, n = legendre(series, side, p - 1, min(max(place_in_panel, -1.0), 1.0))
                         g_sum += g
                         e_sum += g * e
                         u_sum += g * u
                         l_sum += g * n
-                    delta -= sign * k * radius * e_sum
-                    used += k * radius * u_sum
-                    looks += k * radius * l_sum
-                    wrong += k * radius * e_sum
-                    doubtful += k * radius * g_sum * doubt[p]
-                p += 1
+                    delta -= sign * radius * e_sum
+                    used += radius * u_sum
+                    looks += radius * l_sum
+                    wrong += radius * e_sum
+                    doubtful += radius * g_sum * doubt[p - 1]
         out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = delta, used, looks, wrong, doubtful
 
 

@@ -7,6 +7,12 @@ with 2; the dashboard shows it beside the knob.
 from __future__ import annotations
 
 import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from designer.files import shorten
 
 
 class BadInput(ValueError):
@@ -19,13 +25,9 @@ class NumericalFailure(ArithmeticError):
 
 def integer(name: str, value: object, low: int, high: int) -> int:
     """`value` as an int within [low, high], or BadInput naming it."""
-    try:
-        number = int(value)  # type: ignore[call-overload]
-        whole = not isinstance(value, bool) and number == value
-    except (TypeError, ValueError, OverflowError):
-        whole = False
-    if not whole or not low <= number <= high:
-        raise BadInput(f"{name} = {value!r}: must be a whole number from {low:,} to {high:,}")
+    number = _plain(value)
+    if not (_is_number(number) and low <= number <= high and number == int(number)):
+        raise BadInput(f"{name} = {shown(value)}: must be a whole number from {low:,} to {high:,}")
     return int(number)
 
 
@@ -33,12 +35,31 @@ def real(
     name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> float:
     """`value` as a finite float within the interval, or BadInput naming it and the interval."""
+    number = _plain(value)
     try:
-        number = math.nan if isinstance(value, (bool, str)) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        number = float(number) if _is_number(number) else math.nan
+    except OverflowError:
         number = math.nan
     inside = (low < number if open_low else low <= number) and (number < high if open_high else number <= high)
     if not (inside and math.isfinite(number)):
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-        raise BadInput(f"{name} = {value!r}: must lie in {interval}")
+        raise BadInput(f"{name} = {shown(value)}: must lie in {interval}")
     return number
+
+
+def shown(value: object) -> str:
+    """`value` in a message: texts in quotes, numpy's numbers like Python's, all of it short and in one line."""
+    value = _plain(value)
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else value[:39] + "…")
+    return shorten(value)
+
+
+def _plain(value: object) -> Any:
+    """What is in a numpy scalar or an array without dimensions; anything else as it is."""
+    scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if scalar else value  # type: ignore[attr-defined]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -22,9 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
-from designer import trial_files
-from designer.errors import BadInput, integer, real
-from designer.trial_files import MAX_DATA, MAX_PAIRS, Floats, Source, Target, defects, shorten
+from designer import trial_files, trial_table
+from designer.errors import BadInput, integer, real, shown
+from designer.files import Target, shorten
+from designer.schedule import MAX_N_DATA, Floats, check_growth
+from designer.trial_files import Source
+from designer.trial_table import defects
 
 FORMAT = 1  # of the design file; raise it when an old reader would misunderstand a new file
 KIND = "sequential"
@@ -35,49 +38,22 @@ MAX_NAMED = 10  # problems in one message
 # --- Design -----------------------------------------------------------------------------------------------------------
 
 
-class _Shown(str):
-    """A text that messages print without quotes; as a string, no check takes it for a number."""
-
-    __repr__ = str.__str__
-
-
-def _plain(value: object) -> object:
-    """Numpy scalars as Python's; what cannot be a number as a short text, so that no message grows or breaks."""
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        value = value.item()
-    if isinstance(value, str):
-        return value if len(value) <= 40 else value[:39] + "…"
-    small = isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**40)
-    return value if small or isinstance(value, np.floating) else _Shown(shorten(value))
-
-
 def _whole(low: int, high: int) -> BeforeValidator:
-    return BeforeValidator(lambda value, info: integer(info.field_name, _plain(value), low, high))
+    return BeforeValidator(lambda value, info: integer(info.field_name, value, low, high))
 
 
 def _within(low: float, high: float, **ends: bool) -> BeforeValidator:
-    return BeforeValidator(lambda value, info: real(info.field_name, _plain(value), low, high, **ends))
+    return BeforeValidator(lambda value, info: real(info.field_name, value, low, high, **ends))
 
 
 def _check_m(value: object, info: ValidationInfo) -> int:
-    return integer("m", _plain(value), 2, info.data.get("n_data", MAX_DATA))
-
-
-def _check_growth(value: object) -> float:
-    value = _plain(value)
-    try:
-        number = real("growth", value, 1.0, 1e6)
-    except BadInput:
-        number = math.nan
-    if not (number == 1.0 or number >= 1.05):
-        raise BadInput(f"growth = {value!r}: must be 1 or lie in [1.05, 1e+06]")
-    return number
+    return integer("m", value, 2, info.data.get("n_data", MAX_N_DATA))
 
 
 def _text(pattern: str, meaning: str) -> BeforeValidator:
     def check(value: object, info: ValidationInfo) -> str:
         if not (isinstance(value, str) and value.isprintable() and re.fullmatch(pattern, value)):
-            raise BadInput(f"{info.field_name} = {_plain(value)!r}: must be {meaning}")
+            raise BadInput(f"{info.field_name} = {shown(value)}: must be {meaning}")
         return value
 
     return BeforeValidator(check)
@@ -110,7 +86,7 @@ class _Record(BaseModel):
         name = shorten(".".join(map(str, error["loc"])))
         if error["type"] == "extra_forbidden":
             return f"{name}: unknown; allowed are {', '.join(cls.model_fields)}"
-        return f"{name} = {_plain(error['input'])!r}: {error['msg']}"
+        return f"{name} = {shown(error['input'])}: {error['msg']}"
 
     def _given(self) -> dict[str, Any]:
         return {name: value for name, value in self if value is not None}
@@ -138,7 +114,7 @@ class Provenance(_Record):
     tolerance: _Size = None
     criterion: _Text = None
     trial: _Digest = None
-    pairs: Annotated[int, _whole(1, MAX_PAIRS)] | None = None
+    pairs: Annotated[int, _whole(1, trial_table.MAX_PAIRS)] | None = None
 
 
 class Design(_Record):
@@ -169,11 +145,11 @@ class Design(_Record):
     designer.records.BadFields: epsilon = 0.7: must lie in (0, 0.5]
     """
 
-    n_data: Annotated[int, _whole(2, MAX_DATA)]
+    n_data: Annotated[int, _whole(2, MAX_N_DATA)]
     m: Annotated[int, BeforeValidator(_check_m)]
     epsilon: Annotated[float, _within(0.0, 0.5, open_low=True)]
     alpha: Annotated[float, _within(0.5, 1.0)] = 0.5
-    growth: Annotated[float, BeforeValidator(_check_growth)] = 1.0
+    growth: Annotated[float, BeforeValidator(check_growth)] = 1.0
     predicted: Predicted | None = None
     provenance: Provenance | None = None
 
@@ -228,12 +204,12 @@ class Design(_Record):
     def _from_document(cls, document: Any) -> Design:
         if not isinstance(document, dict) or "test" not in document:
             raise BadInput("test: missing; a design file needs a table of this name")
-        version = integer("format", _plain(document.get("format", FORMAT)), 1, 10**6)
+        version = integer("format", document.get("format", FORMAT), 1, 10**6)
         if version > FORMAT:
             raise BadInput(f"format = {version}: written by a newer version; this one reads format {FORMAT}")
         for name in ("test", *_NOTES):
             if not isinstance(document.get(name, {}), dict):
-                raise BadInput(f"{name} = {_plain(document[name])!r}: must be a table")
+                raise BadInput(f"{name} = {shown(document[name])}: must be a table")
         notes = {name: _located(name, model, document[name]) for name, model in _NOTES.items() if name in document}
         return _located("test", cls, _test_values(document["test"]) | notes)
 
@@ -251,7 +227,7 @@ def _test_values(table: dict[str, Any]) -> dict[str, Any]:
     unknown = [f"test.{shorten(key)}: unknown; allowed are {', '.join(keys)}" for key in table if key not in keys]
     problems += unknown[:MAX_NAMED]
     if (kind := table.get("kind", KIND)) != KIND:
-        problems.append(f"test.kind = {_plain(kind)!r}: must be {KIND!r}")
+        problems.append(f"test.kind = {shown(kind)}: must be {KIND!r}")
     if problems:
         raise BadInput("; ".join(problems))
     return {name: table[name] for name in _FIELDS if name in table}
@@ -339,7 +315,7 @@ class TrialRun:
         self, n_data: int, mu: ArrayLike, sigma: ArrayLike, log_ratio: ArrayLike = 0.0, skew: ArrayLike | None = None
     ) -> None:
         columns = {"mu": _column("mu", mu)}
-        pairs = integer("number of pairs", columns["mu"].size, 1, MAX_PAIRS)
+        pairs = integer("number of pairs", columns["mu"].size, 1, trial_table.MAX_PAIRS)
         columns["sigma"] = _column("sigma", sigma, pairs)
         columns["log_ratio"] = _column("log_ratio", log_ratio, pairs, repeat=True)
         if skew is not None:
@@ -348,7 +324,7 @@ class TrialRun:
         if found:
             lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in found]
             raise BadInput("; ".join(lines + [f"and {count - len(found):,} more"] * (count > len(found))))
-        fields = {"n_data": integer("n_data", _plain(n_data), 2, MAX_DATA), "skew": None, **columns}
+        fields = {"n_data": integer("n_data", n_data, 2, MAX_N_DATA), "skew": None, **columns}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -365,9 +341,9 @@ class TrialRun:
         >>> round(float(trial.kappa[0]), 3)
         2.38
         """
-        n_data = integer("n_data", _plain(n_data), 2, MAX_DATA)
-        pairs = integer("pairs", _plain(pairs), 1, MAX_PAIRS)
-        k = -2.0 * NormalDist().inv_cdf(real("acceptance", _plain(acceptance), 1e-6, 1 - 1e-6) / 2.0)
+        n_data = integer("n_data", n_data, 2, MAX_N_DATA)
+        pairs = integer("pairs", pairs, 1, trial_table.MAX_PAIRS)
+        k = -2.0 * NormalDist().inv_cdf(real("acceptance", acceptance, 1e-6, 1 - 1e-6) / 2.0)
         log_acceptance = rng.normal(-(k**2) / 2.0, k, pairs)
         return cls(n_data, log_acceptance / n_data, np.full(pairs, k * math.sqrt(n_data - 1) / n_data))
 

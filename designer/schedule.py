@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer, real
+from designer.errors import BadInput, integer, real, shown
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -97,10 +97,11 @@ class Schedule:
 
 def check_growth(growth: float) -> float:
     """The growth factor, if it is 1 or within the allowed range."""
-    if growth == 1:
-        return 1.0
     try:
-        return real("growth", growth, MIN_GROWTH, MAX_GROWTH)
+        number = real("growth", growth, 1.0, MAX_GROWTH)
     except BadInput:
-        message = f"growth = {growth!r}: must be 1 (equal batches) or lie in [{MIN_GROWTH:g}, {MAX_GROWTH:g}]"
-        raise BadInput(message) from None
+        number = math.nan
+    if not (number == 1.0 or number >= MIN_GROWTH):
+        allowed = f"must be 1 (equal batches) or lie in [{MIN_GROWTH:g}, {MAX_GROWTH:g}]"
+        raise BadInput(f"growth = {shown(growth)}: {allowed}")
+    return number

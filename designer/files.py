@@ -1,0 +1,47 @@
+"""Whole files or none, and values made fit to be shown in one line."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TypeAlias
+
+Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
+
+
+def write_whole(target: Target, content: str | bytes) -> None:
+    """Write to a file object, or put a whole new file in the place of a path (of what it links to, if it is a link).
+
+    An OSError names the path, and leaves there what was there.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        try:
+            target.write(content)  # type: ignore[arg-type]
+        except TypeError:
+            if isinstance(content, bytes):
+                raise
+            target.write(content.encode())  # type: ignore[arg-type]  # text for a binary file
+        return
+    data = content.encode() if isinstance(content, str) else content
+    path = Path(os.path.realpath(target))
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except OSError as error:  # of the temporary file, which nobody asked for
+        raise OSError(error.errno, error.strerror or str(error), os.fspath(target)) from None
+    finally:
+        with suppress(OSError):  # it is gone if all went well
+            temporary.unlink()
+
+
+def shorten(value: object, limit: int = 40) -> str:
+    """`value` as one line of at most `limit` printable characters, for messages."""
+    try:
+        text = str(value)[: 10 * limit]
+    except ValueError:  # Python does not print integers of thousands of digits
+        text = "a huge number"
+    text = text if text.isprintable() else repr(text)[1:-1]
+    return text if len(text) <= limit else text[: limit - 1] + "…"
