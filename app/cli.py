@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from designer.errors import BadInput, NumericalFailure
+from designer.files import write_whole
 
 if TYPE_CHECKING:
     from designer.records import TrialRun
@@ -249,7 +249,7 @@ def design(options: argparse.Namespace) -> Answer:
         data = {"feasible": False, "design": None, "reason": found.reason, "nearest_tolerance": found.nearest_tolerance}
         return Answer(data | {"evaluated": len(found.evaluated)}, [f"infeasible: {found.reason}"])
     if options.output:
-        write_text(options.output, found.best.to_toml())
+        write_whole(options.output, found.best.to_toml())
     return _design_answer(found, trial, options)
 
 
@@ -354,23 +354,11 @@ def demonstrate(options: argparse.Namespace) -> Answer:
     return Answer(data, lines, checks.code)
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
 def write_table(path: str, table: Evaluated) -> None:
     """All evaluated designs as CSV."""
     rows = zip(*(column.tolist() for column in table), strict=True)
     lines = [",".join(table._fields), *(",".join(str(value).lower() for value in row) for row in rows)]
-    write_text(path, "\n".join(lines) + "\n")
+    write_whole(path, "\n".join(lines) + "\n")
 
 
 @contextmanager

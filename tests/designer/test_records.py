@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import designer.records
-from designer.errors import BadInput
-from designer.records import MAX_DATA, Design, Predicted, Provenance, TrialRun
+from designer.errors import BadInput, integer, real
+from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.schedule import MAX_N_DATA
 
 DIGEST = "0123456789abcdef" * 4
 PLAIN = Design(12214, 500, 0.05)
@@ -41,6 +42,39 @@ def message(call, *args, **kwargs):
     text = str(caught.value)
     assert text.isprintable()
     return text
+
+
+# --- the checks of one number -----------------------------------------------------------------------------------------
+
+FIVES = [5, 5.0, np.int64(5), np.uint8(5), np.float32(5), np.float64(5), np.longdouble(5), np.array(5), np.array(5.0)]
+
+
+@pytest.mark.parametrize("value", FIVES, ids=repr)
+def test_any_scalar_is_a_number(value):
+    for number, kind in ((integer("x", value, 2, 9), int), (real("x", value, 2, 9), float)):
+        assert (number, type(number)) == (5, kind)
+    assert message(integer, "x", value, 6, 9) == f"x = {value!s}: must be a whole number from 6 to 9"
+    assert message(real, "x", value, 6, 9) == f"x = {value!s}: must lie in [6, 9]"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (True, "True"), (np.True_, "True"), (np.array(True), "True"), (None, "None"), (1j, "1j"),
+        ("1", "'1'"), (np.str_("1"), "'1'"), (b"1", "b'1'"), ([1], "[1]"), (np.array([1]), "[1]"), (math.nan, "nan"),
+        (np.float32("inf"), "inf"), (-(10**400), "-1" + "0" * 37 + "…"), (10**5000, "a huge number"),
+        ("1" * 10**6, "'" + "1" * 39 + "…'"), ([1] * 10**5, "[" + "1, " * 12 + "1,…"), ("\x1b\n", r"'\x1b\n'"),
+    ],
+    ids=lambda value: type(value).__name__,  # pytest cannot print the huge ones
+)  # fmt: skip
+def test_what_is_no_number_is_refused_in_few_words(value, shown):
+    assert message(integer, "x", value, 0, 9) == f"x = {shown}: must be a whole number from 0 to 9"
+    assert message(real, "x", value, 0, 9) == f"x = {shown}: must lie in [0, 9]"
+
+
+def test_whole_numbers_keep_every_digit():
+    assert integer("x", np.int64(2**62 + 1), 0, 2**63) == 2**62 + 1
+    assert message(integer, "x", np.float32(2.5), 0, 9).startswith("x = 2.5: ")
 
 
 # --- Design: values ---------------------------------------------------------------------------------------------------
@@ -81,9 +115,9 @@ def test_numpy_scalars_become_plain_numbers():
         ({"epsilon": "x\n" * 99}, "epsilon = '" + r"x\n" * 19 + "x…': must lie in (0, 0.5]"),
         ({"alpha": 0.49}, "alpha = 0.49: must lie in [0.5, 1]"),
         ({"alpha": np.True_}, "alpha = True: must lie in [0.5, 1]"),
-        ({"growth": 1.02}, "growth = 1.02: must be 1 or lie in [1.05, 1e+06]"),
-        ({"growth": math.inf}, "growth = inf: must be 1 or lie in [1.05, 1e+06]"),
-        ({"growth": True}, "growth = True: must be 1 or lie in [1.05, 1e+06]"),
+        ({"growth": 1.02}, "growth = 1.02: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
+        ({"growth": math.inf}, "growth = inf: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
+        ({"growth": True}, "growth = True: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"predicted": 3}, "predicted = 3: Input should be a valid dictionary or instance of Predicted"),
         ({"epsilon": 0.7, "alpha": 2}, "epsilon = 0.7: must lie in (0, 0.5]; alpha = 2: must lie in [0.5, 1]"),
     ],
@@ -94,7 +128,7 @@ def test_refusals_name_field_value_and_range(change, text):
 
 def test_limits_are_included():
     assert Design(2, 2, 0.5, 1.0, 1e6).growth == 1e6
-    assert Design(MAX_DATA, MAX_DATA, 5e-324, 0.5, 1.05).m == MAX_DATA
+    assert Design(MAX_N_DATA, MAX_N_DATA, 5e-324, 0.5, 1.05).m == MAX_N_DATA
 
 
 def test_notes_refuse_too():
@@ -145,7 +179,7 @@ texts = st.none() | st.text(st.characters(categories=["L", "N", "P", "S"]) | st.
 
 @st.composite
 def designs(draw):
-    n_data = draw(st.integers(2, MAX_DATA))
+    n_data = draw(st.integers(2, MAX_N_DATA))
     predicted = st.builds(Predicted, **dict.fromkeys(Predicted.model_fields, sizes))
     provenance = st.builds(
         Provenance,
@@ -377,7 +411,7 @@ def test_many_bad_entries_are_counted():
 
 
 def test_largest_entries_do_not_overflow():
-    trial = TrialRun(MAX_DATA, [1e100, -1e100], [1e-100, 1e100], [-1e100, 1e100])
+    trial = TrialRun(MAX_N_DATA, [1e100, -1e100], [1e-100, 1e100], [-1e100, 1e100])
     assert np.isfinite(trial.log_acceptance / trial.kappa).all()
 
 

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from designer import trial_files
+from designer import trial_files, trial_table, trial_text
 from designer.errors import BadInput
 from designer.records import TrialRun
-from designer.trial_files import TEMPLATE, BadFile, Problem
+from designer.trial_table import TEMPLATE, BadFile, Problem
 
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = sorted(path.name for path in CORPUS.iterdir() if not path.name.startswith((".", "bad_")))
@@ -230,19 +230,19 @@ def test_write_table_of_r_is_refused_not_shifted():
 
 def parsed(path_of_text, data):
     """(columns as lists, N stated) or the message; by one parser only."""
-    layout = trial_files._layout(data)
+    layout = trial_text._layout(data)
     if path_of_text == "fast":
-        columns = trial_files._fast(data, layout)
+        columns = trial_text._fast(data, layout)
         return None if columns is None else {name: column.tolist() for name, column in columns.items()}
     try:
-        columns, _ = trial_files._careful(data, layout)
+        columns, _ = trial_text._careful(data, layout)
     except BadFile as error:
         return str(error)
     return {name: column.tolist() for name, column in columns.items()}
 
 
 def sound(columns):
-    return columns is not None and not trial_files.defects({k: np.array(v) for k, v in columns.items()}, 0)[1]
+    return columns is not None and not trial_table.defects({k: np.array(v) for k, v in columns.items()}, 0)[1]
 
 
 cells = st.one_of(
@@ -282,7 +282,7 @@ def test_what_the_fast_parser_takes_is_what_the_careful_one_reads(data):
         text[place : place + data.draw(st.integers(0, 2))] = data.draw(
             st.text(',;\t \n"#_.+-eE019naifx\xa0é٣\x1f', max_size=4)
         )
-    raw = trial_files._normal("".join(text).encode())
+    raw = trial_text._normal("".join(text).encode())
     fast = parsed("fast", raw)
     if sound(fast):
         assert parsed("careful", raw) == fast
@@ -306,7 +306,7 @@ def test_no_line_is_lost(lines):
 
 
 def test_plain_files_do_not_need_the_careful_parser(monkeypatch):
-    monkeypatch.setattr(trial_files, "_careful", None)
+    monkeypatch.setattr(trial_text, "_careful", None)
     for name in (
         "plain.csv",
         "crlf.csv",
@@ -318,7 +318,7 @@ def test_plain_files_do_not_need_the_careful_parser(monkeypatch):
     ):
         assert TrialRun.load(CORPUS / name) == TRIAL
     monkeypatch.undo()
-    monkeypatch.setattr(trial_files, "_fast", lambda data, layout: None)
+    monkeypatch.setattr(trial_text, "_fast", lambda data, layout: None)
     for name in GOOD:
         assert TrialRun.load(CORPUS / name) == TRIAL
 
@@ -405,6 +405,17 @@ def test_writing_replaces_a_file_or_leaves_it(kind, tmp_path, monkeypatch):
     assert reader(kind)(path) == TRIAL
 
 
+@pytest.mark.parametrize("place", ["nowhere/trial.csv", "file/trial.csv", "folder"])
+def test_failure_to_write_names_the_path_and_leaves_nothing(place, tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OSError, match=r"^\[Errno \d+\] ") as caught:
+        TRIAL.to_csv(tmp_path / place)
+    assert str(caught.value).endswith(f": {str(tmp_path / place)!r}")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_writing_follows_links(tmp_path):
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
     TRIAL.to_csv(tmp_path / "link.csv")
@@ -434,11 +445,11 @@ def test_large_files_are_refused_before_parsing(kind, tmp_path, monkeypatch):
     data = packed(TRIAL, kind)
     path = tmp_path / f"trial.{kind}"
     path.write_bytes(data)
-    monkeypatch.setattr(trial_files, "MAX_BYTES", len(data))
+    monkeypatch.setattr(trial_table, "MAX_BYTES", len(data))
     assert TrialRun.load(path) == TRIAL
-    monkeypatch.setattr(trial_files, "MAX_BYTES", len(data) - 1)
-    for parser in ("_parse_text", "_parse_parquet", "_parse_npz"):
-        monkeypatch.setattr(trial_files, parser, None)
+    monkeypatch.setattr(trial_table, "MAX_BYTES", len(data) - 1)
+    for module, parser in ((trial_text, "parse"), (trial_files, "_parse_parquet"), (trial_files, "_parse_npz")):
+        monkeypatch.setattr(module, parser, None)
     sources = [path, data, io.BytesIO(data)] + ([io.StringIO(data.decode())] if kind == "csv" else [])
     for source in sources:
         assert "larger than the limit of" in str(refusal(reader(kind), source))
@@ -454,20 +465,20 @@ def test_endless_sources_are_given_up():
 
     source = Endless()
     assert "larger than the limit of 256 MiB" in str(refusal(TrialRun.from_csv, source))
-    assert source.given <= trial_files.MAX_BYTES + 2**25
+    assert source.given <= trial_table.MAX_BYTES + 2**25
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_too_many_rows_are_refused(kind, monkeypatch):
     data = packed(TRIAL, kind)
     monkeypatch.setattr(parquet.ParquetFile, "read", None)
-    monkeypatch.setattr(trial_files, "MAX_PAIRS", 2)
+    monkeypatch.setattr(trial_table, "MAX_PAIRS", 2)
     text = str(refusal(reader(kind), data))
     assert text == "the data: 3 rows, more than the limit of 2"
 
 
 def test_too_many_lines_are_refused(monkeypatch):
-    monkeypatch.setattr(trial_files, "MAX_PAIRS", 2)
+    monkeypatch.setattr(trial_table, "MAX_PAIRS", 2)
     text = str(refusal(TrialRun.from_csv, b"\n" * 100_003))
     assert text == "the data: 100,003 lines; a trial run has at most 2 pairs"
 
@@ -625,6 +636,6 @@ def test_only_wanted_members_are_unpacked():
 
 def test_defects_are_in_the_order_of_rows():
     columns = {"mu": np.array([0.0, math.nan, math.inf]), "sigma": np.array([-1.0, 1.0, 0.0])}
-    found, count = trial_files.defects(columns, most=3)
+    found, count = trial_table.defects(columns, most=3)
     assert count == 4
     assert [(d.row, d.column) for d in found] == [(0, "sigma"), (1, "mu"), (2, "mu")]

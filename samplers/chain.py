@@ -1,0 +1,297 @@
+"""Markov chains: a step on the protocols, blocks of steps (fused where the parts are built in), several chains."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.acceptance import Rule
+from designer.errors import BadInput, integer
+from designer.schedule import Floats, Ints
+from samplers import fused
+from samplers._kernels import fresh_order
+from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
+from samplers.accept.exact import ExactTest
+from samplers.accept.sequential import SequentialTest
+from samplers.control import Controlled
+from samplers.models import Model
+from samplers.models.logistic import Logistic
+from samplers.proposals import Proposal, ProxyStep, RandomWalk
+
+BLOCK = 256  # steps between looks at the clock and at the cancel switch
+MAX_DRAWS = 10**9
+
+
+class Draws(NamedTuple):
+    """What happened in consecutive steps: the state after each, whether it moved, data read and looks taken."""
+
+    theta: Floats
+    accepted: npt.NDArray[np.bool_]
+    n_used: Ints
+    n_looks: Ints
+
+    @classmethod
+    def empty(cls, steps: int, dimension: int) -> Draws:
+        """Room for so many steps."""
+        whole = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        return cls(np.empty((steps, dimension)), np.zeros(steps, dtype=np.bool_), *whole)
+
+    @classmethod
+    def joined(cls, parts: list[Draws]) -> Draws:
+        """One after the other."""
+        theta, accepted, n_used, n_looks = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return cls(theta, accepted, n_used, n_looks)
+
+    def first(self, steps: int) -> Draws:
+        """The first few."""
+        return Draws(self.theta[:steps], self.accepted[:steps], self.n_used[:steps], self.n_looks[:steps])
+
+
+class ChainStopped(ArithmeticError):
+    """A log-likelihood was not finite: at which step, for which proposal and datum; `draws` are those before."""
+
+    def __init__(self, step: int, theta: Floats, index: int | None, draws: Draws) -> None:
+        where = "" if index is None else f" of datum {index:,}"
+        super().__init__(f"step {step:,}: the log-likelihood{where} is not finite at theta = {_short(theta)}")
+        self.step, self.theta, self.index, self.draws = step, theta, index, draws
+
+
+class Progress(NamedTuple):
+    """How far all chains together have come."""
+
+    done: int
+    total: int
+    seconds: float
+    acceptance: float
+    usage: float
+
+    @property
+    def rate(self) -> float:
+        """Steps per second."""
+        return self.done / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float:
+        """At the rate so far."""
+        return (self.total - self.done) / max(self.rate, 1e-9)
+
+
+def step(
+    rng: np.random.Generator,
+    model: Model,
+    proposal: Proposal,
+    test: AcceptTest,
+    theta: Floats,
+    rule: Rule = "metropolis",
+) -> tuple[Floats, Decision]:
+    """One step of a chain on any model: propose, ask the test, move or stay."""
+    proposed = proposal.propose(rng, theta)
+    comparison = compare(model, theta, proposed.theta, proposed.log_q, rule)
+    try:
+        decision = test.decide(rng, comparison)
+    except NonFiniteTerm as bad:
+        raise ChainStopped(0, proposed.theta, bad.index, Draws.empty(0, theta.size)) from None
+    return (proposed.theta if decision.accept else theta), decision
+
+
+def compare(
+    model: Model, theta: Floats, theta_new: Floats, log_q: float = 0.0, rule: Rule = "metropolis"
+) -> Comparison:
+    """The question of a step. c = log prior(theta) - log prior(theta') + log q(theta'|theta) - log q(theta|theta')."""
+
+    def terms(indices: Ints) -> Floats:
+        with np.errstate(all="ignore"):  # what is not finite is noticed by the test, and named
+            return model.terms(theta, theta_new, indices)
+
+    log_ratio = model.log_prior(theta) - model.log_prior(theta_new) + log_q
+    return Comparison(model.n_data, terms, log_ratio, rule)
+
+
+class Chain:
+    """One chain: its parts, its state and its random numbers.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    >>> chain.advance(100).theta.shape
+    (100, 2)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        proposal: Proposal,
+        test: AcceptTest,
+        theta: npt.ArrayLike,
+        rng: np.random.Generator,
+        rule: Rule = "metropolis",
+        *,
+        fuse: bool = True,
+    ) -> None:
+        self.model, self.proposal, self.test, self.rule, self.rng = model, proposal, test, rule, rng
+        self.theta = np.array(theta, dtype=np.float64)
+        self.steps = 0
+        if self.theta.ndim != 1 or not np.all(np.isfinite(self.theta)):
+            raise BadInput(f"start: must be a list of finite numbers, has shape {self.theta.shape}")
+        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
+            made_for = test.plan.schedule.n_data
+            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
+        self._fused = fused_parts(model, proposal, test) if fuse and rule == "metropolis" else None
+        if self._fused is not None:
+            self._order = fresh_order(model.n_data)
+
+    def advance(self, steps: int) -> Draws:
+        """Make so many steps."""
+        return self._advance_fused(steps) if self._fused is not None else self._advance_by_steps(steps)
+
+    def _advance_fused(self, steps: int) -> Draws:
+        assert self._fused is not None
+        model, proposal, test = self._fused
+        if isinstance(test, fused.Exact):
+            fused.fill_log_likelihood(model, self.theta, test.current)
+        draws, before = Draws.empty(steps, self.theta.size), (self.theta.copy(), self.rng.bit_generator.state)
+        done = fused.run_block(self.rng, model, proposal, test, self.theta, *self._order, *draws)
+        if done < steps:
+            self._name_the_datum(before, draws.first(done))
+        self.steps += done
+        return draws
+
+    def _name_the_datum(self, before: tuple[Floats, Any], draws: Draws) -> NoReturn:
+        """Go back to the step that failed and repeat it on the protocols, which say what was not finite."""
+        assert self._fused is not None
+        self.theta[:], self.rng.bit_generator.state = before
+        again = Draws.empty(draws.accepted.size, self.theta.size)
+        fused.run_block(self.rng, *self._fused, self.theta, *self._order, *again)
+        self.steps += draws.accepted.size
+        try:
+            self._advance_by_steps(1)
+        except ChainStopped as stop:
+            raise ChainStopped(self.steps, stop.theta, stop.index, draws) from None
+        raise ChainStopped(self.steps, self.theta, None, draws)
+
+    def _advance_by_steps(self, steps: int) -> Draws:
+        draws = Draws.empty(steps, self.theta.size)
+        for s in range(steps):
+            try:
+                parts = (self.model, self.proposal, self.test)
+                self.theta, decision = step(self.rng, *parts, self.theta, self.rule)
+            except ChainStopped as stop:
+                raise ChainStopped(self.steps, stop.theta, stop.index, draws.first(s)) from None
+            draws.theta[s] = self.theta
+            draws.accepted[s], draws.n_used[s], draws.n_looks[s] = decision
+            self.steps += 1
+        return draws
+
+
+def fused_parts(model: Model, proposal: Proposal, test: AcceptTest) -> tuple[Any, Any, Any] | None:
+    """The parts as the fused kernel wants them, or None if one of them is not built in."""
+    data, move, rule = _fused_model(model), _fused_proposal(proposal), _fused_test(test, model.n_data)
+    return None if data is None or move is None or rule is None else (data, move, rule)
+
+
+def _fused_model(model: Model) -> Any:
+    if isinstance(model, Logistic):
+        return fused.LogisticRows(model.rows, model.prior_precision)
+    if isinstance(model, Controlled) and isinstance(model.model, Logistic):
+        rows = np.hstack([model.model.rows, model.anchor])  # one row of memory per datum
+        sums = model.centre, model.gradient, model.hessian
+        return fused.LogisticResiduals(np.ascontiguousarray(rows), model.model.prior_precision, *sums)
+    return None
+
+
+def _fused_proposal(proposal: Proposal) -> Any:
+    if isinstance(proposal, RandomWalk):
+        return fused.Walk(proposal.factor)
+    if isinstance(proposal, ProxyStep):
+        keep = math.sqrt(1.0 - proposal.beta**2)
+        return fused.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
+    return None
+
+
+def _fused_test(test: AcceptTest, n_data: int) -> Any:
+    if isinstance(test, SequentialTest):
+        return fused.Sequential(*test.bounds())
+    if isinstance(test, ExactTest):
+        return fused.Exact(np.empty(n_data), np.empty(n_data))
+    return None
+
+
+def streams(seed: int, chains: int) -> list[np.random.Generator]:
+    """Independent random numbers for every chain, the same whatever runs them."""
+    return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
+
+
+def run(
+    model: Model,
+    proposal: Proposal,
+    test: AcceptTest,
+    *,
+    start: npt.ArrayLike,
+    draws: int,
+    warmup: int = 0,
+    chains: int = 4,
+    seed: int = 0,
+    rule: Rule = "metropolis",
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    fuse: bool = True,
+) -> list[Draws]:
+    """Several chains from the same start; the draws of each after `warmup` steps that are thrown away.
+
+    The draws depend on the seed alone, not on `workers`. When `cancelled` says so, what there is is returned.
+    """
+    draws, warmup = integer("draws", draws, 1, MAX_DRAWS), integer("warmup", warmup, 0, MAX_DRAWS)
+    every = [
+        Chain(model, proposal, test, start, rng, rule, fuse=fuse)
+        for rng in streams(seed, integer("chains", chains, 1, 10**4))
+    ]
+    report = _Reporter(len(every) * (draws + warmup), model.n_data, progress)
+    stop = cancelled or (lambda: False)
+
+    def whole(chain: Chain) -> Draws:
+        parts = []
+        while chain.steps < warmup + draws and not stop():
+            goal = warmup if chain.steps < warmup else warmup + draws
+            part = chain.advance(min(BLOCK, goal - chain.steps))
+            if chain.steps > warmup:
+                parts.append(part)
+            report.add(part)
+        return Draws.joined(parts) if parts else Draws.empty(0, chain.theta.size)
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        return list(pool.map(whole, every))
+
+
+class _Reporter:
+    """Adds up what the chains report, from several threads."""
+
+    def __init__(self, total: int, n_data: int, tell: Callable[[Progress], None] | None) -> None:
+        self.total, self.n_data, self.tell = total, n_data, tell
+        self.start, self.lock = time.monotonic(), threading.Lock()
+        self.done = self.accepted = self.used = 0
+
+    def add(self, part: Draws) -> None:
+        with self.lock:
+            self.done += part.accepted.size
+            self.accepted += int(part.accepted.sum())
+            self.used += int(part.n_used.sum())
+            if self.tell is not None:
+                share = self.accepted / self.done, self.used / self.done / self.n_data
+                self.tell(Progress(self.done, self.total, time.monotonic() - self.start, *share))
+
+
+def _short(theta: Floats) -> str:
+    shown = ", ".join(f"{value:.6g}" for value in theta[:5])
+    return f"[{shown}{', …' if theta.size > 5 else ''}]"

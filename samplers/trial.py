@@ -1,0 +1,146 @@
+"""From a chain to a `TrialRun`, and from a `Design` back to what it really did.
+
+Every k-th step a full pass over the data gives the moments of the l_i of that proposal: a pair for the calculator. The
+same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.acceptance import acceptance
+from designer.errors import BadInput, integer
+from designer.plan import Plan
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+from samplers.accept.comparison import Comparison, draw_threshold, evaluate
+from samplers.chain import Chain, Draws, compare
+
+BLOCK = 65_536
+SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
+
+
+class Pair(NamedTuple):
+    """One proposal seen in full: moments of its l_i, log ratio, v = log u (or logit u), and both decisions."""
+
+    mu: float
+    sigma: float
+    skew: float
+    log_ratio: float
+    v: float
+    accepted: bool
+    exact: bool
+    n_used: int
+
+
+class Observed(NamedTuple):
+    """A chain's draws, and the pairs seen on the way."""
+
+    draws: Draws
+    pairs: list[Pair]
+
+    def trial(self, n_data: int) -> TrialRun:
+        """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
+        rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
+        if len(rows) == 0:
+            raise BadInput("no pairs: every proposal left all log-likelihoods as they were")
+        mu, sigma, skew, log_ratio = rows.T
+        return TrialRun(n_data, mu, sigma, log_ratio, skew)
+
+
+class Measured(NamedTuple):
+    """A realised value with its standard error, and the prediction."""
+
+    value: float
+    se: float
+    predicted: float
+
+
+class Audit(NamedTuple):
+    """What a test did against exact decisions with the same u, beside what its design predicts for the same pairs.
+
+    `wrong` is the rate of wrong decisions, `delta` their balance (accepted wrongly minus rejected wrongly), `usage` the
+    fraction of the data read.
+    """
+
+    pairs: int
+    wrong: Measured
+    delta: Measured
+    usage: Measured
+    agrees: bool
+    sentence: str
+
+
+def observe(chain: Chain, steps: int, every: int = 10) -> Observed:
+    """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without."""
+    steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
+    parts, pairs = [], []
+    while steps > 0:
+        plain = min(steps, every - 1)
+        if plain:
+            parts.append(chain.advance(plain))
+        if steps > plain:
+            part, pair = _seen_step(chain)
+            parts.append(part)
+            pairs.append(pair)
+        steps -= plain + 1
+    return Observed(Draws.joined(parts), pairs)
+
+
+def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
+    """Realised error and data use on the observed pairs, beside the design's predictions for them."""
+    kept = [pair for pair in observed.pairs if pair.sigma > 0]
+    predicted = acceptance(design, observed.trial(n_data))
+    change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
+    used = np.array([pair.n_used / n_data for pair in kept])
+    count, wrong = len(kept), np.abs(change)
+    # the predictions' own probabilities give the spread to expect, also when nothing went wrong
+    spread = predicted.wrong * (1.0 - predicted.wrong)
+    wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
+    delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count
+    usage_se = float(np.hypot(used.std() / math.sqrt(count), 1e-12))
+    rows = (
+        Measured(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
+        Measured(float(change.mean()), delta_se, float(predicted.delta.mean())),
+        Measured(float(used.mean()), usage_se, float(predicted.usage.mean())),
+    )
+    agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
+    verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
+    sentence = (
+        f"{count:,} audited steps: {rows[0].value:.3g} ± {wrong_se:.1g} decided wrongly ({rows[0].predicted:.3g} "
+        f"predicted), {rows[2].value:.2%} ± {usage_se:.2%} of the data ({rows[2].predicted:.2%} predicted): {verdict}"
+    )
+    return Audit(count, *rows, agrees, sentence)
+
+
+def _seen_step(chain: Chain) -> tuple[Draws, Pair]:
+    """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
+    before = copy.deepcopy(chain.rng)
+    theta = chain.theta.copy()
+    part = chain._advance_by_steps(1)
+    proposed = chain.proposal.propose(before, theta)
+    v = draw_threshold(before, chain.rule)
+    comparison = compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
+    mu, sigma, skew = moments(comparison)
+    exact = comparison.n * mu - comparison.log_ratio > v
+    decided = bool(part.accepted[0]), exact, int(part.n_used[0])
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
+
+
+def moments(comparison: Comparison) -> tuple[float, float, float]:
+    """Mean, population standard deviation and skewness of all l_i, block by block."""
+    values = np.empty(comparison.n)
+    for start in range(0, comparison.n, BLOCK):
+        stop = min(start + BLOCK, comparison.n)
+        values[start:stop] = evaluate(comparison, np.arange(start, stop))
+    mean = float(values.mean())
+    return mean, *_shape(values - mean)
+
+
+def _shape(centred: Floats) -> tuple[float, float]:
+    sigma = math.sqrt(float(np.mean(centred**2)))
+    return sigma, float(np.mean((centred / sigma) ** 3)) if sigma > 0 else 0.0
