@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from designer import _kernels
-from designer.errors import BadInput, real
+from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
@@ -164,7 +164,7 @@ def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
     The printed theorem lacks the factor `sites`: it fails for independent fair bits, where eta = 0.
     """
     delta_max, eta = real("delta_max", delta_max, 0.0, 1.0), real("eta", eta, 0.0, 1.0, open_high=True)
-    return min(1.0, max(1, sites) * delta_max / (1.0 - eta))
+    return min(1.0, integer("sites", sites, 1, 10**15) * delta_max / (1.0 - eta))
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -13,6 +14,8 @@ from designer.errors import BadInput, real
 from designer.schedule import Floats, Ints
 
 NORMAL = NormalDist()
+ANY_BOUND = 1e6
+ROUGH = 1e-3  # second difference of bounds from which on looks are not merged
 TINY = 1e-300  # the smallest epsilon with a finite quantile
 
 
@@ -61,16 +64,25 @@ class Boundary:
         low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
         if low.ndim != 1 or low.shape != high.shape:
             raise BadInput(f"bounds: lower has shape {low.shape} and upper {high.shape}; must be lists of equal length")
-        wrong = np.flatnonzero(~(low <= high))
+        wrong = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
         if wrong.size:
             j = wrong[0]
-            raise BadInput(f"bounds at look {j + 1}: lower = {low[j]:g}, upper = {high[j]:g}: must be lower <= upper")
+            allowed = "must be lower <= upper, lower < inf and upper > -inf"
+            raise BadInput(f"bounds at look {j + 1}: lower = {low[j]:g}, upper = {high[j]:g}: {allowed}")
         return cls(None, 0.5, low, high)
 
     @property
     def symmetric(self) -> bool:
         """Whether lower = -upper at every look."""
         return self.lower is None or self.upper is None or bool(np.array_equal(self.lower, -self.upper))
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether bounds change so little from look to look that neighbouring looks may be merged."""
+        if self.lower is None or self.upper is None:
+            return True
+        bounds = np.clip([self.lower, self.upper], -ANY_BOUND, ANY_BOUND)  # infinite ones as very wide
+        return bool(np.all(np.abs(np.diff(bounds, n=2)) <= ROUGH))
 
     def at(self, index: Ints, pi: Floats) -> tuple[Floats, Floats]:
         """Lower and upper bounds at interim looks, given their indices and fractions of the data."""

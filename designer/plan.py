@@ -29,6 +29,11 @@ class Plan:
         if bounds is not None and bounds.size != interim:
             raise BadInput(f"bounds: {bounds.size:,} given for {interim:,} interim looks")
 
+    @property
+    def mergeable(self) -> bool:
+        """Whether looks and bounds are so even that neighbouring looks may be merged."""
+        return self.boundary.smooth and self.schedule.even
+
 
 def as_plan(design: Design | Plan) -> Plan:
     """The plan of a design; a plan as it is."""

@@ -88,6 +88,14 @@ class Schedule:
         """Every look, as fractions of the data."""
         return self.n / self.n_data
 
+    @cached_property
+    def even(self) -> bool:
+        """Whether the distance of looks changes so little that neighbouring looks may be merged (the end apart)."""
+        if self.listed is None:
+            return True
+        step = np.diff(self.listed[:-1]).astype(np.float64)
+        return bool(np.all(np.abs(np.diff(step)) <= 0.1 * step[1:] + 1.0)) if step.size > 1 else True
+
     def at(self, index: Ints) -> Ints:
         """Numbers of data at the looks with these indices (0 is the first look)."""
         if self.listed is None:

@@ -24,6 +24,7 @@ WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.08  # width r between merged looks
 MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_walk.py)
+ROUGH_LOOKS = 50_000  # the most for bounds or distances that change too much from look to look to merge any
 MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
 DELAY = 0.25  # a walk monitored with step h has decided as much at t as a continuous one at t + h/4
@@ -74,10 +75,14 @@ class Resolution(NamedTuple):
     decided: float
 
     @classmethod
-    def reaching(cls, tolerance: float, looks: int) -> Resolution:
+    def reaching(cls, tolerance: float, plan: Plan) -> Resolution:
         """Enough for `tolerance`, by the error exp(-8 density^2) of Gauss-Legendre on a Gaussian of that width."""
-        r_star = (tolerance / MERGE_ERROR) ** (1.0 / 3.0)
-        if looks > EXACT_LOOKS:
+        r_star, looks = (tolerance / MERGE_ERROR) ** (1.0 / 3.0), plan.schedule.size
+        if not plan.mergeable:
+            r_star = 0.0
+            if looks > ROUGH_LOOKS:
+                raise BadInput(f"{looks:,} looks with uneven distances or bounds: at most {ROUGH_LOOKS:,}")
+        elif looks > EXACT_LOOKS:
             r_star, tolerance = max(r_star, THINNED), max(tolerance, MERGED_NODES)
         steps = math.sqrt(min(looks, EXACT_LOOKS))
         density = math.sqrt(math.log(10.0 * steps / tolerance) / 8.0)
@@ -91,7 +96,7 @@ class Resolution(NamedTuple):
 class Outcome(NamedTuple):
     """P(exit below), P(exit above), expected data use and number of looks per drift.
 
-    `residual` is the probability that the computation created or lost.
+    `residual` is the probability that the computation created or lost; `merged` the width of merged looks.
     """
 
     below: Floats
@@ -99,11 +104,12 @@ class Outcome(NamedTuple):
     usage: Floats
     looks: Floats
     residual: float
+    merged: float = 0.0
 
     def at(self, sample: Ints) -> Outcome:
         """The outcome for some of the drifts."""
         below, above, usage, looks = (values[sample] for values in self[:4])
-        return Outcome(below, above, usage, looks, self.residual)
+        return Outcome(below, above, usage, looks, self.residual, self.merged)
 
     def error(self, mu: Floats) -> Floats:
         """P(wrong decision): acceptance is right when mu > 0 (K14 Eqn 18)."""
@@ -123,6 +129,7 @@ class Grid(NamedTuple):
     low: Floats
     high: Floats
     omega: Floats
+    merged: float  # the width up to which looks were merged, 0 if none were
 
     @property
     def widest(self) -> float:
@@ -169,8 +176,8 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
     if mu.size != 1:
         raise BadInput("mu_std: must be one number here")
     schedule = plan.schedule
-    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), schedule.size).finer()
-    grid, exits = _exits(plan, float(mu[0]), resolution)
+    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), plan).finer()
+    grid, exits = _exits(plan, float(_capped(plan, mu)[0]), resolution)
     index = np.arange(schedule.size - 1) if schedule.size <= EXACT_LOOKS else grid.look
     below, above = np.zeros(index.size), np.zeros(index.size)
     rows = np.searchsorted(index, grid.look)
@@ -196,10 +203,10 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
     without `verify` only the latter, at half the cost.
     """
     looks = plan.schedule.size
-    resolution = Resolution.reaching(tolerance, looks)
-    sample = np.argsort(np.abs(mu))[
-        np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)
-    ]  # errors vary slowly with mu
+    resolution = Resolution.reaching(tolerance, plan)
+    forced = plan.mergeable and looks > EXACT_LOOKS  # merged whatever the tolerance, which is then of the nodes alone
+    nodes = max(tolerance, MERGED_NODES) if forced else tolerance
+    sample = np.argsort(np.abs(mu))[np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)]  # errors vary slowly
     coarse = None
     if verify and mu.size:
         coarse, resolution = sweep(plan, mu[sample], resolution), resolution.finer()
@@ -209,10 +216,12 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
         if coarse is not None:
             estimate += _difference(best.at(sample), coarse)
             coarse = best.at(sample)
-        if estimate <= tolerance or (looks > EXACT_LOOKS and best.residual <= MERGED_NODES):
+        # two resolutions may agree by chance at a few drifts: merging has its known size beside their difference
+        estimate += MERGE_ERROR * best.merged**3
+        if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes):
             break
         resolution = resolution.finer()
-    if not estimate < 1e-2 or not best.residual <= max(1e-6, tolerance):
+    if not estimate < 1e-1 or not best.residual <= max(1e-6, tolerance):
         raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
     return best, estimate
 
@@ -225,14 +234,14 @@ def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
     drift = _capped(plan, np.abs(mu) if mirror else mu)
     order = np.argsort(np.abs(drift), kind="stable")
     total = np.empty((5, mu.size))
-    total[:, order] = _totals(plan, drift[order], resolution, mirror)
+    total[:, order], merged = _totals(plan, drift[order], resolution, mirror)
     if not np.all(np.isfinite(total)):
         raise NumericalFailure("the recursion produced a number that is not finite")
     below, above, usage, looks, left = total
     if mirror:
         below, above = np.where(mu < 0, (above, below), (below, above))
     residual = np.abs(1.0 - below - above - left)
-    return Outcome(below, above, np.clip(usage, 0.0, 1.0), looks, float(residual.max(initial=0.0)))
+    return Outcome(below, above, np.clip(usage, 0.0, 1.0), looks, float(residual.max(initial=0.0)), merged)
 
 
 def _drifts(mu_std: npt.ArrayLike) -> Floats:
@@ -253,6 +262,8 @@ def _difference(one: Outcome, other: Outcome) -> float:
 
 def _capped(plan: Plan, mu: Floats) -> Floats:
     """Drifts so large that the first look always decides, brought down to where it just about does."""
+    if plan.schedule.size == 1:
+        return mu
     first = np.zeros(1, dtype=np.int64)
     n = float(plan.schedule.at(first)[0])
     lower, upper = plan.boundary.at(first, np.array([n / plan.schedule.n_data]))
@@ -260,18 +271,21 @@ def _capped(plan: Plan, mu: Floats) -> Floats:
     return np.clip(mu, (lower[0] - WINDOW) / root_t, (upper[0] + WINDOW) / root_t)
 
 
-def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> Floats:
-    """The kernel's totals for drifts ascending in size, split into groups where one window would be too wide."""
+def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> tuple[Floats, float]:
+    """The kernel's totals for drifts ascending in size, and the width of merging.
+
+    Drifts are split into groups where one window would be too wide.
+    """
+    total = np.empty((5, mu.size))
     if mu.size == 0:
-        return np.empty((5, 0))
+        return total, 0.0
     grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
     if grid.widest > WIDEST and mu.min() < mu.max():
         small = mu <= 0.5 * (mu.min() + mu.max())
-        total = np.empty((5, mu.size))
-        total[:, small] = _totals(plan, mu[small], resolution, mirror)
-        total[:, ~small] = _totals(plan, mu[~small], resolution, False)
-        return total
-    return _run(plan, grid, mu, resolution, mirror)[0]
+        total[:, small], one = _totals(plan, mu[small], resolution, mirror)
+        total[:, ~small], other = _totals(plan, mu[~small], resolution, False)
+        return total, max(one, other)
+    return _run(plan, grid, mu, resolution, mirror)[0], grid.merged
 
 
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
@@ -319,7 +333,7 @@ def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) ->
     ends, position = np.append(x, n_data), np.append(index, schedule.size - 1.0)
     if not merged:
         omega = np.stack([np.diff(ends) / n_data, np.diff(position)])
-        return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega)
+        return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega, 0.0)
 
     neighbour = np.append(before[:1], schedule.at(index[1:] - 1))
     r_true = _width(neighbour, x, n_data)
@@ -331,7 +345,7 @@ def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) ->
     time = np.append(n_data * t / (1.0 + t), n_data)
     data = _weights(time, ends - np.append(neighbour, x[-1])) / n_data
     looks = _weights(np.interp(time, ends, position), np.ones(ends.size))
-    return Grid(n, index, root_t, rho, r, lower, upper, low, high, np.stack([data, looks]))
+    return Grid(n, index, root_t, rho, r, lower, upper, low, high, np.stack([data, looks]), r_star)
 
 
 def _weights(time: Floats, step: Floats) -> Floats:
@@ -361,12 +375,12 @@ def _chosen_looks(plan: Plan, least: float, most: float, r_star: float) -> tuple
         root_t = np.sqrt(n / (schedule.n_data - n))
         return (lower > least * root_t - WINDOW) | (upper < most * root_t + WINDOW)
 
-    if schedule.size <= EXACT_LOOKS or schedule.listed is not None:
+    if schedule.size <= EXACT_LOOKS or schedule.listed is not None or not plan.mergeable:
         every = np.arange(interim)
         every = every[matters(every)]
         n = np.append(0, schedule.at(every)).astype(np.float64)
         narrowest = _width(n[:-1], n[1:], float(schedule.n_data)).min(initial=1.0)
-        if every.size == 0 or (schedule.size <= EXACT_LOOKS and r_star < narrowest):
+        if every.size == 0 or r_star < narrowest:
             return every, False
         first = int(every[0])
     else:  # bounds fall and drifts rise with every look: bisect
