@@ -257,7 +257,7 @@ def run(
         Chain(model, proposal, test, start, rng, rule, fuse=fuse)
         for rng in streams(seed, integer("chains", chains, 1, 10**4))
     ]
-    report = _Reporter(len(every) * (draws + warmup), model.n_data, progress)
+    report = Reporter(len(every) * (draws + warmup), model.n_data, progress)
     stop = cancelled or (lambda: False)
 
     def whole(chain: Chain) -> Draws:
@@ -274,15 +274,21 @@ def run(
         return list(pool.map(whole, every))
 
 
-class _Reporter:
-    """Adds up what the chains report, from several threads."""
+class Reporter:
+    """Adds up what several chains report from their threads, and tells the caller."""
 
     def __init__(self, total: int, n_data: int, tell: Callable[[Progress], None] | None) -> None:
         self.total, self.n_data, self.tell = total, n_data, tell
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.done = self.accepted = self.used = 0
 
+    def skip(self, steps: int) -> None:
+        """Steps of an earlier run."""
+        with self.lock:
+            self.total -= steps
+
     def add(self, part: Draws) -> None:
+        """Steps made just now."""
         with self.lock:
             self.done += part.accepted.size
             self.accepted += int(part.accepted.sum())

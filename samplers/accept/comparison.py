@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from designer.acceptance import Rule
+from designer.acceptance import Rule, check_rule
+from designer.errors import BadInput, real
 from designer.schedule import Floats, Ints
+
+BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
+
+
+class NonFiniteTerm(BadInput, ArithmeticError):
+    """A log-likelihood difference l_i that is infinite or not a number; `index` says whose."""
+
+    def __init__(self, index: int, value: float) -> None:
+        super().__init__(index, value)  # as arguments, so that it survives the way back from another process
+        self.index, self.value = index, value
+
+    def __str__(self) -> str:
+        return f"datum {self.index}: l_i = {self.value}: log-likelihood differences must be finite"
 
 
 class Decision(NamedTuple):
@@ -41,6 +55,14 @@ class Comparison:
         A bound on max |l_i|, for the concentration test; None if the model has none.
     full
         full() -> sum of all l_i, if the model can do that faster than through `terms`.
+
+    Examples
+    --------
+    >>> l = np.array([0.5, -0.25, 1.0])
+    >>> total(Comparison(3, l.take))
+    1.25
+    >>> total(Comparison(3, l.take).at_temperature(10.0))
+    0.125
     """
 
     n: int
@@ -49,6 +71,17 @@ class Comparison:
     rule: Rule = "metropolis"
     range_bound: float | None = None
     full: Callable[[], float] | None = None
+
+    def at_temperature(self, temperature: float) -> Comparison:
+        """The same question with the likelihood to the power 1 / temperature; the prior stays (S17 section 6.1)."""
+        scale = 1.0 / real("temperature", temperature, 0.0, 1e300, open_low=True)
+        terms, full, bound = self.terms, self.full, self.range_bound
+        return replace(
+            self,
+            terms=lambda indices: scale * np.asarray(terms(indices), dtype=np.float64),
+            full=None if full is None else lambda: scale * full(),
+            range_bound=None if bound is None else scale * bound,
+        )
 
 
 class AcceptTest(Protocol):
@@ -63,3 +96,43 @@ def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
     if rule == "barker":
         return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
     return math.log(u)
+
+
+def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:
+    """Check the question and draw v; also the answer, if prior or proposal alone decide (log_ratio = +-inf)."""
+    if comparison.n < 1:
+        raise BadInput(f"n = {comparison.n}: there are no data")
+    if math.isnan(comparison.log_ratio):
+        raise BadInput("log_ratio = nan: must be a number, or +-inf where a prior or proposal density vanishes")
+    v = draw_threshold(rng, check_rule(comparison.rule))
+    forced = math.isinf(comparison.log_ratio)
+    return v, Decision(bool(comparison.log_ratio < 0), 0, 0) if forced else None
+
+
+def evaluate(comparison: Comparison, indices: Ints) -> Floats:
+    """The l_i of these data, checked."""
+    if indices.size > BLOCK:
+        parts = [indices[k : k + BLOCK] for k in range(0, indices.size, BLOCK)]
+        return np.concatenate([evaluate(comparison, part) for part in parts])
+    values = np.ascontiguousarray(comparison.terms(indices), dtype=np.float64)
+    if values.shape != indices.shape:
+        raise BadInput(f"terms: returned shape {values.shape} for {indices.size:,} data; must be ({indices.size},)")
+    finite = np.isfinite(values)
+    if not finite.all():
+        k = int(np.argmin(finite))
+        raise NonFiniteTerm(int(indices[k]), float(values[k]))
+    return values
+
+
+def total(comparison: Comparison) -> float:
+    """The sum of all l_i: by the model's own shortcut, or a block of data at a time."""
+    if comparison.full is not None:
+        value = float(comparison.full())
+        if math.isfinite(value):
+            return value
+    n = comparison.n
+    blocks = (np.arange(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
+    value = math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the datum at fault
+    if comparison.full is not None:
+        raise BadInput(f"full() is not finite, but the sum of terms(indices) is {value:g}")
+    return value

@@ -1,0 +1,134 @@
+"""A config at work: chains that are saved as they go and resumed where they were, and their results."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from designer.errors import BadInput
+from designer.records import TrialRun
+from samplers.accept.comparison import AcceptTest
+from samplers.accept.exact import ExactTest
+from samplers.accept.sequential import SequentialTest
+from samplers.chain import BLOCK, Chain, Draws, Progress, Reporter, streams
+from samplers.config import SamplerConfig
+from samplers.control import Controlled, find_mode
+from samplers.datasets import load_labelled
+from samplers.models import Model
+from samplers.models.logistic import Logistic
+from samplers.proposals import Proposal, ProxyStep, RandomWalk
+from samplers.store import ChainStore, Checkpoint, Store
+from samplers.trial import observe
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+
+class Parts(NamedTuple):
+    """A config made real."""
+
+    model: Model
+    proposal: Proposal
+    test: AcceptTest
+    start: np.ndarray
+
+
+def build(config: SamplerConfig) -> Parts:
+    """Load the data and make model, proposal and test; the chains start at the posterior mode."""
+    logistic = Logistic.from_data(*load_labelled(config.data.path, config.data.label), config.model.prior_precision)
+    if config.test is not None and config.test.n_data != logistic.n_data:
+        raise BadInput(f"test.n_data = {config.test.n_data:,}: the data have {logistic.n_data:,} rows")
+    mode = find_mode(logistic)
+    second = Controlled.around(logistic, mode, 2)
+    model: Model = logistic
+    if config.model.control:
+        model = second if config.model.control == 2 else Controlled.around(logistic, mode, config.model.control)
+    proposal: Proposal = ProxyStep.of(second, config.proposal.beta)
+    if config.proposal.kind == "random-walk":
+        proposal = RandomWalk.with_covariance(np.linalg.inv(second.posterior_precision()), config.proposal.scale)
+    test = ExactTest() if config.test is None else SequentialTest.from_design(config.test)
+    return Parts(model, proposal, test, mode)
+
+
+def run_config(
+    config: SamplerConfig,
+    output: str | Path,
+    *,
+    resume: bool = False,
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> DataTree:
+    """Run (or go on with) the chains of a config, saving them in `output`; returns all draws after warmup.
+
+    The draws depend on the config alone: not on the workers, nor on where a run was killed and resumed.
+    """
+    store = Store(output)
+    if not resume and store.chains():
+        raise BadInput(f"{output}: holds a run already; give --resume to go on with it, or another directory")
+    parts = build(config)
+    notes = {"digest": config.digest, "version": version("austerity"), "warmup": config.run.warmup}
+    store.describe(notes | ({} if config.test is None else {"design": config.test.to_toml()}))
+    steps = config.run.warmup + config.run.draws
+    report = Reporter(config.run.chains * steps, parts.model.n_data, progress)
+    stop = cancelled or (lambda: False)
+
+    def whole(number: int, rng: np.random.Generator) -> None:
+        with store.chain(number) as files:
+            _one_chain(Chain(*parts, rng), files, steps, config.run.checkpoint_seconds, report, stop)
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        list(pool.map(whole, range(config.run.chains), streams(config.run.seed, config.run.chains)))
+    return _results(store, config.run.warmup)
+
+
+def collect_pairs(config: SamplerConfig, pairs: int, every: int = 10) -> TrialRun:
+    """A trial run: pairs of one exact chain of the config, after its warmup."""
+    parts = build(config)._replace(test=ExactTest())
+    chain = Chain(*parts, streams(config.run.seed, 1)[0])
+    if config.run.warmup:
+        chain.advance(config.run.warmup)
+    return observe(chain, pairs * every, every).trial(parts.model.n_data)
+
+
+def _one_chain(
+    chain: Chain, files: ChainStore, steps: int, seconds: float, report: Reporter, stop: Callable[[], bool]
+) -> None:
+    """Advance one chain to `steps`, from its last checkpoint if there is one, saving every few seconds."""
+    last = files.latest()
+    if last is not None:
+        chain.steps, chain.theta = last.step, np.array(last.state["theta"])
+        chain.rng.bit_generator.state = dict(last.rng)
+        report.skip(min(last.step, steps))
+    unsaved: list[Draws] = []
+    saved_at = time.monotonic()
+
+    def save() -> None:
+        nonlocal unsaved, saved_at
+        if unsaved:
+            state = Checkpoint(chain.steps, chain.rng.bit_generator.state, {"theta": chain.theta})
+            files.save(state, Draws.joined(unsaved)._asdict())
+        unsaved, saved_at = [], time.monotonic()
+
+    try:
+        while chain.steps < steps and not stop():
+            unsaved.append(chain.advance(min(BLOCK, steps - chain.steps)))
+            report.add(unsaved[-1])
+            if time.monotonic() - saved_at >= seconds:
+                save()
+    finally:  # also when a likelihood is not finite, or the user interrupts: what there is is saved
+        save()
+
+
+def _results(store: Store, warmup: int) -> DataTree:
+    from samplers.results import from_store
+
+    tree = from_store(store)
+    return tree.isel(draw=slice(warmup, None)) if warmup else tree
