@@ -10,14 +10,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
-from designer.errors import BadInput, NumericalFailure
+from designer.errors import BadInput, NumericalFailure, integer
 from designer.files import write_whole
 
 if TYPE_CHECKING:
     from designer.records import TrialRun
     from designer.search import Evaluated, SearchResult
+    from samplers.chain import Progress
+
+
+class Show(Protocol):
+    """Draws a progress bar."""
+
+    def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
 
 
 class Answer(NamedTuple):
@@ -109,6 +117,23 @@ def build_parser() -> Parser:
     )
     sub.add_argument("--output", metavar="FILE.toml", help="write the design here; nothing is written if infeasible")
     sub.add_argument("--table", metavar="FILE.csv", help="write all evaluated designs here")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+    sub = command("trial", collect_trial, "Pairs of an exact chain of a config, as a trial run for `design`.")
+    sub.add_argument("config", metavar="CONFIG.toml", help="[model], [data], [proposal] and [run] of a run")
+    sub.add_argument("--pairs", type=_integer, default=100, help="how many (default: %(default)s)")
+    sub.add_argument("--every", type=_integer, default=10, help="steps from one to the next (default: %(default)s)")
+    sub.add_argument("--seed", type=_integer, help="instead of the config's")
+    sub.add_argument("--output", metavar="TRIAL.csv", required=True, help="also .parquet or .npz")
+
+    sub = command("run", run_chains, "Run the chains of a config; --resume goes on with a run that was stopped.")
+    sub.add_argument("config", metavar="CONFIG.toml", help="[test], [model], [data], [proposal] and [run]")
+    sub.add_argument("--design", metavar="DESIGN.toml", help="fills in or replaces [test]")
+    sub.add_argument("--output", metavar="DIR", required=True, help="checkpoints, and results.nc at the end")
+    sub.add_argument("--chains", type=_integer, help="instead of the config's")
+    sub.add_argument("--draws", type=_integer, help="instead of the config's; with --resume, a longer run")
+    sub.add_argument("--seed", type=_integer, help="instead of the config's")
+    sub.add_argument("--resume", action="store_true", help="go on where the run in DIR was stopped")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
     command("selfcheck", check_engine, "Compare the engine with its reference values on this machine.")
@@ -316,6 +341,79 @@ def _design_answer(found: SearchResult, trial: TrialRun | None, options: argpars
     return Answer(data, lines)
 
 
+def collect_trial(options: argparse.Namespace) -> Answer:
+    """`austerity trial`."""
+    from designer.diagnostics import summarise
+    from samplers.config import SamplerConfig
+    from samplers.runner import collect_pairs
+
+    config = SamplerConfig.load(options.config, exact=True, **_given(options, "seed"))
+    trial = collect_pairs(config, integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6))
+    trial.save(options.output)
+    summary = summarise(trial)
+    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": summary.remarks}
+    lines = [
+        f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
+        f"kappa {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
+        *summary.remarks,
+        f"written to {options.output}",
+    ]
+    return Answer(data, lines)
+
+
+def run_chains(options: argparse.Namespace) -> Answer:
+    """`austerity run`."""
+    from designer.records import Design
+    from samplers.config import SamplerConfig
+    from samplers.results import summary, to_netcdf
+    from samplers.runner import run_config
+
+    test = None if options.design is None else Design.from_toml(Path(options.design).read_text(encoding="utf-8"))
+    config = SamplerConfig.load(options.config, test, **_given(options, "chains", "draws", "seed"))
+    with _progress(quiet=options.quiet or options.json) as show:
+        results = run_config(config, options.output, resume=options.resume, progress=_steps(show))
+    target = Path(options.output) / "results.nc"
+    to_netcdf(results, target)
+    found, stats = summary(results), results["sample_stats"]
+    used = float(stats["n_used"].mean())
+    data = {
+        "chains": found.chains,
+        "draws": found.draws,
+        "acceptance": float(stats["accepted"].mean()),
+        "data_per_step": used,
+        "summary": [row._asdict() for row in found.rows],
+        "results": str(target),
+    }
+    lines = [
+        f"{found.chains} chains of {found.draws:,} draws: acceptance {data['acceptance']:.3f}, {used:,.0f} data per step",
+        found.text(),
+        f"written to {target}",
+    ]
+    return Answer(data, lines)
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options among `names` that were given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _steps(show: Show | None) -> Callable[[Progress], None] | None:
+    """Show the progress of chains, a few times a second."""
+    if show is None:
+        return None
+    shown = [0.0]
+
+    def tell(progress: Progress) -> None:
+        if progress.seconds - shown[0] >= 0.2 or progress.done == progress.total:
+            shown[0] = progress.seconds
+            note = (
+                f"{progress.rate:,.0f} steps/s, acceptance {progress.acceptance:.2f}, {progress.usage:.2%} of the data"
+            )
+            show(progress.done, progress.total, note)
+
+    return tell
+
+
 def check_engine(options: argparse.Namespace) -> Answer:
     """`austerity selfcheck`."""
     from designer.selfcheck import selfcheck
@@ -362,22 +460,23 @@ def write_table(path: str, table: Evaluated) -> None:
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(*, quiet: bool) -> Iterator[Show | None]:
     """A progress bar with the time left, on standard error when that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     start = time.monotonic()
 
-    def show(done: int, total: int) -> None:
+    def show(done: int, total: int, note: str = "") -> None:
         left = (time.monotonic() - start) / done * (total - done)
         bar = "#" * (30 * done // total)
-        print(f"\r[{bar:<30}] {done}/{total}, about {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+        line = f"[{bar:<30}] {done:,}/{total:,}, about {left:.0f} s left  {note}"
+        print(f"\r{line:<100}", end="", file=sys.stderr, flush=True)
 
     try:
         yield show
     finally:
-        print("\r" + 70 * " " + "\r", end="", file=sys.stderr, flush=True)
+        print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def place(low, high, half_nodes, half, offset, x, w, z, c, at):
 
 @inlined
 def spans(j, rho, r, lower, upper, low, high, reach):
-    """Where f_j matters: ends of the lower tail, of the inside, of the upper tail; and the scale inside."""
+    """Where f_j matters: both ends of the inside, the far ends of the lower and of the upper tail."""
     a, b = max(lower[j], low[j]), min(upper[j], high[j])
     if j == 0:  # the first look's exits are closed forms: no tails
         return a, b, a, b
@@ -267,9 +267,9 @@ def walk(
     inner_scale, size = np.minimum(r, np.append(r[1:], 1.0)), 0.0
     for j in range(looks):
         a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
-        nodes = room(wanted(lower[j] - below_end, r[j], density, END_TAIL), half)
+        nodes = room(wanted(min(lower[j], high[j]) - below_end, r[j], density, END_TAIL), half)
         nodes += room(wanted(b - a, inner_scale[j], density, END_INNER), half)
-        nodes += room(wanted(above_end - upper[j], r[j], density, END_TAIL), half)
+        nodes += room(wanted(above_end - max(upper[j], low[j]), r[j], density, END_TAIL), half)
         size = max(size, nodes)
     most = lanes(int(size))
     y, c, z, v, f = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
@@ -281,9 +281,10 @@ def walk(
         a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
         # targets, ascending: the lower tail (unless mirrored), inside the bounds, the upper tail
         n_lower = 0
-        if not mirror and below_end < lower[j]:
-            nodes = wanted(lower[j] - below_end, r[j], density, END_TAIL)
-            n_lower = place(below_end, lower[j], nodes, half, offset, x, w, z, v, 0)
+        tail_start = min(lower[j], high[j])
+        if not mirror and below_end < tail_start:
+            nodes = wanted(tail_start - below_end, r[j], density, END_TAIL)
+            n_lower = place(below_end, tail_start, nodes, half, offset, x, w, z, v, 0)
         n_inner = n_lower
         if b > a:
             nodes = wanted(b - a, inner_scale[j], density, END_INNER)
@@ -293,9 +294,10 @@ def walk(
                 for k in range(n_inner):
                     z[k], v[k] = z[n_inner + k], v[n_inner + k]
         n_targets = n_inner
-        if above_end > upper[j]:
-            nodes = wanted(above_end - upper[j], r[j], density, END_TAIL)
-            n_targets = place(upper[j], above_end, nodes, half, offset, x, w, z, v, n_inner)
+        tail_start = max(upper[j], low[j])
+        if above_end > tail_start:
+            nodes = wanted(above_end - tail_start, r[j], density, END_TAIL)
+            n_targets = place(tail_start, above_end, nodes, half, offset, x, w, z, v, n_inner)
 
         below[:], above[:] = 0.0, 0.0
         if j == 0:
@@ -462,8 +464,11 @@ def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accep
             variance = max(0.0, squares - total * total / n) / (n - 1)
             s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
             distance = total / n + (mean - thresholds[i])
-            if distance > upper[j] * s or distance < lower[j] * s:
-                accepted[i], used[i] = distance > 0.0, n
+            if distance > upper[j] * s:
+                accepted[i], used[i] = True, n
+                break
+            if distance < lower[j] * s:
+                accepted[i], used[i] = False, n
                 break
 
 

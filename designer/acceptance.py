@@ -8,7 +8,7 @@ are integrals over the same two curves, computed once per design (K14 Eqns 6, 21
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -67,6 +67,9 @@ def acceptance(
 ) -> Acceptance:
     """Delta and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
 
+    `tolerance` is that of the curves; `estimate` also counts what their interpolation may miss, which dominates for
+    bounds of O'Brien-Fleming type.
+
     Examples
     --------
     >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000])
@@ -117,7 +120,7 @@ def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -
 def panel_edges(plan: Plan, reach: float) -> Floats:
     """Ends of the panels, from 0 to `reach` or to where the first look is certain to decide.
 
-    The curves vary on the scale of mu_std itself, down to that of the last interim look, but never more slowly than
+    The curves vary on the scale of mu_std itself, down to that of the last interim look, but never faster than
     on the scale 1 / sqrt(t_1) of the first: panels grow by RATIO up to WIDTH of those.
     """
     if plan.schedule.size == 1:  # no interim look: nothing to resolve
@@ -137,10 +140,9 @@ def panel_edges(plan: Plan, reach: float) -> Floats:
 
 def check_rule(rule: str) -> Rule:
     """The acceptance rule, if it is one."""
-    for known in get_args(Rule):
-        if rule == known:
-            return known  # type: ignore[no-any-return]
-    raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
+    if rule not in get_args(Rule):
+        raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
+    return cast(Rule, rule)
 
 
 def check_same_data(plan: Plan, trial: TrialRun) -> None:

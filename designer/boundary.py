@@ -61,7 +61,10 @@ class Boundary:
     @classmethod
     def explicit(cls, lower: Sequence[float] | Floats, upper: Sequence[float] | Floats) -> Boundary:
         """Any lower <= upper at each interim look; -inf and +inf mean no stopping on that side."""
-        low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+        try:
+            low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise BadInput("bounds: lower and upper must be lists of numbers") from None
         if low.ndim != 1 or low.shape != high.shape:
             raise BadInput(f"bounds: lower has shape {low.shape} and upper {high.shape}; must be lists of equal length")
         wrong = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))

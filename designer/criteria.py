@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 
@@ -96,10 +96,9 @@ class OverPairs:
 
 def check_criterion(criterion: str) -> Criterion:
     """The criterion, if it is one."""
-    for known in get_args(Criterion):
-        if criterion == known:
-            return known  # type: ignore[no-any-return]
-    raise BadInput(f"criterion = {criterion!r}: must be one of {', '.join(get_args(Criterion))}")
+    if criterion not in get_args(Criterion):
+        raise BadInput(f"criterion = {criterion!r}: must be one of {', '.join(get_args(Criterion))}")
+    return cast(Criterion, criterion)
 
 
 def measure_of(criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float) -> Measure:

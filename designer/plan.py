@@ -37,7 +37,11 @@ class Plan:
 
 def as_plan(design: Design | Plan) -> Plan:
     """The plan of a design; a plan as it is."""
-    return design if isinstance(design, Plan) else _plan(design.bare)
+    if isinstance(design, Plan):
+        return design
+    if not isinstance(design, Design):
+        raise BadInput(f"design: must be a Design or a Plan, not {type(design).__name__}")
+    return _plan(design.bare)
 
 
 @lru_cache(maxsize=1024)

@@ -268,6 +268,12 @@ def _parse(language: str, text: str) -> Any:
         raise BadInput(f"broken {language}: {shorten(str(error), 200)}") from None
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text of bounded size and depth, or BadInput saying where it is broken."""
+    document: dict[str, Any] = _parse("TOML", text)
+    return document
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for key, value in pairs:
@@ -401,6 +407,10 @@ class TrialRun:
     def load(cls, path: str | os.PathLike[str], n_data: int | None = None) -> TrialRun:
         """The trial run in a file, by its suffix: .csv, .tsv, .txt, .parquet or .npz."""
         return cls(*trial_files.load(path, n_data))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file in the format of its suffix: .csv, .tsv, .txt, .parquet or .npz."""
+        trial_files.save(path, self.n_data, self.columns)
 
     @classmethod
     def from_csv(cls, source: Source, n_data: int | None = None) -> TrialRun:

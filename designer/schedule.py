@@ -47,10 +47,9 @@ class Schedule:
     @classmethod
     def geometric(cls, n_data: int, m: int, growth: float) -> Schedule:
         """Each look at `growth` times the data of the one before, rounded up; growth = 1 means equal batches."""
-        first = cls.equal(n_data, m)
+        first, growth = cls.equal(n_data, m), check_growth(growth)
         if growth == 1:
             return first
-        growth = check_growth(growth)
         looks = [first.m]
         while looks[-1] < first.n_data:
             # without 1e-9, 1.1 * 100 would round up to 111
@@ -61,7 +60,10 @@ class Schedule:
     def explicit(cls, n_data: int, looks: Sequence[int] | Ints) -> Schedule:
         """Any increasing looks; all the data is appended as the last one if it is missing."""
         n_data = integer("n_data", n_data, 2, MAX_N_DATA)
-        numbers = np.asarray(looks)
+        try:
+            numbers = np.asarray(looks)
+        except ValueError:  # lists of different lengths
+            numbers = np.array("")
         if numbers.ndim != 1 or not 1 <= numbers.size <= MAX_LISTED or numbers.dtype.kind not in "iu":
             raise BadInput(f"looks: must be a list of 1 to {MAX_LISTED:,} whole numbers")
         listed = numbers.astype(np.int64)

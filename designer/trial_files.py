@@ -35,6 +35,15 @@ def load(path: str | os.PathLike[str], n_data: int | None = None) -> Table:
     return readers[suffix](path, n_data)
 
 
+def save(path: str | os.PathLike[str], n_data: int, columns: Mapping[str, Floats]) -> None:
+    """Write a trial run in the format of the suffix."""
+    writers = dict.fromkeys((".csv", ".tsv", ".txt"), write_csv) | {".parquet": write_parquet, ".npz": write_npz}
+    suffix = Path(path).suffix.lower()
+    if suffix not in writers:
+        raise BadFile(f"{shorten(path, 200)}: the name must end in {', '.join(writers)}")
+    writers[suffix](path, n_data, columns)
+
+
 def read_csv(source: Source, n_data: int | None = None) -> Table:
     """A trial run from a text table with a header row.
 

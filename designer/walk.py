@@ -23,12 +23,14 @@ from designer.schedule import Floats, Ints
 WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to 1e-16
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.08  # width r between merged looks
-MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_walk.py)
+MERGE_ERROR = (
+    0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_many_looks.py)
+)
 ROUGH_LOOKS = 50_000  # the most for bounds or distances that change too much from look to look to merge any
 MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
 DELAY = 0.25  # a walk monitored with step h has decided as much at t as a continuous one at t + h/4
-WIDEST = 64.0  # a window wider than this, in z, is cheaper split into groups of drifts
+MOST_NODES = 3e6  # more than this, over all looks, and drifts are handled in groups with narrower windows
 
 
 class Characteristics(NamedTuple):
@@ -132,9 +134,16 @@ class Grid(NamedTuple):
     merged: float  # the width up to which looks were merged, 0 if none were
 
     @property
-    def widest(self) -> float:
-        inside = np.minimum(self.upper, self.high) - np.maximum(self.lower, self.low)
-        return float(inside.max(initial=0.0))
+    def nodes(self) -> float:
+        """How many quadrature nodes all looks need, roughly: lengths with tails, in widths."""
+        if self.n.size == 0:
+            return 0.0
+        inside_low, inside_high = np.maximum(self.lower, self.low), np.minimum(self.upper, self.high)
+        reach = WINDOW * self.r[1:]
+        low = np.maximum(self.low[1:], (inside_low[:-1] - reach) / self.rho[1:])
+        high = np.minimum(self.high[1:], (inside_high[:-1] + reach) / self.rho[1:])
+        first = inside_high[0] - inside_low[0]
+        return float(max(first, 0.0) + np.sum(np.maximum(high - low, 0.0) / self.r[1:]))
 
 
 def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
@@ -221,7 +230,7 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
         if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes):
             break
         resolution = resolution.finer()
-    if not estimate < 1e-1 or not best.residual <= max(1e-6, tolerance):
+    if not estimate <= max(1e-2, tolerance) or not best.residual <= max(1e-6, tolerance):
         raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
     return best, estimate
 
@@ -246,9 +255,12 @@ def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
 
 def _drifts(mu_std: npt.ArrayLike) -> Floats:
     try:
-        mu = np.asarray(mu_std, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BadInput("mu_std: must be numbers") from None
+        given = np.asarray(mu_std)
+    except ValueError:
+        given = np.array("")
+    if given.dtype.kind not in "iuf":
+        raise BadInput("mu_std: must be numbers, one or an array of them")
+    mu = given.astype(np.float64)
     bad = mu[~np.isfinite(mu)]
     if bad.size:
         raise BadInput(f"mu_std = {bad.flat[0]}: must be finite")
@@ -280,9 +292,11 @@ def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> tup
     if mu.size == 0:
         return total, 0.0
     grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
-    if grid.widest > WIDEST and mu.min() < mu.max():
+    if grid.nodes > MOST_NODES and mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
+        return _totals(plan, mu, resolution, False)
+    if grid.nodes > MOST_NODES and mu.min() < mu.max():
         small = mu <= 0.5 * (mu.min() + mu.max())
-        total[:, small], one = _totals(plan, mu[small], resolution, mirror)
+        total[:, small], one = _totals(plan, mu[small], resolution, False)
         total[:, ~small], other = _totals(plan, mu[~small], resolution, False)
         return total, max(one, other)
     return _run(plan, grid, mu, resolution, mirror)[0], grid.merged
@@ -291,7 +305,10 @@ def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> tup
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
     """Exits (below, above) at each look of the grid, for one drift."""
     grid = _grid(plan, mu, mu, resolution.r_star, False)
-    _, by_look = _run(plan, grid, np.array([mu]), resolution, False, detail=True)
+    total, by_look = _run(plan, grid, np.array([mu]), resolution, False, detail=True)
+    lost = abs(1.0 - total[0, 0] - total[1, 0] - total[4, 0])
+    if not lost <= 1e-6:
+        raise NumericalFailure(f"the recursion did not converge: probability {lost:.1e} lost")
     return grid, by_look[:, :, 0]
 
 

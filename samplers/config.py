@@ -36,7 +36,7 @@ class ModelTable(_Table):
     """Which model; `control` is the order of the control variates (0: none)."""
 
     kind: Literal["logistic"] = "logistic"
-    prior_precision: Real = Field(0.0, ge=0.0)
+    prior_precision: Real = Field(default=0.0, ge=0.0)
     control: Literal[0, 1, 2] = 2
 
 
@@ -51,18 +51,18 @@ class ProposalTable(_Table):
     """random-walk: steps of `scale` posterior standard deviations (2.38 / sqrt(D) if absent); proxy: see `beta`."""
 
     kind: Literal["random-walk", "proxy"] = "proxy"
-    scale: Real | None = Field(None, gt=0.0)
-    beta: Real = Field(1.0, gt=0.0, le=1.0)
+    scale: Real | None = Field(default=None, gt=0.0)
+    beta: Real = Field(default=1.0, gt=0.0, le=1.0)
 
 
 class RunTable(_Table):
     """How long, how many, from which seed; every `checkpoint_seconds` the chains are saved."""
 
-    draws: Whole = Field(1000, ge=1, le=MAX_DRAWS)
-    warmup: Whole = Field(0, ge=0, le=MAX_DRAWS)
-    chains: Whole = Field(4, ge=1, le=1000)
-    seed: Whole = Field(0, ge=0)
-    checkpoint_seconds: Real = Field(5.0, ge=0.0)
+    draws: Whole = Field(default=1000, ge=1, le=MAX_DRAWS)
+    warmup: Whole = Field(default=0, ge=0, le=MAX_DRAWS)
+    chains: Whole = Field(default=4, ge=1, le=1000)
+    seed: Whole = Field(default=0, ge=0)
+    checkpoint_seconds: Real = Field(default=5.0, ge=0.0)
 
 
 class SamplerConfig(_Table):
@@ -79,15 +79,18 @@ class SamplerConfig(_Table):
 
     test: Design | None
     data: DataTable
-    model: ModelTable = ModelTable()
-    proposal: ProposalTable = ProposalTable()
-    run: RunTable = RunTable()
+    model: ModelTable = Field(default_factory=ModelTable)
+    proposal: ProposalTable = Field(default_factory=ProposalTable)
+    run: RunTable = Field(default_factory=RunTable)
 
     @classmethod
-    def from_toml(cls, text: str, design: Design | None = None, **run: Any) -> SamplerConfig:
-        """From the text of a config; `design` fills in or replaces `[test]`, `run` replaces entries of `[run]`."""
+    def from_toml(cls, text: str, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
+        """From the text of a config.
+
+        `design` fills in or replaces `[test]`, `exact` does so with the exact test; `run` replaces entries of `[run]`.
+        """
         document = parse_toml(text)
-        test = design if design is not None else _test(document, text)
+        test = design if design is not None or exact else _test(document, text)
         tables = {name: document[name] for name in ("data", "model", "proposal", "run") if name in document}
         unknown = set(document) - {*tables, "test", "format", "predicted", "provenance"}
         if unknown:
@@ -100,13 +103,13 @@ class SamplerConfig(_Table):
             raise BadInput("; ".join(_line(e) for e in error.errors(include_url=False)[:10])) from None
 
     @classmethod
-    def load(cls, path: str | Path, design: Design | None = None, **run: Any) -> SamplerConfig:
+    def load(cls, path: str | Path, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
         """From a file; the path of the data is relative to it."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-        config = cls.from_toml(text, design, **run)
+        config = cls.from_toml(text, design, exact=exact, **run)
         data = config.data.model_copy(update={"path": str(Path(path).parent / config.data.path)})
         return config.model_copy(update={"data": data})
 

@@ -5,7 +5,7 @@ sample without replacement that grows until a test is confident that d points th
 
 K16 Alg. 1 as printed takes u_n for u_N in its own test. The noise of D coordinates then passes for signal (measured
 near the solution, logistic, D = 30, epsilon = 0.05: 95% of updates pass, 44% are more than 90 degrees off): batches do
-not grow, and the estimate stays at the noise of N_0 data or runs away. The default rule keeps the idea and repairs three
+not grow, and the estimate stays at the noise of N_0 data or runs away. The default keeps the idea and repairs three
 things (see `_corrected`): the squared length of the noise is subtracted, variances may differ (LAD's do, by orders of
 magnitude), and the update is shortened to its share of signal. ``rule="printed"`` is Alg. 1, misprints corrected.
 """
@@ -51,9 +51,6 @@ class Working(NamedTuple):
 class Loss(Protocol):
     """What IRLS needs to know of a loss of the linear predictor eta = x' theta."""
 
-    def check(self, y: Floats) -> None:
-        """Raise BadInput when y cannot be a response."""
-
     def unit(self, eta: Floats, y: Floats) -> float:
         """The smallest scale that counts in this iteration, from its first data."""
 
@@ -79,9 +76,6 @@ class LAD:
 
     def __post_init__(self) -> None:
         real("floor", self.floor, 0.0, 1.0, open_low=True)
-
-    def check(self, y: Floats) -> None:
-        """Every finite response will do."""
 
     def unit(self, eta: Floats, y: Floats) -> float:
         """The floor c; any constant when all residuals are zero."""
@@ -113,11 +107,6 @@ class Logistic:
     def __post_init__(self) -> None:
         real("floor", self.floor, 0.0, 0.25, open_low=True)
 
-    def check(self, y: Floats) -> None:
-        """Only 0 and 1 are responses."""
-        if not np.all((y == 0.0) | (y == 1.0)):
-            raise BadInput("y: the responses of a logistic regression must be 0 or 1")
-
     def unit(self, eta: Floats, y: Floats) -> float:
         """Probabilities have no units."""
         return 1.0
@@ -135,14 +124,6 @@ class NormalEquations:
     order of work when a block has D rows or more but in matrix products; no inverse carried along that collects
     rounding errors or needs a regular start. Solving for d = u - theta rather than for u (Eqn 1) keeps the digits that
     u - theta would cancel near the solution.
-
-    Examples
-    --------
-    >>> x, y = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([0.0, 1.0, 1.0])
-    >>> equations = NormalEquations(Logistic(), np.zeros(2))
-    >>> equations.add(x[:2], y[:2]); equations.add(x[2:], y[2:])
-    >>> equations.n, equations.gram.tolist(), equations.score.tolist()
-    (3, [[0.75, 0.75], [0.75, 1.25]], [0.5, 1.5])
     """
 
     def __init__(self, loss: Loss, theta: Floats, unit: float | None = None) -> None:
@@ -330,8 +311,10 @@ class Recorder:
 
     def fit(self, theta: Floats, read: int, reason: Reason) -> Fit:
         """The result."""
-        columns = [np.array([row[k] for row in self.rows], dtype=np.float64 if k > 2 else np.int64) for k in range(8)]
-        return Fit(theta, read, reason, Trace(*columns, np.array(self.path).reshape(-1, theta.size)))
+        kinds: list[Any] = [np.int64] * 3 + [np.float64] * 5
+        columns = [np.array([row[k] for row in self.rows], dtype=kind) for k, kind in enumerate(kinds)]
+        path = np.array(self.path).reshape(-1, theta.size)
+        return Fit(theta, read, reason, Trace._make([*columns, path]))
 
 
 def irls(
@@ -394,7 +377,7 @@ def irls(
     if rule not in get_args(Rule):
         raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
     bound = -float(ndtri(real("epsilon", epsilon, 0.0, 0.5, open_low=True)))
-    looks = _first_looks(*rows.shape, first, increment)
+    looks = _first_looks(rows.shape[0], theta.size, first, increment)
     reader = _Reader(rng, rows, response, Subsampler(rows.shape[0]), *looks, bound, rule, tolerance, cancelled)
     recorder = Recorder(progress)
     read, n = 0, 0
@@ -437,10 +420,7 @@ class _Reader(NamedTuple):
     cancelled: Callable[[], bool] | None
 
     def grow(self, equations: NormalEquations, last: int) -> tuple[Direction | None, int]:
-        """Fill the normal equations of one iteration, after one that needed `last` rows.
-
-        Returns its direction (None if cancelled) and number of looks.
-        """
+        """One iteration after one that needed `last` rows: its direction (None if cancelled) and number of looks."""
         target, looks = self.first if self.rule == "printed" else max(self.first, last // 2), 0
         self.sample.reset()
         while self.cancelled is None or not self.cancelled():
@@ -453,12 +433,9 @@ class _Reader(NamedTuple):
                     return move, looks
             elif equations.n >= self.y.size:
                 raise BadInput("x: a column is zero or depends linearly on the others")
-            target = self.after(equations.n)
+            exact = self.rule != "printed" and 2 * equations.n >= self.y.size
+            target = self.y.size if exact else equations.n + self.increment
         return None, looks
-
-    def after(self, n: int) -> int:
-        """Rows at the look after the one at n."""
-        return self.y.size if self.rule != "printed" and 2 * n >= self.y.size else n + self.increment
 
 
 def negligible(move: Direction, equations: NormalEquations, tolerance: float) -> bool:
@@ -501,7 +478,8 @@ def check_data(x: npt.ArrayLike, y: npt.ArrayLike, loss: Loss) -> tuple[Floats, 
         for low in range(0, n, CHECKED_ROWS):
             if not np.all(np.isfinite(rows[low : low + CHECKED_ROWS])):
                 raise BadInput(f"x: has values that are not finite in or after row {low:,}")
-    loss.check(response)
+    if isinstance(loss, Logistic) and not np.all((response == 0.0) | (response == 1.0)):
+        raise BadInput("y: the responses of a logistic regression must be 0 or 1")
     return rows, response
 
 

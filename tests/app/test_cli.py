@@ -170,3 +170,33 @@ def test_the_installed_command_knows_its_version():
             [sys.executable, "-m", "app.cli", command, "--help"], capture_output=True, text=True, check=True
         ).stdout
         assert "--json" in text
+
+
+def test_the_whole_loop_on_the_command_line(run, tmp_path):
+    """Data -> trial run -> design -> chains -> results."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((3000, 2))
+    np.savez(tmp_path / "data.npz", x=x, y=rng.random(3000) < 1 / (1 + np.exp(-x @ [0.5, -1.0])))
+    config = tmp_path / "config.toml"
+    config.write_text('[data]\npath = "data.npz"\n[model]\nprior_precision = 1.0\n[proposal]\nkind = "random-walk"\n')
+    code, out, _ = run(f"trial {config} --pairs 40 --output {tmp_path}/trial.csv --json")
+    assert code == 0
+    assert json.loads(out)["n_data"] == 3000
+    code, out, _ = run(f"design {tmp_path}/trial.csv --tolerance 0.05 --output {tmp_path}/design.toml --json")
+    assert json.loads(out)["feasible"] is True
+    command = f"run {config} --design {tmp_path}/design.toml --output {tmp_path}/out --draws 300 --chains 2"
+    code, out, err = run(command + " --json")
+    found = json.loads(out)
+    assert code == 0
+    assert err == ""
+    assert found["chains"] == 2
+    assert found["draws"] == 300
+    assert [row["name"] for row in found["summary"]] == ["theta[0]", "theta[1]"]
+    assert 0.1 < found["acceptance"] < 0.9
+    assert Path(found["results"]).is_file()
+    code, out, err = run(command)
+    assert code == 2
+    assert "--resume" in err
+    code, out, _ = run(command + " --resume")
+    assert code == 0
+    assert "2 chains of 300 draws" in out

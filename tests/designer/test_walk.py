@@ -372,9 +372,10 @@ def test_groups_of_drifts_agree_with_one_wide_window(monkeypatch):
 
     monkeypatch.setattr(walk, "_run", recorded)
     resolution = Resolution.reaching(1e-12, plan).finer()
+    monkeypatch.setattr(walk, "MOST_NODES", 3e4)
     grouped = sweep(plan, mu, resolution)
     groups = runs.copy()
-    monkeypatch.setattr(walk, "WIDEST", INF)
+    monkeypatch.setattr(walk, "MOST_NODES", INF)
     whole = sweep(plan, mu, resolution)
     assert len(groups) > 1  # the case is one that is split
     assert runs == [*groups, mu.size]

@@ -1,0 +1,203 @@
+"""Configs at work: from TOML to saved chains; stopped, killed and resumed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from designer import BadInput, Design, TrialRun
+from samplers.chain import ChainStopped
+from samplers.config import SamplerConfig
+from samplers.runner import build, collect_pairs, run_config
+from samplers.store import Store
+
+N_DATA = 2000
+
+CONFIG = f"""
+[test]
+kind = "sequential"
+n_data = {N_DATA}
+m = 200
+epsilon = 0.02
+
+[model]
+kind = "logistic"
+prior_precision = 1.0
+
+[data]
+path = "data.npz"
+
+[proposal]
+kind = "proxy"
+
+[run]
+draws = 600
+warmup = 100
+chains = 2
+seed = 5
+checkpoint_seconds = 0.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((N_DATA, 3))
+    y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+    (tmp_path / "config.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_a_run_gives_the_posterior_and_its_statistics(folder):
+    config = SamplerConfig.load(folder / "config.toml")
+    results = run_config(config, folder / "out")
+    theta = results["posterior/theta"]
+    assert theta.dims[:2] == ("chain", "draw")
+    assert theta.shape == (2, 600, 3)
+    assert results.attrs["digest"] == config.digest
+    assert Design.from_toml(results.attrs["design"]) == config.test
+    parts = build(config)
+    sd = np.sqrt(np.diag(np.linalg.inv(parts.model.posterior_precision())))
+    assert np.all(np.abs(theta.values.mean(axis=(0, 1)) - parts.start) < 0.3 * sd)
+    assert results["sample_stats/n_used"].values.min() >= 200
+
+
+def test_resuming_gives_the_draws_of_an_uninterrupted_run(folder):
+    config = SamplerConfig.load(folder / "config.toml")
+    whole = run_config(config, folder / "whole")["posterior/theta"].values
+    calls = iter([False] * 3 + [True] * 10_000)
+    run_config(config, folder / "parts", cancelled=lambda: next(calls))
+    assert Store(folder / "parts").chain(0).latest().step < 700
+    resumed = run_config(config, folder / "parts", resume=True)["posterior/theta"].values
+    np.testing.assert_array_equal(resumed, whole)
+
+
+def test_a_longer_run_begins_with_the_shorter_one(folder):
+    short = run_config(SamplerConfig.load(folder / "config.toml", draws=300), folder / "out")["posterior/theta"].values
+    longer = SamplerConfig.load(folder / "config.toml", draws=600)
+    both = run_config(longer, folder / "out", resume=True)["posterior/theta"].values
+    np.testing.assert_array_equal(both[:, :300], short)
+    assert both.shape[1] == 600
+
+
+def test_kill_9_and_resume_is_bit_identical(folder):
+    config = SamplerConfig.load(folder / "config.toml", draws=20_000)
+    whole = run_config(config, folder / "whole")["posterior/theta"].values
+    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "20000", "--resume"]
+    command += ["--output", str(folder / "killed"), "--json"]
+    for _ in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = _step(folder)
+        deadline = time.monotonic() + 60
+        while _step(folder) <= before and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert 0 < _step(folder) < 20_100  # killed on the way
+    resumed = run_config(config, folder / "killed", resume=True)["posterior/theta"].values
+    np.testing.assert_array_equal(resumed, whole)
+
+
+def _step(folder) -> int:
+    checkpoint = Store(folder / "killed").chain(0).latest()
+    return 0 if checkpoint is None else checkpoint.step
+
+
+def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeypatch):
+    config = SamplerConfig.load(folder / "config.toml", chains=1)
+    good = build(config)
+    rows = good.model.model.rows.copy()
+    rows[7] = np.nan
+    broken = type(good.model)(
+        type(good.model.model)(rows, 1.0), good.model.centre, 2, good.model.anchor, good.model.gradient,
+        good.model.hessian,
+    )  # fmt: skip
+    monkeypatch.setattr("samplers.runner.build", lambda config: good._replace(model=broken))
+    with pytest.raises(ChainStopped, match="datum 7"):
+        run_config(config, folder / "out")
+
+
+def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
+    config = SamplerConfig.load(folder / "config.toml", exact=True)
+    trial = collect_pairs(config, pairs=20, every=5)
+    assert isinstance(trial, TrialRun)
+    assert len(trial) == 20
+    assert trial.n_data == N_DATA
+    assert trial.kappa.max() < 1.0  # control variates
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epsilon = 0.02", "epsilon = 0.7"), "test.epsilon = 0.7: must lie in (0, 0.5]"),
+        (("m = 200", "m = 200\nmm = 3"), "test.mm: unknown"),
+        (("draws = 600", "draws = 0"), "run.draws = '0'"),
+        (("draws = 600", "draws = true"), "run.draws = 'True': must be a number"),
+        (("chains = 2", 'chains = "two"'), "run.chains = 'two'"),
+        (("seed = 5", "sed = 5"), "run.sed: unknown"),
+        (('kind = "proxy"', 'kind = "magic"'), "proposal.kind = 'magic'"),
+        (('path = "data.npz"', ""), "data.path: missing"),
+        (("[data]", "[date]"), "date: unknown"),
+        (("prior_precision = 1.0", "prior_precision = -1"), "model.prior_precision = '-1'"),
+        (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: the exact test has no parameters"),
+        (("[test]", "[test"), "broken TOML"),
+    ],
+)
+def test_every_problem_is_told_with_its_path_in_the_file(folder, change, message):
+    (folder / "config.toml").write_text(CONFIG.replace(*change))
+    with pytest.raises(BadInput) as problem:
+        SamplerConfig.load(folder / "config.toml")
+    assert message in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_problems_with_the_data_are_told_before_sampling(folder):
+    def refused(text: str) -> str:
+        (folder / "config.toml").write_text(text)
+        with pytest.raises(BadInput) as problem:
+            run_config(SamplerConfig.load(folder / "config.toml"), folder / "out")
+        assert not (folder / "out").exists()
+        return str(problem.value)
+
+    assert "test.n_data = 999: the data have 2,000 rows" in refused(
+        CONFIG.replace(f"n_data = {N_DATA}", "n_data = 999")
+    )
+    assert "nowhere.npz: no such file" in refused(CONFIG.replace("data.npz", "nowhere.npz"))
+    assert "has no array label" in refused(CONFIG.replace('path = "data.npz"', 'path = "data.npz"\nlabel = "label"'))
+    (folder / "broken.npz").write_bytes(b"PK nonsense")
+    assert "cannot be read" in refused(CONFIG.replace("data.npz", "broken.npz"))
+
+
+def test_a_directory_is_not_overwritten_by_accident(folder):
+    config = SamplerConfig.load(folder / "config.toml", draws=50)
+    run_config(config, folder / "out")
+    with pytest.raises(BadInput, match="give --resume"):
+        run_config(config, folder / "out")
+    with pytest.raises(BadInput, match="holds a run of another config"):
+        run_config(SamplerConfig.load(folder / "config.toml", seed=6), folder / "out", resume=True)
+
+
+def test_tables_with_named_columns_can_be_read(folder):
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    with np.load(folder / "data.npz") as data:
+        columns = {f"x{k}": data["x"][:, k] for k in range(3)} | {"won": data["y"].astype(int)}
+    csv.write_csv(pa.table(columns), folder / "data.csv")
+    parquet.write_table(pa.table(columns), folder / "data.parquet")
+    rows = []
+    for name in ("data.csv", "data.parquet"):
+        text = CONFIG.replace('path = "data.npz"', f'path = "{name}"\nlabel = "won"')
+        (folder / "config.toml").write_text(text)
+        rows.append(build(SamplerConfig.load(folder / "config.toml")).model.model.rows)
+    (folder / "config.toml").write_text(CONFIG)
+    expected = build(SamplerConfig.load(folder / "config.toml")).model.model.rows
+    for found in rows:
+        np.testing.assert_allclose(found, expected)
