@@ -138,6 +138,11 @@ def test_selfcheck_and_demo(run):
         ("design {example} --tolerance 0.1 --alpha 0.5,0.6,0.7", "alpha"),
         ("design --acceptance 0.5 --tolerance 0.1", "--acceptance needs --n-data"),
         ("design {example} --tolerance 0.1 --quiet --output /nowhere/x.toml", "/nowhere/x.toml"),
+        ("frontier nowhere.csv", "nowhere.csv"),
+        ("summary nowhere.csv", "nowhere.csv"),
+        ("design --n-data 100 --criterion worst-case --tolerance 0.1 --folds 3", "--folds needs a trial run"),
+        ("trial nowhere.toml --output t.csv", "nowhere.toml: cannot be read"),
+        ("run nowhere.toml --output out", "nowhere.toml: cannot be read"),
         ("nonsense", "invalid choice"),
         ("", "required"),
     ],
@@ -165,11 +170,42 @@ def test_a_bad_trial_run_is_refused_line_by_line(run, tmp_path):
 def test_the_installed_command_knows_its_version():
     done = subprocess.run([sys.executable, "-m", "app.cli", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("austerity ")
-    for command in ("evaluate", "delta", "design", "selfcheck", "demo"):
+    for command in ("evaluate", "delta", "design", "frontier", "summary", "trial", "run", "selfcheck", "demo"):
         text = subprocess.run(
             [sys.executable, "-m", "app.cli", command, "--help"], capture_output=True, text=True, check=True
         ).stdout
         assert "--json" in text
+
+
+def test_frontier_prints_and_writes_every_point(run, tmp_path):
+    output = tmp_path / "frontier.csv"
+    code, out, _ = run(f"frontier {EXAMPLE} --test {EXAMPLE} --tolerances 0.05,0.2 --output {output} --json")
+    points = json.loads(out)["points"]
+    assert code == 0
+    assert [(p["criterion"], p["tolerance"]) for p in points[:2]] == [("average", 0.05), ("average", 0.2)]
+    assert len(points) == 6
+    assert all(p["train_error"] == p["test_error"] <= p["tolerance"] for p in points)
+    assert len(output.read_text().splitlines()) == 7
+    assert "fixed-m" in run(f"frontier {EXAMPLE} --tolerances 0.2")[1]
+
+
+def test_summary_says_what_the_pairs_look_like(run):
+    trial = TrialRun.load(EXAMPLE)
+    code, out, _ = run(f"summary {EXAMPLE} --json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["kappa"]["mean"] == pytest.approx(trial.kappa.mean())
+    assert found["digest"] == trial.digest
+    assert found["normal_approximation"]["verdict"] in ("good", "fair", "poor")
+    assert "normal approximation" in run(f"summary {EXAMPLE}")[1]
+
+
+def test_folds_check_the_design_on_unseen_pairs(run):
+    code, out, _ = run(f"design {EXAMPLE} --tolerance 0.1 --folds 3 --m-high 1000 --json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["holds"] == (found["test_error"] <= 0.1 + 2 * found["test_error_se"])
+    assert "3 folds" in run(f"design {EXAMPLE} --tolerance 0.1 --folds 3 --m-high 1000")[1]
 
 
 def test_the_whole_loop_on_the_command_line(run, tmp_path):

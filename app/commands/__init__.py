@@ -1,0 +1,1 @@
+"""The subcommands of `austerity`: functions from parsed options to an `Answer`."""

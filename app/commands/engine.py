@@ -1,0 +1,88 @@
+"""`evaluate`, `delta`, `selfcheck`: one test, analysed."""
+
+from __future__ import annotations
+
+import argparse
+
+from app.terminal import Answer
+from designer.errors import BadInput
+
+
+def evaluate(options: argparse.Namespace) -> Answer:
+    """`austerity evaluate`."""
+    from designer.plan import as_plan
+    from designer.records import Design
+    from designer.walk import characteristics
+
+    test = Design(options.n_data, options.m, options.epsilon, options.alpha, options.growth)
+    try:
+        mu_std = [float(text) for text in options.mu_std.split(",")]
+    except ValueError:
+        raise BadInput(f"mu_std = {options.mu_std!r}: must be numbers separated by commas") from None
+    curve = characteristics(test, mu_std)
+    looks = as_plan(test).schedule.size
+    data = {
+        "looks": looks,
+        "mu_std": curve.mu_std.tolist(),
+        "error": curve.error.tolist(),
+        "usage": curve.usage.tolist(),
+        "estimate": curve.estimate,
+    }
+    rows = zip(curve.mu_std, curve.error, curve.usage, strict=True)
+    lines = [
+        f"N = {test.n_data:,}, m = {test.m:,}, epsilon = {test.epsilon:g}, alpha = {test.alpha:g}: {looks:,} looks",
+        f"{'mu_std':>10} {'error':>12} {'data used':>12}",
+        *(f"{mu:>10g} {error:>12.6f} {usage:>12.4%}" for mu, error, usage in rows),
+        f"numerical error below {curve.estimate:.0e}",
+    ]
+    return Answer(data, lines)
+
+
+def delta(options: argparse.Namespace) -> Answer:
+    """`austerity delta`."""
+    from designer.acceptance import acceptance, check_rule
+    from designer.records import Design, TrialRun
+
+    trial = TrialRun.load(options.trial, n_data=options.n_data)
+    test = Design(trial.n_data, options.m, options.epsilon, options.alpha, options.growth)
+    found = acceptance(test, trial, check_rule(options.rule))
+    data = {
+        "log_acceptance": trial.log_acceptance.tolist(),
+        "kappa": trial.kappa.tolist(),
+        "probability": found.probability.tolist(),
+        "delta": found.delta.tolist(),
+        "usage": found.usage.tolist(),
+        "mean_abs_delta": found.mean_abs_delta,
+        "mean_usage": found.mean_usage,
+        "estimate": found.estimate,
+    }
+    lines = [
+        f"{len(trial):,} pairs, N = {test.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha {test.alpha:g}",
+        f"mean |error in the acceptance probability|  {found.mean_abs_delta:.6f}",
+        f"largest                                     {abs(found.delta).max():.6f}",
+        f"mean data used per step                     {found.mean_usage:.4%}",
+        f"numerical error below {found.estimate:.0e}",
+    ]
+    return Answer(data, lines)
+
+
+def check_engine(options: argparse.Namespace) -> Answer:
+    """`austerity selfcheck`."""
+    from designer.selfcheck import selfcheck
+
+    checks = selfcheck()
+    passed = all(check.passed for check in checks)
+    data = {
+        "passed": passed,
+        "checks": [
+            {"name": c.name, "difference": c.difference, "allowed": c.allowed, "passed": c.passed} for c in checks
+        ],
+    }
+    lines = [
+        *(
+            f"{'ok  ' if c.passed else 'FAIL'}  {c.name:<36} {c.difference:.1e} (allowed {c.allowed:.0e})"
+            for c in checks
+        ),
+        "all checks passed" if passed else "the engine does not work correctly on this machine",
+    ]
+    return Answer(data, lines, 0 if passed else 1)

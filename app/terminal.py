@@ -1,0 +1,93 @@
+"""What every command shares: its answer, numbers from the command line, a progress bar."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from samplers.chain import Progress
+
+
+class Show(Protocol):
+    """Draws a progress bar."""
+
+    def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
+
+
+class Answer(NamedTuple):
+    """What a command found: for programs (`--json`), for people, and the exit code."""
+
+    data: dict[str, Any]
+    lines: list[str]
+    code: int = 0
+
+
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options among `names` that were given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def integer_argument(text: str) -> int:
+    """A whole number, also as 1e6."""
+    number = number_argument(text)
+    if number != int(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text) if text.lstrip("+-").isdigit() else int(number)
+
+
+def number_argument(text: str) -> float:
+    """A finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if number - number != 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return number
+
+
+def numbers_argument(text: str) -> list[float]:
+    """Finite numbers separated by commas."""
+    return [number_argument(part) for part in text.split(",")]
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Show | None]:
+    """A progress bar with the time left, on standard error when that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    start = time.monotonic()
+
+    def show(done: int, total: int, note: str = "") -> None:
+        left = (time.monotonic() - start) / done * (total - done)
+        bar = "#" * (30 * done // total)
+        line = f"[{bar:<30}] {done:,}/{total:,}, about {left:.0f} s left  {note}"
+        print(f"\r{line:<100}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
+
+
+def steps_shown_by(show: Show | None) -> Callable[[Progress], None] | None:
+    """Show the progress of chains, a few times a second."""
+    if show is None:
+        return None
+    shown = [0.0]
+
+    def tell(progress: Progress) -> None:
+        if progress.seconds - shown[0] >= 0.2 or progress.done == progress.total:
+            shown[0] = progress.seconds
+            note = (
+                f"{progress.rate:,.0f} steps/s, acceptance {progress.acceptance:.2f}, {progress.usage:.2%} of the data"
+            )
+            show(progress.done, progress.total, note)
+
+    return tell
