@@ -126,6 +126,13 @@ def build_parser() -> Parser:
     sub.add_argument("--resume", action="store_true", help="go on where the run in DIR was stopped")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
+    sub = command("audit", sampling.audit_chain, "Compare a test's decisions with exact ones, and with its design.")
+    sub.add_argument("config", metavar="CONFIG.toml", help="[test], [model], [data], [proposal] and [run]")
+    sub.add_argument("--design", metavar="DESIGN.toml", help="fills in or replaces [test]")
+    sub.add_argument("--steps", type=whole, default=2000, help="steps of the chain (default: %(default)s)")
+    sub.add_argument("--every", type=whole, default=4, help="steps from one exact decision to the next (default: 4)")
+    sub.add_argument("--seed", type=whole, help="instead of the config's")
+
     command("selfcheck", engine.check_engine, "Compare the engine with its reference values on this machine.")
     command("demo", demonstrate, "A short tour on the bundled example.")
     return parser

@@ -8,7 +8,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import engine, searching
+from benchmarks import engine, sampling, searching
 
 
 def machine() -> str:
@@ -30,7 +30,7 @@ def main() -> None:
         f"{date.today()}, {machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}.",
         "",
     ]
-    for part in (engine, searching):
+    for part in (engine, searching, sampling):
         lines += part.report()
     text = "\n".join(lines).rstrip() + "\n"
     Path(__file__).with_name("RESULTS.md").write_text(text, encoding="utf-8")

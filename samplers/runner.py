@@ -25,7 +25,7 @@ from samplers.models import Model
 from samplers.models.logistic import Logistic
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 from samplers.store import ChainStore, Checkpoint, Store
-from samplers.trial import observe
+from samplers.trial import Audit, audit, observe
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -96,6 +96,15 @@ def collect_pairs(config: SamplerConfig, pairs: int, every: int = 10) -> TrialRu
     if config.run.warmup:
         chain.advance(config.run.warmup)
     return observe(chain, pairs * every, every).trial(parts.model.n_data)
+
+
+def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
+    """One chain of the config, every `every`-th decision compared with the exact one."""
+    if config.test is None:
+        raise BadInput("test: an exact test needs no audit")
+    parts = build(config)
+    chain = Chain(*parts, streams(config.run.seed, 1)[0])
+    return audit(config.test, observe(chain, steps, every), parts.model.n_data)
 
 
 def _one_chain(

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.acceptance import acceptance
 from designer.errors import BadInput, integer
-from designer.plan import Plan
+from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from samplers.accept.comparison import Comparison, draw_threshold, evaluate
@@ -102,7 +102,9 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     spread = predicted.wrong * (1.0 - predicted.wrong)
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
     delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count
-    usage_se = float(np.hypot(used.std() / math.sqrt(count), 1e-12))
+    batch = as_plan(design).schedule.m / n_data
+    extra = max(0.0, float(predicted.usage.mean()) - batch) * batch  # looks after the first come a batch at a time
+    usage_se = math.sqrt((float(used.var()) + extra) / count) + 1e-12
     rows = (
         Measured(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
         Measured(float(change.mean()), delta_se, float(predicted.delta.mean())),

@@ -1,12 +1,16 @@
-"""`trial` and `run`: chains of a config."""
+"""`trial`, `run`, `audit`: chains of a config."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.terminal import Answer, given, progress_bar, steps_shown_by
 from designer.errors import integer
+
+if TYPE_CHECKING:
+    from designer.records import Design
 
 
 def collect_trial(options: argparse.Namespace) -> Answer:
@@ -31,13 +35,11 @@ def collect_trial(options: argparse.Namespace) -> Answer:
 
 def run_chains(options: argparse.Namespace) -> Answer:
     """`austerity run`."""
-    from designer.records import Design
     from samplers.config import SamplerConfig
     from samplers.results import summary, to_netcdf
     from samplers.runner import run_config
 
-    test = None if options.design is None else Design.from_toml(Path(options.design).read_text(encoding="utf-8"))
-    config = SamplerConfig.load(options.config, test, **given(options, "chains", "draws", "seed"))
+    config = SamplerConfig.load(options.config, _test(options), **given(options, "chains", "draws", "seed"))
     with progress_bar(quiet=options.quiet or options.json) as show:
         results = run_config(config, options.output, resume=options.resume, progress=steps_shown_by(show))
     target = Path(options.output) / "results.nc"
@@ -58,3 +60,24 @@ def run_chains(options: argparse.Namespace) -> Answer:
         f"written to {target}",
     ]
     return Answer(data, lines)
+
+
+def audit_chain(options: argparse.Namespace) -> Answer:
+    """`austerity audit`."""
+    from samplers.config import SamplerConfig
+    from samplers.runner import audit_config
+
+    config = SamplerConfig.load(options.config, _test(options), **given(options, "seed"))
+    found = audit_config(config, integer("steps", options.steps, 1, 10**9), integer("every", options.every, 1, 10**6))
+    rows = {name: getattr(found, name)._asdict() for name in ("wrong", "delta", "usage")}
+    data = {"pairs": found.pairs, **rows, "agrees": found.agrees}
+    return Answer(data, [found.sentence], 0 if found.agrees else 1)
+
+
+def _test(options: argparse.Namespace) -> Design | None:
+    """The design named on the command line, if any."""
+    from designer.records import Design
+
+    if options.design is None:
+        return None
+    return Design.from_toml(Path(options.design).read_text(encoding="utf-8"))

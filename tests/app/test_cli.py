@@ -220,6 +220,11 @@ def test_the_whole_loop_on_the_command_line(run, tmp_path):
     assert json.loads(out)["n_data"] == 3000
     code, out, _ = run(f"design {tmp_path}/trial.csv --tolerance 0.05 --output {tmp_path}/design.toml --json")
     assert json.loads(out)["feasible"] is True
+    code, out, _ = run(f"audit {config} --design {tmp_path}/design.toml --steps 400 --every 2 --json")
+    audited = json.loads(out)
+    assert code == (0 if audited["agrees"] else 1)
+    assert audited["pairs"] == 200
+    assert audited["usage"]["value"] == pytest.approx(audited["usage"]["predicted"], abs=5 * audited["usage"]["se"])
     command = f"run {config} --design {tmp_path}/design.toml --output {tmp_path}/out --draws 300 --chains 2"
     code, out, err = run(command + " --json")
     found = json.loads(out)
