@@ -32,15 +32,6 @@ def put_back(order, picks, n):
         order[picks[k]] = picks[k]
 
 
-@kernel
-def moments(values, total, squares):
-    """Add values to a running sum and sum of squares."""
-    for i in range(values.size):
-        total += values[i]
-        squares += values[i] * values[i]
-    return total, squares
-
-
 def fresh_order(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The two arrays that `draw` works on, for n data."""
     return np.arange(n), np.empty(n, dtype=np.int64)

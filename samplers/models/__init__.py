@@ -28,7 +28,8 @@ class LinearModel(Model, Protocol):
     `value`, `slope` and `curvature` are log p(x_i; eta_i) and its first two derivatives in eta, for the given data.
     """
 
-    rows: Floats
+    @property
+    def rows(self) -> Floats: ...
 
     def value(self, eta: Floats, indices: Rows) -> Floats: ...
 

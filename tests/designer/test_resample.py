@@ -52,5 +52,5 @@ def test_a_design_that_does_not_hold_is_found_out():
 def test_bad_input():
     with pytest.raises(BadInput, match="3 pairs are too few for 5 folds"):
         cross_validate(np.random.default_rng(0), pairs(3), 0.1)
-    with pytest.raises(BadInput, match="level = 1.0"):
+    with pytest.raises(BadInput, match=r"level = 1\.0"):
         bootstrap(np.random.default_rng(0), DESIGN, pairs(3), level=1.0)
