@@ -151,6 +151,14 @@ class Chain:
         if self._fused is not None:
             self._order = fresh_order(model.n_data)
 
+    def use(self, proposal: Proposal) -> None:
+        """Go on with another proposal, as warmup may want to."""
+        self.proposal = proposal
+        if self._fused is not None:
+            model, _, test = self._fused
+            move = _fused_proposal(proposal)
+            self._fused = None if move is None else (model, move, test)
+
     def advance(self, steps: int) -> Draws:
         """Make so many steps."""
         return self._advance_fused(steps) if self._fused is not None else self._advance_by_steps(steps)

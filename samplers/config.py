@@ -48,9 +48,13 @@ class DataTable(_Table):
 
 
 class ProposalTable(_Table):
-    """random-walk: steps of `scale` posterior standard deviations (2.38 / sqrt(D) if absent); proxy: see `beta`."""
+    """What is proposed.
 
-    kind: Literal["random-walk", "proxy"] = "proxy"
+    random-walk: steps of `scale` posterior standard deviations (2.38 / sqrt(D) if absent); adaptive: a random walk that
+    learns its steps in warmup; proxy: from the quadratic proxy, a step of `beta` (1: independent proposals).
+    """
+
+    kind: Literal["random-walk", "adaptive", "proxy"] = "proxy"
     scale: Real | None = Field(default=None, gt=0.0)
     beta: Real = Field(default=1.0, gt=0.0, le=1.0)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from designer.records import TrialRun
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
+from samplers.adapt import Adaptation
 from samplers.chain import BLOCK, Chain, Draws, Progress, Reporter, streams
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
@@ -43,6 +44,8 @@ class Parts(NamedTuple):
 def build(config: SamplerConfig) -> Parts:
     """Load the data and make model, proposal and test; the chains start at the posterior mode."""
     logistic = Logistic.from_data(*load_labelled(config.data.path, config.data.label), config.model.prior_precision)
+    if config.proposal.kind == "adaptive" and not config.run.warmup:
+        raise BadInput("run.warmup = 0: the adaptive proposal learns in warmup; give it some steps")
     if config.test is not None and config.test.n_data != logistic.n_data:
         raise BadInput(f"test.n_data = {config.test.n_data:,}: the data have {logistic.n_data:,} rows")
     mode = find_mode(logistic)
@@ -51,7 +54,7 @@ def build(config: SamplerConfig) -> Parts:
     if config.model.control:
         model = second if config.model.control == 2 else Controlled.around(logistic, mode, config.model.control)
     proposal: Proposal = ProxyStep.of(second, config.proposal.beta)
-    if config.proposal.kind == "random-walk":
+    if config.proposal.kind != "proxy":
         proposal = RandomWalk.with_covariance(np.linalg.inv(second.posterior_precision()), config.proposal.scale)
     test = ExactTest() if config.test is None else SequentialTest.from_design(config.test)
     return Parts(model, proposal, test, mode)
@@ -82,7 +85,7 @@ def run_config(
 
     def whole(number: int, rng: np.random.Generator) -> None:
         with store.chain(number) as files:
-            _one_chain(Chain(*parts, rng), files, steps, config.run.checkpoint_seconds, report, stop)
+            _SavedChain(config, parts, rng, files).run(steps, report, stop)
 
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         list(pool.map(whole, range(config.run.chains), streams(config.run.seed, config.run.chains)))
@@ -107,33 +110,62 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     return audit(config.test, observe(chain, steps, every), parts.model.n_data)
 
 
-def _one_chain(
-    chain: Chain, files: ChainStore, steps: int, seconds: float, report: Reporter, stop: Callable[[], bool]
-) -> None:
-    """Advance one chain to `steps`, from its last checkpoint if there is one, saving every few seconds."""
-    last = files.latest()
-    if last is not None:
-        chain.steps, chain.theta = last.step, np.array(last.state["theta"])
-        chain.rng.bit_generator.state = dict(last.rng)
-        report.skip(min(last.step, steps))
-    unsaved: list[Draws] = []
-    saved_at = time.monotonic()
+class _SavedChain:
+    """One chain with its files: advances, adapts in warmup, saves every few seconds."""
 
-    def save() -> None:
-        nonlocal unsaved, saved_at
-        if unsaved:
-            state = Checkpoint(chain.steps, chain.rng.bit_generator.state, {"theta": chain.theta})
-            files.save(state, Draws.joined(unsaved)._asdict())
-        unsaved, saved_at = [], time.monotonic()
+    def __init__(self, config: SamplerConfig, parts: Parts, rng: np.random.Generator, files: ChainStore) -> None:
+        self.warmup, self.seconds, self.files = config.run.warmup, config.run.checkpoint_seconds, files
+        self.chain = Chain(*parts, rng)
+        walk = parts.proposal
+        adaptive = config.proposal.kind == "adaptive" and isinstance(walk, RandomWalk)
+        self.adaptation = Adaptation(walk) if adaptive and isinstance(walk, RandomWalk) else None
+        self.unsaved: list[Draws] = []
+        self.saved_at = time.monotonic()
 
-    try:
-        while chain.steps < steps and not stop():
-            unsaved.append(chain.advance(min(BLOCK, steps - chain.steps)))
-            report.add(unsaved[-1])
-            if time.monotonic() - saved_at >= seconds:
-                save()
-    finally:  # also when a likelihood is not finite, or the user interrupts: what there is is saved
-        save()
+    def run(self, steps: int, report: Reporter, stop: Callable[[], bool]) -> None:
+        """Go to `steps`, from the last checkpoint if there is one."""
+        self.resume()
+        report.skip(min(self.chain.steps, steps))
+        try:
+            while self.chain.steps < steps and not stop():
+                report.add(self.advance(steps))
+                if time.monotonic() - self.saved_at >= self.seconds:
+                    self.save()
+        finally:  # also when a likelihood is not finite, or the user interrupts: what there is is saved
+            self.save()
+
+    def resume(self) -> None:
+        """Take up the newest good checkpoint."""
+        last = self.files.latest()
+        if last is None:
+            return
+        self.chain.steps, self.chain.theta = last.step, np.array(last.state["theta"])
+        self.chain.rng.bit_generator.state = dict(last.rng)
+        if self.adaptation is not None:
+            self.adaptation.restore(last.state["adaptation"])
+            self.chain.use(self.adaptation.proposal())
+
+    def advance(self, steps: int) -> Draws:
+        """Up to the next multiple of BLOCK, so that adaptation happens at the same steps however often a run stops."""
+        goal = min(steps, (self.chain.steps // BLOCK + 1) * BLOCK)
+        warming = self.chain.steps < self.warmup
+        if warming:
+            goal = min(goal, self.warmup)
+        part = self.chain.advance(goal - self.chain.steps)
+        self.unsaved.append(part)
+        if warming and self.adaptation is not None:
+            self.chain.use(self.adaptation.learn(part))
+        return part
+
+    def save(self) -> None:
+        """Write what is new."""
+        if self.unsaved:
+            state: dict[str, Any] = {"theta": self.chain.theta}
+            if self.adaptation is not None:
+                state["adaptation"] = self.adaptation.state()
+            checkpoint = Checkpoint(self.chain.steps, self.chain.rng.bit_generator.state, state)
+            self.files.save(checkpoint, Draws.joined(self.unsaved)._asdict())
+        self.unsaved, self.saved_at = [], time.monotonic()
 
 
 def _results(store: Store, warmup: int) -> DataTree:
