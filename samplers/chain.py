@@ -112,7 +112,8 @@ def compare(
             return model.terms(theta, theta_new, indices)
 
     log_ratio = model.log_prior(theta) - model.log_prior(theta_new) + log_q
-    return Comparison(model.n_data, terms, log_ratio, rule)
+    bound = getattr(model, "range_bound", None)  # of max |l_i|; a model may know one
+    return Comparison(model.n_data, terms, log_ratio, rule, None if bound is None else bound(theta, theta_new))
 
 
 class Chain:

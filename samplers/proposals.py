@@ -7,15 +7,18 @@ for the symmetric ones.
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, real
-from designer.schedule import Floats
+from designer.errors import BadInput, integer, real
+from designer.schedule import Floats, Ints
 from samplers.control import Controlled
+from samplers.models import _kernels
+from samplers.subsample import Subsampler
 
 
 class Proposed(NamedTuple):
@@ -43,9 +46,13 @@ class RandomWalk:
         return cls(np.eye(dimension) * real("scale", scale, 0.0, 1e300, open_low=True))
 
     @classmethod
-    def with_covariance(cls, covariance: Floats, scale: float | None = None) -> RandomWalk:
+    def with_covariance(cls, covariance: npt.ArrayLike, scale: float | None = None) -> RandomWalk:
         """Steps with `scale`^2 times this covariance; 2.38 / sqrt(D) by default, optimal for Gaussian targets."""
-        step = 2.38 / math.sqrt(len(covariance)) if scale is None else real("scale", scale, 0.0, 1e300, open_low=True)
+        step = (
+            2.38 / math.sqrt(len(np.asarray(covariance)))
+            if scale is None
+            else real("scale", scale, 0.0, 1e300, open_low=True)
+        )
         return cls(_factor(covariance) * step)
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
@@ -82,6 +89,112 @@ class ProxyStep:
     def _log_density(self, theta: Floats) -> float:
         d = theta - self.centre
         return -0.5 * float(d @ self.precision @ d)
+
+
+@dataclass(frozen=True)
+class StiefelWalk:
+    """W' = W exp(scale A) on the orthonormal D x D matrices, A skew-symmetric with standard normal entries (K14 6.2).
+
+    theta is W, flattened. The determinant never changes its sign; for ICA, where signs and order of the rows do not
+    matter, the matrices with either one hold the whole posterior.
+
+    Parameters
+    ----------
+    scale
+        Typical angle of the rotation in each coordinate plane, in radians.
+    size
+        D.
+
+    Examples
+    --------
+    >>> walk = StiefelWalk(0.1, 3)
+    >>> w = walk.propose(np.random.default_rng(1), np.eye(3).ravel()).theta.reshape(3, 3)
+    >>> np.allclose(w @ w.T, np.eye(3), atol=1e-15)
+    True
+    """
+
+    # Symmetric, so log_q = 0. R = exp(sA) has R^-1 = exp(-sA), and -A has the law of A: R and R^-1 have the same law.
+    # For any f, and W from the uniform (Haar) measure, which does not change under W -> V = W R, independently of R,
+    #     E f(W, W R) = E f(V R^-1, V) = E f(V R, V) = E f(W R, W):
+    # from W to W' and back are equally likely, with densities taken in the uniform measure, the prior of ICA.
+    # It is no matter that R stands on the right: W A W' has the law of A, so W R = (W R W') W has that of R W.
+
+    scale: float
+    size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", real("scale", self.scale, 0.0, 10.0, open_low=True))
+        object.__setattr__(self, "size", integer("size", self.size, 2, 1000))
+
+    def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        _kernels.check_size(theta, self.size**2)
+        new = np.empty((self.size, self.size))
+        xi = rng.standard_normal(self.size * (self.size - 1) // 2)
+        off = _kernels.rotate(xi, self.scale, theta.reshape(new.shape), new)
+        if not off <= _kernels.ORTHONORMAL:
+            raise BadInput(f"theta: must be an orthonormal matrix, its products of columns are off by {off:.3g}")
+        return Proposed(new.ravel(), 0.0)
+
+
+class GradientModel(Protocol):
+    """What `Langevin` asks of a model: gradients of the log-likelihood, summed over some data, and of the log prior."""
+
+    @property
+    def n_data(self) -> int: ...
+
+    def gradient(self, theta: Floats, indices: Ints) -> Floats: ...
+
+    def prior_gradient(self, theta: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Langevin:
+    """theta' ~ N(theta + step / 2 g(theta), step), g the posterior's gradient estimated from a mini-batch (K16 Eqn 21).
+
+    The mini-batch is drawn first, whatever theta is, and both directions of the ratio use it: each mini-batch's kernel
+    is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for theta and
+    theta', and not counted in a test's n_used.
+
+    Examples
+    --------
+    >>> from samplers.models.lasso import Lasso, draw_line
+    >>> model = Lasso.from_data(*draw_line(np.random.default_rng(1)))
+    >>> proposed = Langevin(model, step=5e-6, batch=500).propose(np.random.default_rng(2), np.array([0.01]))
+    >>> proposed.theta.shape
+    (1,)
+    """
+
+    model: GradientModel
+    step: float
+    batch: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", real("step", self.step, 0.0, 1e300, open_low=True))
+        object.__setattr__(self, "batch", integer("batch", self.batch, 1, self.model.n_data))
+
+    def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        indices = _mini_batch(rng, self.model.n_data, self.batch)
+        xi = rng.standard_normal(theta.size)
+        new = theta + self._drift(theta, indices) + math.sqrt(self.step) * xi
+        back = (theta - new - self._drift(new, indices)) / math.sqrt(self.step)
+        return Proposed(new, 0.5 * float(back @ back - xi @ xi))
+
+    def _drift(self, theta: Floats, indices: Ints) -> Floats:
+        scale = self.model.n_data / self.batch
+        return 0.5 * self.step * (scale * self.model.gradient(theta, indices) + self.model.prior_gradient(theta))
+
+
+_kept = threading.local()  # the permutation of each thread: proposals stay immutable and may be shared
+
+
+def _mini_batch(rng: np.random.Generator, n_data: int, size: int) -> Ints:
+    """Without replacement, from the same random numbers as the kernel `draw`; depends on the generator alone."""
+    sample: Subsampler | None = getattr(_kept, "sample", None)
+    if sample is None or sample.n != n_data:
+        sample = _kept.sample = Subsampler(n_data)
+    indices = sample.extend(rng, size)
+    sample.reset()
+    return indices
 
 
 def _factor(covariance: npt.ArrayLike) -> Floats:

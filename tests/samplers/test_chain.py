@@ -164,3 +164,12 @@ def test_bad_input_is_refused_before_sampling(model, controlled, covariance):
         Chain(model, walk, ExactTest(), [np.nan] * 4, np.random.default_rng(0))
     with pytest.raises(BadInput, match="draws = 0"):
         run(model, walk, ExactTest(), start=controlled.centre, draws=0)
+
+
+def test_a_bound_that_the_model_knows_spares_the_concentration_test_a_full_pass():
+    from samplers.accept.concentration import ConcentrationTest
+    from samplers.models.mixture import Mixture, draw_mixture
+
+    model = Mixture.from_data(draw_mixture(np.random.default_rng(1), 2000), temperature=20.0)
+    chain = Chain(model, RandomWalk.isotropic(0.5, 2), ConcentrationTest(m=100), [0.0, 1.0], np.random.default_rng(2))
+    assert chain.advance(200).n_used.max() <= 2000

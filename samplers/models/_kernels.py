@@ -1,0 +1,251 @@
+"""Jitted likelihoods of ICA, the Gaussian mixture and L1 regression, and the rotation of the Stiefel walk.
+
+A `..._term` is l_i of one datum, for theta and theta' together, so that its row is touched once; a plural one fills an
+array for many data. `..._value` is log p of one datum.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from designer._jit import kernel
+from designer.errors import BadInput
+from designer.schedule import Floats, Ints
+
+LOG_2PI = math.log(2.0 * math.pi)
+ORTHONORMAL = 1e-6  # departure from W'W = I that still counts as rounding
+TAYLOR = 10  # terms of exp(B) for |B| <= 1/8: the next one is below 1e-17
+
+
+# --- what the kernels rely on ---------------------------------------------------------------------------------------
+
+
+def finite_array(name: str, values: npt.ArrayLike, dimensions: int) -> Floats:
+    """`values` as a contiguous array of floats, not empty and all finite, or BadInput."""
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name}: must be numbers, in {dimensions} dimension{'s'[: dimensions - 1]}") from None
+    if np.ndim(values) != dimensions or array.size == 0:
+        raise BadInput(f"{name} has shape {np.shape(values)}: must have {dimensions} dimensions and not be empty")
+    if not math.isfinite(array.sum()):  # the sum sees what is not finite without another array
+        bad = np.argwhere(~np.isfinite(array))
+        if bad.size:
+            place = tuple(int(k) for k in bad[0])
+            raise BadInput(f"{name}[{', '.join(map(str, place))}] = {array[place]}: must be finite")
+    return array
+
+
+def check_size(theta: Floats, size: int) -> None:
+    """The kernels read beyond a theta that is too short."""
+    if theta.shape != (size,):
+        raise BadInput(f"theta has shape {theta.shape}: must be ({size},)")
+
+
+# --- ICA: -log p = sum_j log 4 + 2 log cosh(a_j / 2) = sum_j |a_j| + 2 log(1 + e^-|a_j|), a = W x -------------------
+
+
+@kernel
+def ica_term(row: Floats, w: Floats, w_new: Floats) -> float:
+    """l_i; the logarithms of all sources are taken as one, of a product of factors between 1/2 and 2."""
+    d = row.size
+    linear, ratio = 0.0, 1.0
+    for j in range(d):
+        a, b = 0.0, 0.0
+        for k in range(d):
+            a += w[j * d + k] * row[k]
+            b += w_new[j * d + k] * row[k]
+        a, b = abs(a), abs(b)
+        linear += a - b
+        ratio *= (1.0 + math.exp(-a)) / (1.0 + math.exp(-b))
+    return linear + 2.0 * math.log(ratio)
+
+
+@kernel
+def ica_value(row: Floats, w: Floats) -> float:
+    d = row.size
+    total = 0.0
+    for j in range(d):
+        a = 0.0
+        for k in range(d):
+            a += w[j * d + k] * row[k]
+        total -= abs(a) + 2.0 * math.log1p(math.exp(-abs(a)))
+    return total
+
+
+@kernel
+def ica_terms(rows: Floats, w: Floats, w_new: Floats, indices: Ints, out: Floats) -> None:
+    for i in range(indices.size):
+        out[i] = ica_term(rows[indices[i]], w, w_new)
+
+
+@kernel
+def ica_values(rows: Floats, w: Floats, indices: Ints, out: Floats) -> None:
+    for i in range(indices.size):
+        out[i] = ica_value(rows[indices[i]], w)
+
+
+# --- mixture: with r = x - theta1 - theta2 / 2, h = theta2 / 2 and v = variance, log p = ----------------------------
+# --- -(r^2 + h^2) / (2 v) + log cosh(r h / v) + constant ------------------------------------------------------------
+
+
+@kernel
+def mixture_term(x: float, theta: Floats, theta_new: Floats, variance: float) -> float:
+    """l_i at temperature 1; differences of squares are factored, so that a distant x does not cancel."""
+    h, h_new = 0.5 * theta[1], 0.5 * theta_new[1]
+    r, r_new = x - (theta[0] + h), x - (theta_new[0] + h_new)
+    z, z_new = abs(r * h) / variance, abs(r_new * h_new) / variance
+    centre = theta_new[0] - theta[0] + (h_new - h)
+    squares = centre * (r + r_new) + (h - h_new) * (h + h_new)
+    tails = math.log((1.0 + math.exp(-2.0 * z_new)) / (1.0 + math.exp(-2.0 * z)))
+    term: float = 0.5 * squares / variance + (z_new - z) + tails
+    return term
+
+
+@kernel
+def mixture_value(x: float, theta: Floats, variance: float) -> float:
+    """By its nearer component: the other adds log(1 + e^-2z) / 2 of it, with both weights 1/2."""
+    h = 0.5 * theta[1]
+    r = abs(x - (theta[0] + h)) - abs(h)
+    z = abs((x - (theta[0] + h)) * h) / variance
+    half = math.log1p(math.exp(-2.0 * z)) - math.log(2.0)
+    value: float = -0.5 * (r * r / variance + LOG_2PI + math.log(variance)) + half
+    return value
+
+
+@kernel
+def mixture_terms(
+    x: Floats, theta: Floats, theta_new: Floats, variance: float, beta: float, indices: Ints, out: Floats
+) -> None:
+    for i in range(indices.size):
+        out[i] = beta * mixture_term(x[indices[i]], theta, theta_new, variance)
+
+
+@kernel
+def mixture_values(x: Floats, theta: Floats, variance: float, beta: float, indices: Ints, out: Floats) -> None:
+    for i in range(indices.size):
+        out[i] = beta * mixture_value(x[indices[i]], theta, variance)
+
+
+# --- L1 regression: a row is x_i followed by y_i, log p = -precision / 2 (y - x . theta)^2 --------------------------
+
+
+@kernel
+def lasso_term(row: Floats, theta: Floats, theta_new: Floats, precision: float) -> float:
+    """l_i up to rounding of the difference alone: the squares are factored."""
+    old, move = 0.0, 0.0
+    for k in range(theta.size):
+        old += row[k] * theta[k]
+        move += row[k] * (theta_new[k] - theta[k])
+    term: float = precision * move * (row[theta.size] - old - 0.5 * move)
+    return term
+
+
+@kernel
+def lasso_terms(rows: Floats, theta: Floats, theta_new: Floats, precision: float, indices: Ints, out: Floats) -> None:
+    for i in range(indices.size):
+        out[i] = lasso_term(rows[indices[i]], theta, theta_new, precision)
+
+
+@kernel
+def lasso_values(rows: Floats, theta: Floats, precision: float, indices: Ints, out: Floats) -> None:
+    for i in range(indices.size):
+        row = rows[indices[i]]
+        residual = row[theta.size]
+        for k in range(theta.size):
+            residual -= row[k] * theta[k]
+        out[i] = -0.5 * precision * residual * residual
+
+
+@kernel
+def lasso_gradient(rows: Floats, theta: Floats, precision: float, indices: Ints, out: Floats) -> None:
+    """Sum of precision (y_i - x_i . theta) x_i."""
+    out[:] = 0.0
+    for i in range(indices.size):
+        row = rows[indices[i]]
+        residual = row[theta.size]
+        for k in range(theta.size):
+            residual -= row[k] * theta[k]
+        for k in range(theta.size):
+            out[k] += precision * residual * row[k]
+
+
+# --- the Stiefel walk -----------------------------------------------------------------------------------------------
+
+
+@kernel
+def multiply(a: Floats, b: Floats, out: Floats) -> None:
+    d = a.shape[0]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for k in range(d):
+                total += a[i, k] * b[k, j]
+            out[i, j] = total
+
+
+@kernel
+def rotation(xi: Floats, scale: float, out: Floats) -> None:
+    """out = exp(scale A), A skew-symmetric with xi above its diagonal: Taylor series, scaling and squaring."""
+    d = out.shape[0]
+    b, work = np.zeros((d, d)), np.empty((d, d))
+    place = 0
+    for i in range(d):
+        for j in range(i + 1, d):
+            b[i, j], b[j, i] = scale * xi[place], -scale * xi[place]
+            place += 1
+    norm = 0.0
+    for i in range(d):
+        norm = max(norm, np.abs(b[i]).sum())
+    halvings = max(0, math.ceil(math.log2(8.0 * norm))) if norm > 0.0 else 0
+    b *= 0.5**halvings
+    out[:] = np.eye(d)
+    for order in range(TAYLOR, 0, -1):  # Horner: I + B (I + B / 2 (I + B / 3 (...)))
+        multiply(b, out, work)
+        out[:] = work / order
+        for i in range(d):
+            out[i, i] += 1.0
+    for _ in range(halvings):
+        multiply(out, out, work)
+        out[:] = work
+
+
+@kernel
+def rotate(xi: Floats, scale: float, w: Floats, out: Floats) -> float:
+    """out = w exp(scale A), then brought back to the nearest orthonormal matrix; returns how far it was from one.
+
+    A Newton step W (3 I - W'W) / 2 squares the departure from W'W = I, so that rounding errors never add up.
+    """
+    d = w.shape[0]
+    moved, work = np.empty((d, d)), np.empty((d, d))
+    rotation(xi, scale, work)
+    multiply(w, work, moved)
+    departure = 0.0
+    for i in range(d):
+        for j in range(d):
+            inner = 0.0
+            for k in range(d):
+                inner += moved[k, i] * moved[k, j]
+            target = 1.0 if i == j else 0.0
+            if abs(inner - target) > departure or math.isnan(inner):  # nan is a departure, and stays
+                departure = abs(inner - target)
+            work[i, j] = 1.5 * target - 0.5 * inner
+    multiply(moved, work, out)
+    return departure
+
+
+@kernel
+def departure(w: Floats, d: int) -> float:
+    """Largest entry of |W W' - I|, for W flattened."""
+    largest = 0.0
+    for i in range(d):
+        for j in range(i + 1):
+            inner = -1.0 if i == j else 0.0
+            for k in range(d):
+                inner += w[i * d + k] * w[j * d + k]
+            if abs(inner) > largest or math.isnan(inner):
+                largest = abs(inner)
+    return largest
