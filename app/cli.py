@@ -15,15 +15,15 @@ from app.terminal import Answer
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
-from designer.errors import BadInput, NumericalFailure
+from designer.errors import BadInput
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0, or 2 after one line per problem."""
+    """Run the command line; returns the exit code: 0, 2 after one line per problem, 1 if the engine fails its check."""
     options = build_parser().parse_args(arguments)
     try:
         answer: Answer = options.command(options)
-    except (BadInput, NumericalFailure, OSError) as problem:
+    except (BadInput, ArithmeticError, OSError) as problem:
         for line in str(problem).splitlines():
             print(f"austerity: {line}", file=sys.stderr)
         return 2
@@ -134,7 +134,7 @@ def build_parser() -> Parser:
     sub.add_argument("--seed", type=whole, help="instead of the config's")
 
     command("selfcheck", engine.check_engine, "Compare the engine with its reference values on this machine.")
-    command("demo", demonstrate, "A short tour on the bundled example.")
+    command("demo", demonstrate, "A short tour: self-check, one test, one design.")
     return parser
 
 

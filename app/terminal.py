@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from designer.errors import BadInput
+
 if TYPE_CHECKING:
+    from designer.records import Design
     from samplers.chain import Progress
 
 
@@ -32,8 +37,37 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
+def check_target(path: str | None) -> None:
+    """Refuse a file that could not be written, before the work and not after."""
+    if path is None:
+        return
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise BadInput(f"{path}: there is no directory {folder}")
+    if Path(path).is_dir():
+        raise BadInput(f"{path}: is a directory")
+
+
+def read_design(path: str | None) -> Design | None:
+    """The design in a file; its problems carry the file's name."""
+    from designer.records import Design
+
+    if path is None:
+        return None
+    try:
+        return Design.from_toml(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: cannot be read: not UTF-8") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
 def integer_argument(text: str) -> int:
-    """A whole number, also as 1e6."""
+    """A whole number, also as 1e6, 1_000_000 or 1,000,000."""
+    if re.fullmatch(r"\d{1,3}(,\d{3})+", text):
+        text = text.replace(",", "")
     number = number_argument(text)
     if number != int(number):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")

@@ -94,9 +94,9 @@ def tail_check(design: Design | Plan, skew: float) -> TailCheck:
     correlated with the mean, and the mean itself is skewed.
     """
     plan = as_plan(design)
-    n, pi, upper = _first_look(plan)
-    wanted = epsilon_of(upper)
-    rates = [epsilon_of(_effective_bound(side, upper, skew, n, pi)) for side in (1.0, -1.0)]
+    n, pi, bound = _first_look(plan)
+    wanted = epsilon_of(bound)
+    rates = [epsilon_of(_effective_bound(side, bound, skew, n, pi)) for side in (1.0, -1.0)]
     factor = _worse_factor(rates, wanted)
     verdict = _verdict(factor)
     sentence = (
@@ -117,11 +117,12 @@ def student_check(
     values = np.ascontiguousarray(population, dtype=np.float64)
     if values.shape != (plan.schedule.n_data,) or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
         raise BadInput(f"population: must be {plan.schedule.n_data:,} finite numbers, not all equal")
-    repeats = integer("repeats", repeats, 100, 10**7)
+    wanted = epsilon_of(upper)
+    # rare exceedances need many repeats: about a hundred of them must be expected
+    repeats = max(integer("repeats", repeats, 100, 10**7), min(10**6, math.ceil(100.0 / wanted)))
     t = np.empty(repeats)
     _kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
     t.sort()
-    wanted = epsilon_of(upper)
     bound = -float(stdtrit(n - 1.0, wanted))
     accept, reject = float(np.mean(t > bound)), float(np.mean(t < -bound))
     cdf, grid = stdtr(n - 1.0, t), np.arange(repeats + 1) / repeats
@@ -144,7 +145,9 @@ def _first_look(plan: Plan) -> tuple[int, float, float]:
         raise BadInput("the test looks at all the data at once: there is nothing to check")
     n = plan.schedule.m
     pi = n / plan.schedule.n_data
-    _, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
+    lower, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
+    if not 0 < upper[0] < math.inf or lower[0] != -upper[0]:
+        raise BadInput("the check is for bounds that are symmetric and finite at the first look")
     return n, pi, float(upper[0])
 
 
@@ -175,7 +178,7 @@ def _remarks(pairs: int, kappa: Spread, probability: Spread, skew: Spread | None
     if probability.mean < 0.05:
         remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too large")
     if probability.mean > 0.95:
-        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too small")
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: a random walk's steps would be too small")
     if kappa.mean > 5:
         remarks.append(
             f"kappa is {kappa.mean:.2g} on average: most decisions need most of the data; control variates lower it"

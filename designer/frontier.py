@@ -49,7 +49,7 @@ def frontier(
     for number, criterion in enumerate(criteria):
 
         def part(done: int, total: int, number: int = number) -> None:
-            report(number * total + done, len(criteria) * total)
+            report(round(1000 * (number + done / total)), 1000 * len(criteria))
 
         defaults: Options = {"fixed_m": 600, "progress": part}
         found = searches(trial, tolerances, criterion, **(defaults | options))

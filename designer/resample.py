@@ -16,6 +16,7 @@ from designer.schedule import Floats
 from designer.search import Options, search
 
 GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
+FEW_PAIRS = 10
 MOST_DRAWS = 2 * 10**8  # pairs drawn in one bootstrap
 
 
@@ -37,6 +38,8 @@ class Bootstrap(NamedTuple):
 
     def warning(self, tolerance: float) -> str | None:
         """One line when the pairs are too few to speak of this tolerance, else None."""
+        if self.pairs < FEW_PAIRS:
+            return f"{self.pairs} pairs are too few for any design: at least {FEW_PAIRS}, better 100"
         half_width = 0.5 * (self.error.high - self.error.low)
         if half_width <= GOOD_ENOUGH * tolerance:
             return None
@@ -58,7 +61,11 @@ class Fold(NamedTuple):
 
 
 class CrossValidation(NamedTuple):
-    """All folds, and the mean error on pairs the designs had not seen, with its standard error."""
+    """All folds, and the error on pairs the designs had not seen, with its standard error.
+
+    The error is the criterion's: mean |Delta|, or its quantile. Pairs are taken as independent; those of a slowly
+    mixing chain are not, and know less than their number says.
+    """
 
     folds: list[Fold]
     tolerance: float
@@ -133,4 +140,8 @@ def cross_validate(
     if not unseen:
         return CrossValidation(done, tolerance, None, None)
     errors = np.concatenate(unseen)
-    return CrossValidation(done, tolerance, float(errors.mean()), float(errors.std() / math.sqrt(errors.size)))
+    if criterion != "quantile":
+        return CrossValidation(done, tolerance, float(errors.mean()), float(errors.std() / math.sqrt(errors.size)))
+    level = options.get("quantile", 0.95)
+    again = np.quantile(errors[rng.integers(errors.size, size=(500, errors.size))], level, axis=1)
+    return CrossValidation(done, tolerance, float(np.quantile(errors, level)), float(again.std()))

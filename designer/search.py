@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypedDict, Unpack
@@ -137,6 +138,8 @@ def searches(
     """`search` for several tolerances, which share the first look around."""
     criterion = check_criterion(criterion)
     targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in tolerances]
+    if not targets:
+        raise BadInput("tolerances: give at least one")
     n_data = _agreed_n_data(trial, options.get("n_data"))
     space = (options.get("space") or Space()).checked(n_data)
     job = _Job(trial, n_data, criterion, space, options)
@@ -184,10 +187,11 @@ class _Job:
         self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95))
         self.small = self.measure.small()
         self.cost = (options.get("cost") or Cost()).checked()
-        self.workers = options.get("workers") or os.cpu_count() or 1
+        self.workers = integer("workers", options.get("workers") or os.cpu_count() or 1, 1, 1000)
         self.progress = options.get("progress") or (lambda done, total: None)
         self.cancelled = options.get("cancelled") or (lambda: False)
         self.done = self.total = 0
+        self.lock = threading.Lock()
         self.rows: list[_Row] = []
 
     # -- evaluating ---------------------------------------------------------------------------------------------------
@@ -211,8 +215,9 @@ class _Job:
         return results
 
     def step(self) -> None:
-        self.done += 1
-        self.progress(self.done, max(self.done, self.total))
+        with self.lock:
+            self.done += 1
+            self.progress(self.done, max(self.done, self.total))
 
     def cost_of(self, row: _Row) -> float:
         return self.cost.of(self.n_data, row.found.usage, row.found.looks)
@@ -358,14 +363,15 @@ class _Job:
         """The best design, with what is predicted of it."""
         if best is None:
             return self.infeasible(target)
-        epsilon = _rounded_down(best.epsilon) if rounded else best.epsilon
-        shape = best.shape
-        for _ in range(20):  # rounding may leave the feasible side where the error is not monotone
+        shape, epsilon = best.shape, best.epsilon
+        if rounded:
+            epsilon = max(_rounded_down(epsilon), self.space.epsilon[0])
+        design = Design(self.n_data, shape.m, epsilon, shape.alpha, shape.growth)
+        found = self.measure(as_plan(design), ACCURACY)
+        if rounded and found.error > target:  # where the error is not monotone a rounded epsilon may leave the target
+            epsilon = best.epsilon
             design = Design(self.n_data, shape.m, epsilon, shape.alpha, shape.growth)
             found = self.measure(as_plan(design), ACCURACY)
-            if not rounded or found.error <= target:
-                break
-            epsilon = _rounded_down(epsilon * 0.9998)
         design = self.documented(design, target)
         cost = self.cost.of(self.n_data, found.usage, found.looks)
         table = self.table(target, _Row(shape, epsilon, found, ACCURACY))
@@ -401,8 +407,9 @@ class _Job:
         sizes, smallest = [row.shape.m for row in self.rows], min(row.epsilon for row in self.rows)
         reason = (
             f"no design with m from {min(sizes):,} to {max(sizes):,} and epsilon from {smallest:.2g} keeps "
-            f" {name} ({self.criterion}) within {target:g}; the smallest found is {nearest:.3g}, "
-            f"at m = {closest.shape.m:,}, epsilon = {closest.epsilon:.2g}: raise the tolerance or allow larger m"
+            f"{name} ({self.criterion}) within {target:g}; the smallest found is {nearest:.3g}, "
+            f"at m = {closest.shape.m:,}, epsilon = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or "
+            "smaller epsilon"
         )
         return SearchResult(None, self.table(target), reason, nearest, target, self.criterion)
 

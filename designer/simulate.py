@@ -98,7 +98,7 @@ def simulate_step(
     change = accepted.astype(np.float64) - (a > v)
     wrong = int(np.count_nonzero(change))
     return StepSimulation(
-        float(1.0 / (1.0 + np.exp(-a)) if barker else np.exp(min(a, 0.0))),
+        float(np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(min(a, 0.0))),
         float(change.mean()),
         float(used.mean()),
         wrong / repeats,

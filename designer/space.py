@@ -35,11 +35,11 @@ class Space:
 
     def checked(self, n_data: int) -> Space:
         """Itself with defaults filled in, for N data."""
-        low = integer("m_low", self.m_low or min(500, max(2, n_data // 20)), 2, n_data)
-        high = integer("m_high", self.m_high or max(low, n_data // 2), low, n_data)
+        low = integer("m_low", min(500, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
+        high = integer("m_high", max(low, n_data // 2) if self.m_high is None else self.m_high, low, n_data)
         alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
-        if not self.growth:
-            raise BadInput("growth: give at least one")
+        if isinstance(self.growth, (int, float)) or not len(self.growth):
+            raise BadInput("growth: must be a list of at least one factor")
         smallest = check_epsilon(self.epsilon[0])
         epsilon = smallest, real("epsilon", self.epsilon[1], smallest, 0.5)
         return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth), epsilon)

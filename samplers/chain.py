@@ -6,9 +6,10 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,9 @@ from samplers.proposals import Proposal, ProxyStep, RandomWalk
 
 BLOCK = 256  # steps between looks at the clock and at the cancel switch
 MAX_DRAWS = 10**9
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class Draws(NamedTuple):
@@ -59,8 +63,8 @@ class ChainStopped(ArithmeticError):
     """A log-likelihood was not finite: at which step, for which proposal and datum; `draws` are those before."""
 
     def __init__(self, step: int, theta: Floats, index: int | None, draws: Draws) -> None:
-        where = "" if index is None else f" of datum {index:,}"
-        super().__init__(f"step {step:,}: the log-likelihood{where} is not finite at theta = {_short(theta)}")
+        what = "prior or proposal" if index is None else f"log-likelihood of datum {index:,}"
+        super().__init__(f"step {step:,}: the {what} is not finite at theta = {_short(theta)}")
         self.step, self.theta, self.index, self.draws = step, theta, index, draws
 
 
@@ -95,6 +99,8 @@ def step(
     """One step of a chain on any model: propose, ask the test, move or stay."""
     proposed = proposal.propose(rng, theta)
     comparison = compare(model, theta, proposed.theta, proposed.log_q, rule)
+    if math.isnan(comparison.log_ratio):
+        raise ChainStopped(0, proposed.theta, None, Draws.empty(0, theta.size))
     try:
         decision = test.decide(rng, comparison)
     except NonFiniteTerm as bad:
@@ -148,17 +154,27 @@ class Chain:
         if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
             made_for = test.plan.schedule.n_data
             raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
+        wanted = getattr(model, "dimension", None)
+        if wanted is not None and self.theta.size != wanted:
+            raise BadInput(f"start: has {self.theta.size:,} numbers, the model {wanted:,}")
+        self._check(proposal)
         self._fused = fused_parts(model, proposal, test) if fuse and rule == "metropolis" else None
         if self._fused is not None:
             self._order = fresh_order(model.n_data)
 
     def use(self, proposal: Proposal) -> None:
         """Go on with another proposal, as warmup may want to."""
+        self._check(proposal)
         self.proposal = proposal
         if self._fused is not None:
             model, _, test = self._fused
             move = _fused_proposal(proposal)
             self._fused = None if move is None else (model, move, test)
+
+    def _check(self, proposal: Proposal) -> None:
+        factor = getattr(proposal, "factor", None)
+        if factor is not None and factor.shape != (self.theta.size, self.theta.size):
+            raise BadInput(f"proposal: is for {factor.shape[0]:,} numbers, start has {self.theta.size:,}")
 
     def advance(self, steps: int) -> Draws:
         """Make so many steps."""
@@ -171,31 +187,22 @@ class Chain:
             fused.fill_log_likelihood(model, self.theta, test.current)
         draws, before = Draws.empty(steps, self.theta.size), (self.theta.copy(), self.rng.bit_generator.state)
         done = fused.run_block(self.rng, model, proposal, test, self.theta, *self._order, *draws)
-        if done < steps:
-            self._name_the_datum(before, draws.first(done))
+        if done < steps:  # something was not finite: go back and repeat the block on the protocols, which say what
+            self.theta[:], self.rng.bit_generator.state = before
+            return self._advance_by_steps(steps)
         self.steps += done
         return draws
 
-    def _name_the_datum(self, before: tuple[Floats, Any], draws: Draws) -> NoReturn:
-        """Go back to the step that failed and repeat it on the protocols, which say what was not finite."""
-        assert self._fused is not None
-        self.theta[:], self.rng.bit_generator.state = before
-        again = Draws.empty(draws.accepted.size, self.theta.size)
-        fused.run_block(self.rng, *self._fused, self.theta, *self._order, *again)
-        self.steps += draws.accepted.size
-        try:
-            self._advance_by_steps(1)
-        except ChainStopped as stop:
-            raise ChainStopped(self.steps, stop.theta, stop.index, draws) from None
-        raise ChainStopped(self.steps, self.theta, None, draws)
-
     def _advance_by_steps(self, steps: int) -> Draws:
+        """On the protocols. If it fails, theta, steps and random numbers are as after the last good step."""
         draws = Draws.empty(steps, self.theta.size)
         for s in range(steps):
+            before = self.rng.bit_generator.state
             try:
                 parts = (self.model, self.proposal, self.test)
                 self.theta, decision = step(self.rng, *parts, self.theta, self.rule)
             except ChainStopped as stop:
+                self.rng.bit_generator.state = before
                 raise ChainStopped(self.steps, stop.theta, stop.index, draws.first(s)) from None
             draws.theta[s] = self.theta
             draws.accepted[s], draws.n_used[s], draws.n_looks[s] = decision
@@ -209,35 +216,42 @@ def fused_parts(model: Model, proposal: Proposal, test: AcceptTest) -> tuple[Any
     return None if data is None or move is None or rule is None else (data, move, rule)
 
 
+_packed: WeakKeyDictionary[Controlled, fused.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
+
+
 def _fused_model(model: Model) -> Any:
-    if isinstance(model, Logistic):
+    # the very types: a subclass may have another prior or likelihood
+    if type(model) is Logistic:
         return fused.LogisticRows(model.rows, model.prior_precision)
-    if isinstance(model, Controlled) and isinstance(model.model, Logistic):
-        rows = np.hstack([model.model.rows, model.anchor])  # one row of memory per datum
-        sums = model.centre, model.gradient, model.hessian
-        return fused.LogisticResiduals(np.ascontiguousarray(rows), model.model.prior_precision, *sums)
+    if type(model) is Controlled and type(model.model) is Logistic:
+        if model not in _packed:
+            rows = np.hstack([model.model.rows, model.anchor])  # one row of memory per datum
+            sums = model.centre, model.gradient, model.hessian
+            _packed[model] = fused.LogisticResiduals(rows, model.model.prior_precision, *sums)
+        return _packed[model]
     return None
 
 
 def _fused_proposal(proposal: Proposal) -> Any:
-    if isinstance(proposal, RandomWalk):
+    if type(proposal) is RandomWalk:
         return fused.Walk(proposal.factor)
-    if isinstance(proposal, ProxyStep):
+    if type(proposal) is ProxyStep:
         keep = math.sqrt(1.0 - proposal.beta**2)
         return fused.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
     return None
 
 
 def _fused_test(test: AcceptTest, n_data: int) -> Any:
-    if isinstance(test, SequentialTest):
+    if type(test) is SequentialTest:
         return fused.Sequential(*test.bounds())
-    if isinstance(test, ExactTest):
+    if type(test) is ExactTest:
         return fused.Exact(np.empty(n_data), np.empty(n_data))
     return None
 
 
 def streams(seed: int, chains: int) -> list[np.random.Generator]:
     """Independent random numbers for every chain, the same whatever runs them."""
+    seed = integer("seed", seed, 0, 2**128)
     return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
 
 
@@ -267,20 +281,51 @@ def run(
         for rng in streams(seed, integer("chains", chains, 1, 10**4))
     ]
     report = Reporter(len(every) * (draws + warmup), model.n_data, progress)
-    stop = cancelled or (lambda: False)
 
-    def whole(chain: Chain) -> Draws:
-        parts = []
+    def whole(chain: Chain, stop: Callable[[], bool]) -> Draws:
+        parts = [Draws.empty(0, chain.theta.size)]
         while chain.steps < warmup + draws and not stop():
-            goal = warmup if chain.steps < warmup else warmup + draws
-            part = chain.advance(min(BLOCK, goal - chain.steps))
-            if chain.steps > warmup:
+            warming = chain.steps < warmup
+            goal = warmup if warming else warmup + draws
+            try:
+                part = chain.advance(min(BLOCK, goal - chain.steps))
+            except ChainStopped as stopped:
+                kept = parts if warming else [*parts, stopped.draws]
+                raise ChainStopped(stopped.step, stopped.theta, stopped.index, Draws.joined(kept)) from None
+            if not warming:
                 parts.append(part)
             report.add(part)
-        return Draws.joined(parts) if parts else Draws.empty(0, chain.theta.size)
+        return Draws.joined(parts)
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        return list(pool.map(whole, every))
+    return in_parallel(whole, every, workers, cancelled)
+
+
+def in_parallel(
+    task: Callable[[_T, Callable[[], bool]], _R],
+    items: Sequence[_T],
+    workers: int | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[_R]:
+    """task(item, stop) for every item in threads; stop() tells a task to finish early.
+
+    It does so when `cancelled` says so, when another task has failed, and when the user interrupts.
+    """
+    halt = threading.Event()
+
+    def guarded(item: _T) -> _R:
+        try:
+            return task(item, lambda: halt.is_set() or (cancelled is not None and cancelled()))
+        except BaseException:
+            halt.set()
+            raise
+
+    workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1, 1000)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            return list(pool.map(guarded, items))
+        except BaseException:
+            halt.set()
+            raise
 
 
 class Reporter:

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from designer.errors import BadInput
 from designer.records import Design, parse_toml
@@ -19,7 +19,7 @@ MAX_DRAWS = 10**9
 
 
 def _number_not_bool(value: Any) -> Any:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, str)):
         raise ValueError("must be a number")
     return value
 
@@ -56,7 +56,14 @@ class ProposalTable(_Table):
 
     kind: Literal["random-walk", "adaptive", "proxy"] = "proxy"
     scale: Real | None = Field(default=None, gt=0.0)
-    beta: Real = Field(default=1.0, gt=0.0, le=1.0)
+    beta: Real | None = Field(default=None, gt=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> ProposalTable:
+        idle = "scale" if self.kind == "proxy" else "beta"
+        if getattr(self, idle) is not None:
+            raise ValueError(f"{idle} has no meaning for kind = {self.kind!r}")
+        return self
 
 
 class RunTable(_Table):
@@ -119,8 +126,9 @@ class SamplerConfig(_Table):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that the draws depend on (so not of how often they are saved)."""
-        known = self.model_dump(mode="json", exclude={"run": {"checkpoint_seconds", "draws"}, "test": True})
+        """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
+        how_many = {"checkpoint_seconds", "draws", "chains"}
+        known = self.model_dump(mode="json", exclude={"run": how_many, "data": {"path"}, "test": True})
         known["test"] = None if self.test is None else self.test.bare.to_json()
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
@@ -143,4 +151,6 @@ def _line(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return f"{name}: unknown"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if isinstance(error["input"], dict):
+        return f"{name}: {message}"
     return f"{name} = {str(error['input'])[:40]!r}: {message}"

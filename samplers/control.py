@@ -7,6 +7,7 @@ proposal and trial run works on it as on any other model.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from designer.errors import BadInput, NumericalFailure
 from designer.schedule import Floats, Ints
 from samplers.models import LinearModel
 
-SUBSAMPLE = 20_000  # rows of the first Newton iterations
+SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 BLOCK = 65_536  # rows handled at once, so that memory stays bounded
 
 
@@ -47,6 +48,10 @@ class Controlled:
     def n_data(self) -> int:
         return self.model.n_data
 
+    @property
+    def dimension(self) -> int:
+        return self.centre.size
+
     def log_prior(self, theta: Floats) -> float:
         """The prior's and the sum of the proxies."""
         d = theta - self.centre
@@ -66,15 +71,15 @@ class Controlled:
 
 
 def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float = 1e-8) -> Floats:
-    """The posterior mode: Newton on the first rows, then on all of them.
+    """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
     Steps are halved while they do not raise the log posterior.
     """
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
-    part = min(SUBSAMPLE, model.n_data)
-    if part < model.n_data:
-        theta = _newton(model, theta, part, 1e-3)
-    return _newton(model, theta, model.n_data, tolerance)
+    if model.n_data > 2 * SUBSAMPLE:
+        with suppress(NumericalFailure):  # some of the rows may have no mode where all have one
+            theta = _newton(model, theta, [slice(None, None, model.n_data // SUBSAMPLE)], 1e-3)
+    return _newton(model, theta, blocks(model.n_data), tolerance)
 
 
 def blocks(n: int) -> list[slice]:
@@ -93,13 +98,13 @@ def moments(model: LinearModel, anchor: Floats) -> tuple[Floats, Floats]:
     return gradient, hessian
 
 
-def _newton(model: LinearModel, theta: Floats, n: int, tolerance: float) -> Floats:
-    """Newton on the first n rows, their likelihood scaled up to all."""
-    scale, information = model.n_data / n, 0.0
-    value = _log_posterior(model, theta, n, scale)
+def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: float) -> Floats:
+    """Newton on some of the rows, their likelihood scaled up to all."""
+    scale, information = model.n_data / sum(model.rows[part].shape[0] for part in parts), 0.0
+    value = _log_posterior(model, theta, parts, scale)
     for _ in range(100):
         gradient, hessian = model.prior_gradient(theta).copy(), model.prior_curvature(theta).copy()
-        for block in blocks(n):
+        for block in parts:
             rows = model.rows[block]
             eta = rows @ theta
             gradient += scale * (rows.T @ model.slope(eta, block))
@@ -114,7 +119,7 @@ def _newton(model: LinearModel, theta: Floats, n: int, tolerance: float) -> Floa
         length = 1.0
         while length > 1e-6:
             candidate = theta + length * step
-            found = _log_posterior(model, candidate, n, scale)
+            found = _log_posterior(model, candidate, parts, scale)
             if found >= value - 1e-9 * abs(value):
                 break
             length *= 0.5
@@ -124,6 +129,6 @@ def _newton(model: LinearModel, theta: Floats, n: int, tolerance: float) -> Floa
     raise NumericalFailure("no mode found in 100 Newton steps")
 
 
-def _log_posterior(model: LinearModel, theta: Floats, n: int, scale: float) -> float:
-    likelihood = sum(float(model.value(model.rows[block] @ theta, block).sum()) for block in blocks(n))
+def _log_posterior(model: LinearModel, theta: Floats, parts: list[slice], scale: float) -> float:
+    likelihood = sum(float(model.value(model.rows[block] @ theta, block).sum()) for block in parts)
     return model.log_prior(theta) + scale * likelihood

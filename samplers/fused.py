@@ -85,6 +85,7 @@ def log_likelihood(model, theta, i): ...
 def propose(rng, proposal, theta, xi, out): ...
 def accept(rng, model, test, theta, theta_new, log_ratio, order, picks): ...
 def moved(test): ...
+def forget(model, test, theta): ...
 
 
 @njit(fastmath={"reassoc", "contract"}, **JIT)
@@ -202,6 +203,8 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, order, picks):
             """K14 Alg. 1, Metropolis rule, as `SequentialTest.decide`."""
             n_data = order.size
             v = math.log(1.0 - rng.random())
+            if not math.isfinite(log_ratio):  # prior or proposal decide alone, or there is nothing to compare
+                return log_ratio < 0.0, 0, (NOT_A_NUMBER if math.isnan(log_ratio) else 0)
             n, shift, total, squares, verdict = 0, 0.0, 0.0, 0.0, 0
             for j in range(test.looks.size):
                 draw(rng, order, picks, n, test.looks[j])
@@ -212,12 +215,14 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, order, picks):
                     total += x
                     squares += x * x
                     n += 1
+                if not math.isfinite(total):
+                    break
                 if n < n_data:
                     offset = shift - (v + log_ratio) / n_data
                     verdict = decide(total, squares, n, n_data, offset, test.lower[j], test.upper[j])
-                elif not math.isnan(total):
+                else:
                     verdict = 1 if n_data * shift + total - log_ratio > v else -1
-                if verdict != 0 or math.isnan(total):
+                if verdict != 0:
                     break
             put_back(order, picks, n)
             return verdict > 0, n, (j + 1 if verdict != 0 else NOT_A_NUMBER)
@@ -227,14 +232,23 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, order, picks):
 
         def exact(rng, model, test, theta, theta_new, log_ratio, order, picks):
             v = math.log(1.0 - rng.random())
+            if not math.isfinite(log_ratio):
+                return log_ratio < 0.0, 0, (NOT_A_NUMBER if math.isnan(log_ratio) else 0)
             total = 0.0
             for i in range(order.size):
                 test.proposed[i] = log_likelihood(model, theta_new, i)
                 total += test.proposed[i] - test.current[i]
-            return total - log_ratio > v, order.size, (NOT_A_NUMBER if math.isnan(total) else 1)
+            return total - log_ratio > v, order.size, (1 if math.isfinite(total) else NOT_A_NUMBER)
 
         return exact
     return None
+
+
+@kernel
+def fill_log_likelihood(model, theta, out):
+    """log p(x_i; theta) of every datum."""
+    for i in range(out.size):
+        out[i] = log_likelihood(model, theta, i)
 
 
 @overload(moved)
@@ -246,6 +260,17 @@ def _moved(test):
 
         return remember
     return lambda test: None
+
+
+@overload(forget)
+def _forget(model, test, theta):
+    if _is(Exact, test):
+
+        def refill(model, test, theta):
+            fill_log_likelihood(model, theta, test.current)
+
+        return refill
+    return lambda model, test, theta: None
 
 
 # --- the block ----------------------------------------------------------------------------------------------------
@@ -268,14 +293,10 @@ def run_block(rng, model, proposal, test, theta, order, picks, draws, accepted, 
         if yes:
             theta[:] = new
             here = there
-            moved(test)
+            if looks > 0:
+                moved(test)
+            else:  # accepted unseen: the cache knows nothing of it
+                forget(model, test, theta)
         draws[s] = theta
         accepted[s], n_used[s], n_looks[s] = yes, n, looks
     return draws.shape[0]
-
-
-@kernel
-def fill_log_likelihood(model, theta, out):
-    """log p(x_i; theta) of every datum."""
-    for i in range(out.size):
-        out[i] = log_likelihood(model, theta, i)

@@ -48,12 +48,9 @@ class RandomWalk:
     @classmethod
     def with_covariance(cls, covariance: npt.ArrayLike, scale: float | None = None) -> RandomWalk:
         """Steps with `scale`^2 times this covariance; 2.38 / sqrt(D) by default, optimal for Gaussian targets."""
-        step = (
-            2.38 / math.sqrt(len(np.asarray(covariance)))
-            if scale is None
-            else real("scale", scale, 0.0, 1e300, open_low=True)
-        )
-        return cls(_factor(covariance) * step)
+        factor = _factor(covariance)
+        optimal = 2.38 / math.sqrt(factor.shape[0])
+        return cls(factor * (optimal if scale is None else real("scale", scale, 0.0, 1e300, open_low=True)))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
         return Proposed(theta + self.factor @ rng.standard_normal(theta.size), 0.0)
@@ -199,6 +196,10 @@ def _mini_batch(rng: np.random.Generator, n_data: int, size: int) -> Ints:
 
 def _factor(covariance: npt.ArrayLike) -> Floats:
     try:
-        return np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
-    except np.linalg.LinAlgError:
-        raise BadInput("covariance: must be symmetric and positive definite") from None
+        matrix = np.asarray(covariance, dtype=np.float64)
+        factor: Floats = np.linalg.cholesky(matrix).astype(np.float64)
+    except (np.linalg.LinAlgError, ValueError):
+        raise BadInput("covariance: must be a symmetric and positive definite matrix") from None
+    if not np.all(np.isfinite(factor)) or not np.allclose(matrix, matrix.T, rtol=1e-6):
+        raise BadInput("covariance: must be a symmetric and positive definite matrix")
+    return factor

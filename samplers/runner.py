@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,11 +13,12 @@ import numpy as np
 
 from designer.errors import BadInput
 from designer.records import TrialRun
+from designer.schedule import Floats
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.adapt import Adaptation
-from samplers.chain import BLOCK, Chain, Draws, Progress, Reporter, streams
+from samplers.chain import BLOCK, Chain, ChainStopped, Draws, Progress, Reporter, in_parallel, streams
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
 from samplers.datasets import load_labelled
@@ -38,7 +38,12 @@ class Parts(NamedTuple):
     model: Model
     proposal: Proposal
     test: AcceptTest
-    start: np.ndarray
+    start: Floats
+    data_digest: str
+
+    def chain(self, rng: np.random.Generator) -> Chain:
+        """A chain at its start."""
+        return Chain(self.model, self.proposal, self.test, self.start, rng)
 
 
 def build(config: SamplerConfig) -> Parts:
@@ -53,11 +58,11 @@ def build(config: SamplerConfig) -> Parts:
     model: Model = logistic
     if config.model.control:
         model = second if config.model.control == 2 else Controlled.around(logistic, mode, config.model.control)
-    proposal: Proposal = ProxyStep.of(second, config.proposal.beta)
+    proposal: Proposal = ProxyStep.of(second, config.proposal.beta or 1.0)
     if config.proposal.kind != "proxy":
         proposal = RandomWalk.with_covariance(np.linalg.inv(second.posterior_precision()), config.proposal.scale)
     test = ExactTest() if config.test is None else SequentialTest.from_design(config.test)
-    return Parts(model, proposal, test, mode)
+    return Parts(model, proposal, test, mode, hashlib.sha256(logistic.rows.tobytes()).hexdigest())
 
 
 def run_config(
@@ -77,37 +82,52 @@ def run_config(
     if not resume and store.chains():
         raise BadInput(f"{output}: holds a run already; give --resume to go on with it, or another directory")
     parts = build(config)
-    notes = {"digest": config.digest, "version": version("austerity"), "warmup": config.run.warmup}
+    digest = hashlib.sha256((config.digest + parts.data_digest).encode()).hexdigest()
+    notes = {
+        "digest": digest,
+        "version": version("austerity"),
+        "warmup": config.run.warmup,
+        "n_data": parts.model.n_data,
+    }
     store.describe(notes | ({} if config.test is None else {"design": config.test.to_toml()}))
     steps = config.run.warmup + config.run.draws
     report = Reporter(config.run.chains * steps, parts.model.n_data, progress)
-    stop = cancelled or (lambda: False)
 
-    def whole(number: int, rng: np.random.Generator) -> None:
+    def whole(job: tuple[int, np.random.Generator], stop: Callable[[], bool]) -> None:
+        number, rng = job
         with store.chain(number) as files:
             _SavedChain(config, parts, rng, files).run(steps, report, stop)
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        list(pool.map(whole, range(config.run.chains), streams(config.run.seed, config.run.chains)))
-    return _results(store, config.run.warmup)
+    in_parallel(whole, list(enumerate(streams(config.run.seed, config.run.chains))), workers, cancelled)
+    return _results(store, config)
 
 
 def collect_pairs(config: SamplerConfig, pairs: int, every: int = 10) -> TrialRun:
     """A trial run: pairs of one exact chain of the config, after its warmup."""
     parts = build(config)._replace(test=ExactTest())
-    chain = Chain(*parts, streams(config.run.seed, 1)[0])
-    if config.run.warmup:
-        chain.advance(config.run.warmup)
-    return observe(chain, pairs * every, every).trial(parts.model.n_data)
+    return observe(_warmed_up(config, parts), pairs * every, every).trial(parts.model.n_data)
 
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
-    """One chain of the config, every `every`-th decision compared with the exact one."""
+    """One chain of the config after its warmup, every `every`-th decision compared with the exact one."""
     if config.test is None:
         raise BadInput("test: an exact test needs no audit")
     parts = build(config)
-    chain = Chain(*parts, streams(config.run.seed, 1)[0])
-    return audit(config.test, observe(chain, steps, every), parts.model.n_data)
+    return audit(config.test, observe(_warmed_up(config, parts), steps, every), parts.model.n_data)
+
+
+def _adaptation(config: SamplerConfig, proposal: Proposal) -> Adaptation | None:
+    return Adaptation(proposal) if config.proposal.kind == "adaptive" and isinstance(proposal, RandomWalk) else None
+
+
+def _warmed_up(config: SamplerConfig, parts: Parts) -> Chain:
+    """The first chain of a config at the end of its warmup."""
+    chain, adaptation = parts.chain(streams(config.run.seed, 1)[0]), _adaptation(config, parts.proposal)
+    while chain.steps < config.run.warmup:
+        part = chain.advance(min(BLOCK, config.run.warmup - chain.steps))
+        if adaptation is not None:
+            chain.use(adaptation.learn(part))
+    return chain
 
 
 class _SavedChain:
@@ -115,10 +135,7 @@ class _SavedChain:
 
     def __init__(self, config: SamplerConfig, parts: Parts, rng: np.random.Generator, files: ChainStore) -> None:
         self.warmup, self.seconds, self.files = config.run.warmup, config.run.checkpoint_seconds, files
-        self.chain = Chain(*parts, rng)
-        walk = parts.proposal
-        adaptive = config.proposal.kind == "adaptive" and isinstance(walk, RandomWalk)
-        self.adaptation = Adaptation(walk) if adaptive and isinstance(walk, RandomWalk) else None
+        self.chain, self.adaptation = parts.chain(rng), _adaptation(config, parts.proposal)
         self.unsaved: list[Draws] = []
         self.saved_at = time.monotonic()
 
@@ -151,7 +168,11 @@ class _SavedChain:
         warming = self.chain.steps < self.warmup
         if warming:
             goal = min(goal, self.warmup)
-        part = self.chain.advance(goal - self.chain.steps)
+        try:
+            part = self.chain.advance(goal - self.chain.steps)
+        except ChainStopped as stopped:
+            self.unsaved.append(stopped.draws)
+            raise
         self.unsaved.append(part)
         if warming and self.adaptation is not None:
             self.chain.use(self.adaptation.learn(part))
@@ -159,7 +180,7 @@ class _SavedChain:
 
     def save(self) -> None:
         """Write what is new."""
-        if self.unsaved:
+        if sum(part.accepted.size for part in self.unsaved):
             state: dict[str, Any] = {"theta": self.chain.theta}
             if self.adaptation is not None:
                 state["adaptation"] = self.adaptation.state()
@@ -168,8 +189,14 @@ class _SavedChain:
         self.unsaved, self.saved_at = [], time.monotonic()
 
 
-def _results(store: Store, warmup: int) -> DataTree:
-    from samplers.results import from_store
+def _results(store: Store, config: SamplerConfig) -> DataTree:
+    """The draws after warmup of the chains that have any."""
+    from samplers.results import collect
 
-    tree = from_store(store)
-    return tree.isel(draw=slice(warmup, None)) if warmup else tree
+    meta, begin, end = store.meta() or {}, config.run.warmup, config.run.warmup + config.run.draws
+    chains = [store.chain(number).draws() for number in store.chains() if number < config.run.chains]
+    kept = [{name: values[begin:end] for name, values in chain.items()} for chain in chains]
+    kept = [chain for chain in kept if chain and chain["theta"].shape[0]]
+    if not kept:
+        raise BadInput(f"{store.directory}: no draws after warmup yet; --resume goes on")
+    return collect(kept, {name: value for name, value in meta.items() if isinstance(value, (str, int, float))})

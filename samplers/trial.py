@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.acceptance import acceptance
+from designer.acceptance import Rule, acceptance
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
+from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import Comparison, draw_threshold, evaluate
 from samplers.chain import Chain, Draws, compare
 
-BLOCK = 65_536
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
 
@@ -42,12 +42,13 @@ class Observed(NamedTuple):
 
     draws: Draws
     pairs: list[Pair]
+    rule: Rule = "metropolis"
 
     def trial(self, n_data: int) -> TrialRun:
         """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
         rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
         if len(rows) == 0:
-            raise BadInput("no pairs: every proposal left all log-likelihoods as they were")
+            raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
         mu, sigma, skew, log_ratio = rows.T
         return TrialRun(n_data, mu, sigma, log_ratio, skew)
 
@@ -76,7 +77,13 @@ class Audit(NamedTuple):
 
 
 def observe(chain: Chain, steps: int, every: int = 10) -> Observed:
-    """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without."""
+    """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without.
+
+    The test must draw u first, as the exact, the sequential and the concentration test do. Steps that prior or proposal
+    decide alone give no pair.
+    """
+    if isinstance(chain.test, BarkerTest):
+        raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
     steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
     parts, pairs = [], []
     while steps > 0:
@@ -86,15 +93,15 @@ def observe(chain: Chain, steps: int, every: int = 10) -> Observed:
         if steps > plain:
             part, pair = _seen_step(chain)
             parts.append(part)
-            pairs.append(pair)
+            pairs += [pair] if pair is not None else []
         steps -= plain + 1
-    return Observed(Draws.joined(parts), pairs)
+    return Observed(Draws.joined(parts), pairs, chain.rule)
 
 
 def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     """Realised error and data use on the observed pairs, beside the design's predictions for them."""
     kept = [pair for pair in observed.pairs if pair.sigma > 0]
-    predicted = acceptance(design, observed.trial(n_data))
+    predicted = acceptance(design, observed.trial(n_data), observed.rule)
     change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
     used = np.array([pair.n_used / n_data for pair in kept])
     count, wrong = len(kept), np.abs(change)
@@ -103,8 +110,9 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
     delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count
     batch = as_plan(design).schedule.m / n_data
-    extra = max(0.0, float(predicted.usage.mean()) - batch) * batch  # looks after the first come a batch at a time
-    usage_se = math.sqrt((float(used.var()) + extra) / count) + 1e-12
+    # the most that a quantity in [batch, 1] with that mean can vary: rare long tests may not be in the sample
+    most = float(np.sum((predicted.usage - batch) * (1.0 - predicted.usage)))
+    usage_se = math.sqrt(max(0.0, most) + batch**2) / count
     rows = (
         Measured(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
         Measured(float(change.mean()), delta_se, float(predicted.delta.mean())),
@@ -112,14 +120,21 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     )
     agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
     verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
-    sentence = (
-        f"{count:,} audited steps: {rows[0].value:.3g} ± {wrong_se:.1g} decided wrongly ({rows[0].predicted:.3g} "
-        f"predicted), {rows[2].value:.2%} ± {usage_se:.2%} of the data ({rows[2].predicted:.2%} predicted): {verdict}"
+    shown = (
+        f"decided wrongly {_beside(rows[0], '.3g')}",
+        f"balance of the errors (mean Delta) {_beside(rows[1], '.2g')}",
+        f"data read {_beside(rows[2], '.3%')}",
     )
+    sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
     return Audit(count, *rows, agrees, sentence)
 
 
-def _seen_step(chain: Chain) -> tuple[Draws, Pair]:
+def _beside(row: Measured, form: str) -> str:
+    """A measured value with its error, and what was predicted."""
+    return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
+
+
+def _seen_step(chain: Chain) -> tuple[Draws, Pair | None]:
     """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
     before = copy.deepcopy(chain.rng)
     theta = chain.theta.copy()
@@ -127,6 +142,8 @@ def _seen_step(chain: Chain) -> tuple[Draws, Pair]:
     proposed = chain.proposal.propose(before, theta)
     v = draw_threshold(before, chain.rule)
     comparison = compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
+    if math.isinf(comparison.log_ratio):
+        return part, None
     mu, sigma, skew = moments(comparison)
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0])
@@ -134,11 +151,8 @@ def _seen_step(chain: Chain) -> tuple[Draws, Pair]:
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all l_i, block by block."""
-    values = np.empty(comparison.n)
-    for start in range(0, comparison.n, BLOCK):
-        stop = min(start + BLOCK, comparison.n)
-        values[start:stop] = evaluate(comparison, np.arange(start, stop))
+    """Mean, population standard deviation and skewness of all l_i."""
+    values = evaluate(comparison, np.arange(comparison.n))
     mean = float(values.mean())
     return mean, *_shape(values - mean)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.terminal import Answer, progress_bar
+from app.terminal import Answer, check_target, progress_bar
 from designer.errors import BadInput
 from designer.files import write_whole
 
@@ -23,18 +23,25 @@ def design(options: argparse.Namespace) -> Answer:
     from designer.criteria import check_criterion
     from designer.search import search
 
+    for target in (options.output, options.table):
+        check_target(target)
     criterion, trial = check_criterion(options.criterion), _trial(options)
     search_options = _search_options(options, trial)
+    if options.folds is not None and trial is None:
+        raise BadInput("--folds needs a trial run")
     with progress_bar(quiet=options.quiet or options.json) as progress:
         found = search(trial, options.tolerance, criterion, **(search_options | {"progress": progress}))
-    if options.table:
-        write_whole(options.table, _csv(found.evaluated._fields, zip(*found.evaluated, strict=True)))
+    table = _csv(found.evaluated._fields, zip(*found.evaluated, strict=True))
     if found.best is None:
+        if options.table:
+            write_whole(options.table, table)
         data = {"feasible": False, "design": None, "reason": found.reason, "nearest_tolerance": found.nearest_tolerance}
         return Answer(data | {"evaluated": len(found.evaluated)}, [f"infeasible: {found.reason}"])
     answer = _design_answer(found, trial, options)
-    if options.folds is not None:
+    if trial is not None and options.folds is not None:
         answer = _with_folds(answer, trial, options, search_options)
+    if options.table:
+        write_whole(options.table, table)
     if options.output:
         write_whole(options.output, found.best.to_toml())
         answer.lines.append(f"written to {options.output}")
@@ -47,6 +54,7 @@ def frontier(options: argparse.Namespace) -> Answer:
     from designer.frontier import frontier as compute
     from designer.records import TrialRun
 
+    check_target(options.output)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     test = None if options.test is None else TrialRun.load(options.test, n_data=options.n_data)
     with progress_bar(quiet=options.quiet or options.json) as progress:
@@ -105,6 +113,8 @@ def _search_options(options: argparse.Namespace, trial: TrialRun | None) -> Opti
     for name in ("alpha", "epsilon"):
         if len(getattr(options, name)) > 2:
             raise BadInput(f"{name}: give one value, or two for a range")
+        if getattr(options, name)[0] > getattr(options, name)[-1]:
+            raise BadInput(f"{name}: give the smaller end of the range first")
     space = Space(
         options.m_low,
         options.m_high,
@@ -122,20 +132,18 @@ def _search_options(options: argparse.Namespace, trial: TrialRun | None) -> Opti
     }
 
 
-def _with_folds(answer: Answer, trial: TrialRun | None, options: argparse.Namespace, search_options: Options) -> Answer:
+def _with_folds(answer: Answer, trial: TrialRun, options: argparse.Namespace, search_options: Options) -> Answer:
     """The answer with what designs made without some of the pairs do on those."""
     from designer.criteria import check_criterion
     from designer.resample import cross_validate
 
-    if trial is None:
-        raise BadInput("--folds needs a trial run")
     rng, criterion = np.random.default_rng(0), check_criterion(options.criterion)
     found = cross_validate(rng, trial, options.tolerance, criterion, folds=options.folds, **search_options)
-    if found.test_error is None:
-        return answer
-    verdict = "holds" if found.holds else "does NOT hold"
-    error = f"{found.test_error:.4g} ± {found.test_error_se:.2g}"
-    line = f"{options.folds} folds: mean |Delta| on unseen pairs {error}: {verdict}"
+    line = f"{options.folds} folds: no fold has a design"
+    if found.test_error is not None:
+        verdict = "holds" if found.holds else "does NOT hold"
+        error = f"{found.test_error:.4g} ± {found.test_error_se:.2g}"
+        line = f"{options.folds} folds: error on unseen pairs {error}: {verdict}"
     data = {"folds": options.folds, "test_error": found.test_error, "test_error_se": found.test_error_se}
     return answer._replace(data=answer.data | data | {"holds": found.holds}, lines=[*answer.lines, line])
 
@@ -164,6 +172,8 @@ def _trial(options: argparse.Namespace) -> TrialRun | None:
         raise BadInput("give a trial run or --acceptance, not both")
     if options.trial is not None:
         return TrialRun.load(options.trial, n_data=options.n_data)
+    if options.acceptance is None and options.n_data is None:
+        raise BadInput("give a trial run, or --n-data with --acceptance or with --criterion worst-case")
     if options.acceptance is not None:
         if options.n_data is None:
             raise BadInput("--acceptance needs --n-data")
@@ -199,7 +209,8 @@ def _design_answer(found: SearchResult, trial: TrialRun | None, options: argpars
     if trial is not None:
         band = bootstrap(np.random.default_rng(0), best, trial, rule=options.rule)
         data |= {"mean_abs_delta_band": list(band.error[1:]), "mean_usage_band": list(band.usage[1:])}
-        data["warning"] = band.warning(found.tolerance) if found.criterion != "worst-case" else None
+        averaged = found.criterion in ("average", "fixed-m")  # what the bands are about
+        data["warning"] = band.warning(found.tolerance) if averaged else None
         lines += [
             f"mean |Delta|           {band.error.value:.4g}  (95% band {band.error.low:.4g} to {band.error.high:.4g})",
             f"data used per step     {band.usage.value:.2%}  (95% band {band.usage.low:.2%} to {band.usage.high:.2%})",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from app.terminal import Answer, given, progress_bar, steps_shown_by
+from app.terminal import Answer, check_target, given, progress_bar, read_design, steps_shown_by
 from designer.errors import integer
-
-if TYPE_CHECKING:
-    from designer.records import Design
 
 
 def collect_trial(options: argparse.Namespace) -> Answer:
@@ -19,6 +17,7 @@ def collect_trial(options: argparse.Namespace) -> Answer:
     from samplers.config import SamplerConfig
     from samplers.runner import collect_pairs
 
+    check_target(options.output)
     config = SamplerConfig.load(options.config, exact=True, **given(options, "seed"))
     trial = collect_pairs(config, integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6))
     trial.save(options.output)
@@ -39,23 +38,26 @@ def run_chains(options: argparse.Namespace) -> Answer:
     from samplers.results import summary, to_netcdf
     from samplers.runner import run_config
 
-    config = SamplerConfig.load(options.config, _test(options), **given(options, "chains", "draws", "seed"))
+    config = SamplerConfig.load(
+        options.config, read_design(options.design), **given(options, "chains", "draws", "seed")
+    )
     with progress_bar(quiet=options.quiet or options.json) as show:
         results = run_config(config, options.output, resume=options.resume, progress=steps_shown_by(show))
     target = Path(options.output) / "results.nc"
     to_netcdf(results, target)
     found, stats = summary(results), results["sample_stats"]
-    used = float(stats["n_used"].mean())
+    used, n_data = float(stats["n_used"].mean()), int(results.attrs["n_data"])
     data = {
         "chains": found.chains,
         "draws": found.draws,
+        "n_data": n_data,
         "acceptance": float(stats["accepted"].mean()),
         "data_per_step": used,
-        "summary": [row._asdict() for row in found.rows],
+        "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
     lines = [
-        f"{found.chains} chains of {found.draws:,} draws: acceptance {data['acceptance']:.3f}, {used:,.0f} data a step",
+        f"acceptance {data['acceptance']:.3f}, {used:,.0f} data per step ({used / n_data:.3%})",
         found.text(),
         f"written to {target}",
     ]
@@ -67,17 +69,12 @@ def audit_chain(options: argparse.Namespace) -> Answer:
     from samplers.config import SamplerConfig
     from samplers.runner import audit_config
 
-    config = SamplerConfig.load(options.config, _test(options), **given(options, "seed"))
+    config = SamplerConfig.load(options.config, read_design(options.design), **given(options, "seed"))
     found = audit_config(config, integer("steps", options.steps, 1, 10**9), integer("every", options.every, 1, 10**6))
     rows = {name: getattr(found, name)._asdict() for name in ("wrong", "delta", "usage")}
-    data = {"pairs": found.pairs, **rows, "agrees": found.agrees}
-    return Answer(data, [found.sentence], 0 if found.agrees else 1)
+    return Answer({"pairs": found.pairs, **rows, "agrees": found.agrees}, [found.sentence])
 
 
-def _test(options: argparse.Namespace) -> Design | None:
-    """The design named on the command line, if any."""
-    from designer.records import Design
-
-    if options.design is None:
-        return None
-    return Design.from_toml(Path(options.design).read_text(encoding="utf-8"))
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Without NaN, which JSON does not have (R-hat of one chain)."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}

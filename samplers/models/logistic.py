@@ -42,10 +42,15 @@ class Logistic:
             raise BadInput(f"x has shape {covariates.shape}: must be (N, D) with N >= 2 and D >= 1")
         if labels.shape != covariates.shape[:1]:
             raise BadInput(f"y has shape {labels.shape}: must be ({covariates.shape[0]:,},) as x has that many rows")
-        signs = np.where(labels.astype(np.float64) > 0, 1.0, -1.0)
-        known = np.isin(labels.astype(np.float64), (-1.0, 0.0, 1.0))
+        try:
+            labels = labels.astype(np.float64)
+        except ValueError:
+            raise BadInput("y: must be numbers: 0 and 1, or -1 and 1") from None
+        signs, known = np.where(labels > 0, 1.0, -1.0), np.isin(labels, (-1.0, 0.0, 1.0))
+        if known.all() and (labels == -1.0).any() and (labels == 0.0).any():
+            raise BadInput("y has -1, 0 and more: must be 0 and 1, or -1 and 1")
         if not known.all():
-            raise BadInput(f"y[{int(np.argmin(known))}] = {labels[np.argmin(known)]}: must be 0 or 1, or -1 or 1")
+            raise BadInput(f"y[{int(np.argmin(known))}] = {labels[np.argmin(known)]:g}: must be 0 or 1, or -1 or 1")
         bad = np.argwhere(~np.isfinite(covariates))
         if bad.size:
             raise BadInput(f"x[{bad[0][0]}, {bad[0][1]}] = {covariates[tuple(bad[0])]}: must be finite")

@@ -46,7 +46,7 @@ def test_evaluate_prints_the_engine_s_numbers(run):
 
 
 def test_evaluate_for_people(run):
-    code, out, _ = run("evaluate --n-data 1e9 --m 500 --epsilon 0.05 --alpha 0.75 --growth 1.5")
+    code, out, _ = run("evaluate --n-data 1,000,000,000 --m 500 --epsilon 0.05 --alpha 0.75 --growth 1.5")
     assert code == 0
     assert "N = 1,000,000,000" in out
     assert f"{as_plan(Design(10**9, 500, 0.05, 0.75, 1.5)).schedule.size} looks" in out
@@ -129,11 +129,14 @@ def test_selfcheck_and_demo(run):
         ("delta nowhere.csv --m 10 --epsilon 0.1", "nowhere.csv"),
         ("delta {example} --n-data 7 --m 10 --epsilon 0.1", "7"),
         ("delta {example} --m 10 --epsilon 0.1 --rule x", "rule = 'x'"),
-        ("design --tolerance 0.1", "n_data"),
+        ("design --tolerance 0.1", "give a trial run"),
+        ("design {example} --tolerance 0.1 --alpha 1,0.5", "smaller end"),
+        ("run {example} --design nowhere.toml --output out", "nowhere.toml: cannot be read"),
         ("design --n-data 100 --tolerance 0.1", "needs a trial run"),
         ("design {example} --tolerance 0", "tolerance = 0.0"),
         ("design {example} --tolerance 0.1 --criterion x", "criterion = 'x'"),
         ("design {example} --tolerance 0.1 --acceptance 0.5", "not both"),
+        ("design {example} --tolerance 0.1 --m-low 0", "m_low = 0"),
         ("design {example} --tolerance 0.1 --cost 1,2", "must be three"),
         ("design {example} --tolerance 0.1 --alpha 0.5,0.6,0.7", "alpha"),
         ("design --acceptance 0.5 --tolerance 0.1", "--acceptance needs --n-data"),
@@ -196,7 +199,7 @@ def test_summary_says_what_the_pairs_look_like(run):
     assert code == 0
     assert found["kappa"]["mean"] == pytest.approx(trial.kappa.mean())
     assert found["digest"] == trial.digest
-    assert found["normal_approximation"]["verdict"] in ("good", "fair", "poor")
+    assert found["normal_approximation"]["verdict"] == "fair"  # skewness -2.6 at m = 500
     assert "normal approximation" in run(f"summary {EXAMPLE}")[1]
 
 
@@ -204,7 +207,8 @@ def test_folds_check_the_design_on_unseen_pairs(run):
     code, out, _ = run(f"design {EXAMPLE} --tolerance 0.1 --folds 3 --m-high 1000 --json")
     found = json.loads(out)
     assert code == 0
-    assert found["holds"] == (found["test_error"] <= 0.1 + 2 * found["test_error_se"])
+    assert found["holds"] is True
+    assert found["test_error"] == pytest.approx(0.1, abs=0.03)
     assert "3 folds" in run(f"design {EXAMPLE} --tolerance 0.1 --folds 3 --m-high 1000")[1]
 
 
@@ -222,9 +226,12 @@ def test_the_whole_loop_on_the_command_line(run, tmp_path):
     assert json.loads(out)["feasible"] is True
     code, out, _ = run(f"audit {config} --design {tmp_path}/design.toml --steps 400 --every 2 --json")
     audited = json.loads(out)
-    assert code == (0 if audited["agrees"] else 1)
+    assert code == 0
+    assert audited["agrees"] is True
     assert audited["pairs"] == 200
     assert audited["usage"]["value"] == pytest.approx(audited["usage"]["predicted"], abs=5 * audited["usage"]["se"])
+    one = f"run {config} --design {tmp_path}/design.toml --output {tmp_path}/one --draws 50 --chains 1 --json"
+    assert json.loads(run(one)[1])["summary"][0]["r_hat"] is None  # of one chain there is none
     command = f"run {config} --design {tmp_path}/design.toml --output {tmp_path}/out --draws 300 --chains 2"
     code, out, err = run(command + " --json")
     found = json.loads(out)
@@ -241,3 +248,4 @@ def test_the_whole_loop_on_the_command_line(run, tmp_path):
     code, out, _ = run(command + " --resume")
     assert code == 0
     assert "2 chains of 300 draws" in out
+    assert "data per step" in out

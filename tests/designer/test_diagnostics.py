@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import BadInput, Design, TrialRun, student_check, summarise, tail_check
+from designer import BadInput, Boundary, Design, Plan, Schedule, TrialRun, student_check, summarise, tail_check
 from tests.designer.test_search import pairs
 
 DESIGN = Design(20_000, 500, 0.05)
@@ -68,7 +68,7 @@ def test_the_summary_is_of_the_right_quantities():
         (1.0, -0.5, 3.0, "skewness beyond 2"),
         (8.0, -1.0, 0.0, "kappa is 8"),
         (1.0, -30.0, 0.0, "too large"),
-        (0.01, 0.0, 0.0, "too small"),
+        (0.01, 0.0, 0.0, "would be too small"),
     ],
 )
 def test_remarks_say_what_is_odd(kappa, a, skew, words):
@@ -87,5 +87,8 @@ def test_ordinary_pairs_get_no_remark():
 def test_bad_input():
     with pytest.raises(BadInput, match="all the data at once"):
         tail_check(Design(100, 100, 0.1), 1.0)
+    one_sided = Plan(Schedule.equal(100, 50), Boundary.explicit([-1.0], [np.inf]))
+    with pytest.raises(BadInput, match="symmetric and finite"):
+        tail_check(one_sided, 1.0)
     with pytest.raises(BadInput, match="population: must be 20,000 finite numbers"):
         student_check(np.random.default_rng(0), DESIGN, np.zeros(5))

@@ -191,6 +191,9 @@ def test_a_barker_chain_gets_its_own_design():
         ({"space": Space(600, 500)}, "m_high = 500: must be a whole number from 600 to 20,000"),
         ({"space": Space(alpha=(0.9, 0.6))}, "alpha = 0.6: must lie in [0.9, 1]"),
         ({"space": Space(growth=())}, "growth"),
+        ({"space": Space(growth=1.5)}, "growth: must be a list"),
+        ({"space": Space(m_low=0)}, "m_low = 0"),
+        ({"workers": -1}, "workers = -1"),
         ({"grid": Grid([], [0.1])}, "the grid has 0 designs"),
         ({"grid": Grid([1], [0.1])}, "m = 1"),
         ({"grid": Grid([100], [0.7])}, "epsilon = 0.7"),
@@ -212,3 +215,8 @@ def test_small_data_sets_can_be_designed_for():
     found = search(trial, 0.05)
     assert 2 <= found.best.m <= 60
     assert found.error <= 0.05
+
+
+def test_epsilon_stays_in_the_range_given():
+    found = search(pairs(), 0.9, space=Space(500, 600, epsilon=(0.123456, 0.123456)))
+    assert found.best.epsilon == 0.123456

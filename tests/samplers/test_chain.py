@@ -155,6 +155,58 @@ def test_the_stopped_chain_is_the_same_fused_or_not(controlled, covariance):
     np.testing.assert_allclose(stops[0].theta, stops[1].theta)
 
 
+def test_a_subclass_is_not_taken_for_the_built_in_model(model, controlled, covariance):
+    class Tight(Logistic):
+        def log_prior(self, theta):
+            return -0.5e8 * float(theta @ theta)
+
+    tight = Tight(model.rows, 1.0)
+    assert fused_parts(tight, RandomWalk.with_covariance(covariance), ExactTest()) is None
+    chains = run(tight, RandomWalk.isotropic(0.03, 4), ExactTest(), start=np.zeros(4), draws=200, chains=1)
+    assert np.abs(chains[0].theta[-1]).max() < 0.01
+
+
+def test_wrong_dimensions_are_refused(model):
+    rng = np.random.default_rng(0)
+    with pytest.raises(BadInput, match="start: has 3 numbers, the model 4"):
+        Chain(model, RandomWalk.isotropic(0.1, 3), ExactTest(), np.zeros(3), rng)
+    with pytest.raises(BadInput, match="proposal: is for 2 numbers, start has 4"):
+        Chain(model, RandomWalk.isotropic(0.1, 2), ExactTest(), np.zeros(4), rng)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_infinite_likelihoods_stop_both_paths_at_the_same_step(exact, controlled):
+    rows = controlled.model.rows.copy()
+    rows[17] = (-1.7e308, 0.0, 0.0, 0.0)  # finite at theta, -inf where theta_1 exceeds 1.06
+    stops = []
+    for fuse in (True, False):
+        test = ExactTest() if exact else sequential(0.05, 100)
+        chain = Chain(
+            Logistic(rows, 1.0), RandomWalk.isotropic(0.5, 4), test, controlled.centre,
+            np.random.default_rng(5), fuse=fuse,
+        )  # fmt: skip
+        with pytest.raises(ChainStopped, match="datum 17") as stopped:
+            chain.advance(3000)
+        stops.append((stopped.value.step, chain.theta.copy(), chain.rng.random()))
+    assert stops[0][0] == stops[1][0]
+    np.testing.assert_allclose(stops[0][1], stops[1][1])
+    assert stops[0][2] == stops[1][2]  # the random numbers stand where the bad step began
+
+
+def test_a_prior_that_vanishes_decides_without_data(model, covariance, controlled):
+    class Positive(Logistic):
+        def log_prior(self, theta):
+            return -np.inf if theta[0] < controlled.centre[0] else 0.0
+
+    chain = Chain(
+        Positive(model.rows, 1.0), RandomWalk.with_covariance(covariance), sequential(), controlled.centre,
+        np.random.default_rng(1),
+    )  # fmt: skip
+    draws = chain.advance(200)
+    assert draws.n_used.min() == 0
+    assert np.all(draws.theta[:, 0] >= controlled.centre[0])
+
+
 def test_bad_input_is_refused_before_sampling(model, controlled, covariance):
     walk = RandomWalk.with_covariance(covariance)
     other = SequentialTest.from_design(Design(N_DATA + 1, 100, 0.1))

@@ -126,3 +126,12 @@ def test_separable_data_without_a_prior_have_no_mode():
     x = np.linspace(-1.0, 1.0, 50)[:, None]
     with pytest.raises(NumericalFailure, match="no mode"):
         find_mode(Logistic.from_data(x, x[:, 0] > 0))
+
+
+def test_data_sorted_by_label_have_the_same_mode():
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((50_000, 2))
+    y = rng.random(50_000) < 1 / (1 + np.exp(-x @ [0.5, -1.0]))
+    order = np.argsort(y)
+    one, other = (find_mode(Logistic.from_data(x[k], y[k])) for k in (np.arange(50_000), order))
+    assert one == pytest.approx(other, abs=1e-6)

@@ -14,7 +14,9 @@ import pytest
 from designer import BadInput, Design, TrialRun
 from samplers.chain import ChainStopped
 from samplers.config import SamplerConfig
-from samplers.runner import build, collect_pairs, run_config
+from samplers.control import Controlled
+from samplers.models.logistic import Logistic
+from samplers.runner import _warmed_up, audit_config, build, collect_pairs, run_config
 from samplers.store import Store
 
 N_DATA = 2000
@@ -61,7 +63,6 @@ def test_a_run_gives_the_posterior_and_its_statistics(folder):
     theta = results["posterior/theta"]
     assert theta.dims[:2] == ("chain", "draw")
     assert theta.shape == (2, 600, 3)
-    assert results.attrs["digest"] == config.digest
     assert Design.from_toml(results.attrs["design"]) == config.test
     parts = build(config)
     sd = np.sqrt(np.diag(np.linalg.inv(parts.model.posterior_precision())))
@@ -111,17 +112,68 @@ def _step(folder) -> int:
 
 
 def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeypatch):
-    config = SamplerConfig.load(folder / "config.toml", chains=1)
+    """One bad row among 2000, read late: every step before it is saved, and its datum named."""
+    config = SamplerConfig.load(folder / "config.toml", chains=1, checkpoint_seconds=1000.0)
     good = build(config)
     rows = good.model.model.rows.copy()
     rows[7] = np.nan
-    broken = type(good.model)(
-        type(good.model.model)(rows, 1.0), good.model.centre, 2, good.model.anchor, good.model.gradient,
-        good.model.hessian,
-    )  # fmt: skip
+    broken = Controlled(
+        Logistic(rows, 1.0), good.model.centre, 2, good.model.anchor, good.model.gradient, good.model.hessian
+    )
     monkeypatch.setattr("samplers.runner.build", lambda config: good._replace(model=broken))
-    with pytest.raises(ChainStopped, match="datum 7"):
+    with pytest.raises(ChainStopped, match="datum 7") as stopped:
         run_config(config, folder / "out")
+    saved = Store(folder / "out").chain(0)
+    assert saved.latest().step == stopped.value.step > 0
+    assert saved.draws()["theta"].shape[0] == stopped.value.step
+
+
+def test_resuming_on_other_data_is_refused_and_from_another_place_is_not(folder, monkeypatch):
+    config = SamplerConfig.load(folder / "config.toml", draws=50)
+    run_config(config, folder / "out")
+    monkeypatch.chdir(folder)
+    run_config(SamplerConfig.load("config.toml", draws=60), "out", resume=True)
+    with np.load(folder / "data.npz") as data:
+        x, y = data["x"], data["y"]
+    np.savez(folder / "data.npz", x=x, y=~y)
+    with pytest.raises(BadInput, match="another config"):
+        run_config(SamplerConfig.load("config.toml", draws=70), "out", resume=True)
+
+
+def test_more_chains_can_be_added_and_fewer_draws_asked_for(folder):
+    two = run_config(SamplerConfig.load(folder / "config.toml", draws=60), folder / "out")["posterior/theta"].values
+    config = SamplerConfig.load(folder / "config.toml", draws=40, chains=3)
+    three = run_config(config, folder / "out", resume=True)["posterior/theta"].values
+    assert three.shape == (3, 40, 3)
+    np.testing.assert_array_equal(three[:2], two[:, :40])
+
+
+def test_an_interrupt_stops_the_run_and_saves_it(folder):
+    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "100000000"]
+    process = subprocess.Popen([*command, "--output", str(folder / "killed")], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while _step(folder) == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert b"interrupted" in err
+    assert b"Traceback" not in err
+
+
+def test_cancelling_in_warmup_says_so(folder):
+    with pytest.raises(BadInput, match="no draws after warmup yet"):
+        run_config(SamplerConfig.load(folder / "config.toml"), folder / "out", cancelled=lambda: True)
+
+
+def test_trials_and_audits_begin_after_warmup_and_its_adaptation(folder):
+    text = CONFIG.replace('kind = "proxy"', 'kind = "adaptive"').replace("warmup = 100", "warmup = 1500")
+    (folder / "config.toml").write_text(text)
+    config = SamplerConfig.load(folder / "config.toml")
+    chain = _warmed_up(config, build(config))
+    assert chain.steps == 1500
+    assert not np.allclose(chain.proposal.factor, build(config).proposal.factor)
+    assert audit_config(config, 200, 2).pairs == 100
 
 
 def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
@@ -147,6 +199,7 @@ def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
         (("[data]", "[date]"), "date: unknown"),
         (("prior_precision = 1.0", "prior_precision = -1"), "model.prior_precision = '-1'"),
         (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: the exact test has no parameters"),
+        (('kind = "proxy"', 'kind = "proxy"\nscale = 2.0'), "scale has no meaning for kind = 'proxy'"),
         (("[test]", "[test"), "broken TOML"),
     ],
 )
