@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Unpack
 
 from designer.acceptance import Rule, acceptance
@@ -45,7 +47,7 @@ def frontier(
     [True, True, True]
     """
     report = options.pop("progress", None) or (lambda done, total: None)
-    points = []
+    points: list[FrontierPoint] = []
     for number, criterion in enumerate(criteria):
 
         def part(done: int, total: int, number: int = number) -> None:
@@ -54,17 +56,21 @@ def frontier(
         defaults: Options = {"fixed_m": 600, "progress": part}
         found = searches(trial, tolerances, criterion, **(defaults | options))
         rule = options.get("rule", "metropolis")
-        points += [_point(criterion, result, trial, test, rule) for result in found]
+        with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
+            points += pool.map(lambda result, rule=rule: _point(result, test, rule), found)
     return points
 
 
-def _point(
-    criterion: Criterion, found: SearchResult, trial: TrialRun, test: TrialRun | None, rule: Rule
-) -> FrontierPoint:
-    def measured(pairs: TrialRun | None) -> tuple[float | None, float | None]:
-        if found.best is None or pairs is None:
-            return None, None
-        step = acceptance(found.best, pairs, rule, ACCURACY)
-        return step.mean_abs_delta, step.mean_usage
-
-    return FrontierPoint(criterion, found.tolerance, found.best, *measured(trial), *measured(test))
+def _point(found: SearchResult, test: TrialRun | None, rule: Rule) -> FrontierPoint:
+    """A design with its numbers: the search knows those on the training pairs already."""
+    train = found.best.predicted if found.best is not None else None
+    fresh = acceptance(found.best, test, rule, ACCURACY) if found.best is not None and test is not None else None
+    return FrontierPoint(
+        found.criterion,
+        found.tolerance,
+        found.best,
+        None if train is None else train.mean_abs_delta,
+        None if train is None else train.mean_usage,
+        None if fresh is None else fresh.mean_abs_delta,
+        None if fresh is None else fresh.mean_usage,
+    )

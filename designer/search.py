@@ -28,7 +28,7 @@ from designer.space import Grid, Shape, Space
 from designer.walk import worst_case
 
 SCAN_ACCURACY = 4e-4  # of the first look around; merges neighbouring looks
-ACCURACY = 1e-7  # of everything that decides between feasible and not
+ACCURACY = 3e-7  # of everything that decides between feasible and not
 SCAN_STEP = 0.5  # in G_0
 LEAST_TOLERANCE = 1e-6  # below, the numerical error would count
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
