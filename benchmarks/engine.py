@@ -12,6 +12,8 @@ from benchmarks.rivals import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Design, TrialRun, acceptance, characteristics
 from designer.boundary import threshold
+from designer.plan import as_plan
+from designer.walk import Resolution, sweep
 
 MU_STD = np.linspace(0.0, 20.0, 200)
 IMPORT = "import time, numba; s = time.perf_counter(); import designer; print(time.perf_counter() - s)"
@@ -29,6 +31,18 @@ def report() -> list[str]:
         "|---|---|---|---|---|---|---|",
         *(_row(looks, epsilon) for looks in (20, 100, 1000) for epsilon in (0.05, 0.001)),
         *(_row(looks, 0.05, rival=False) for looks in (4000, 10**4, 10**6, 2 * 10**6)),
+        "",
+        "## Engine: what merging looks costs",
+        "",
+        "Largest difference of error and usage from the walk with every look, at 64 standardised means in [0, 100].",
+        "",
+        "| looks | epsilon | alpha | width 0.2 | width 0.1 | width 0.057 |",
+        "|---|---|---|---|---|---|",
+        *(
+            _merging_row(looks, *knobs)
+            for looks in (3333, 10_000)
+            for knobs in ((0.05, 0.5), (0.001, 0.5), (0.05, 1.0))
+        ),
         "",
         "## Engine: Δ and data use of 100 pairs",
         "",
@@ -54,6 +68,18 @@ def _row(looks: int, epsilon: float, *, rival: bool = True) -> str:
     difference = max(np.abs(error - curve.error[some]).max(), np.abs(usage - curve.usage[some]).max())
     slow *= 200 / some.size
     return f"{start} {slow:,.0f} | {slow / ms:,.0f} | {difference:.0e} |"
+
+
+def _merging_row(looks: int, epsilon: float, alpha: float) -> str:
+    plan, mu = as_plan(Design(500 * looks, 500, epsilon, alpha)), np.geomspace(0.01, 100.0, 64)
+    fine = Resolution.reaching(1e-10, plan).finer()._replace(density=2.1, reach=8.0, decided=1e-13)
+    exact = sweep(plan, mu, fine._replace(r_star=0.0))
+    cells = []
+    for width in (0.2, 0.1, 0.057):
+        merged = sweep(plan, mu, fine._replace(r_star=width))
+        error = np.abs(merged.error(mu) - exact.error(mu)).max()
+        cells.append(f"{max(error, np.abs(merged.usage - exact.usage).max()):.0e}")
+    return f"| {looks:,} | {epsilon:g} | {alpha:g} | {' | '.join(cells)} |"
 
 
 def _pairs_row(looks: int, alpha: float) -> str:
