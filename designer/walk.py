@@ -23,9 +23,7 @@ from designer.schedule import Floats, Ints
 WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to 1e-16
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.08  # width r between merged looks
-MERGE_ERROR = (
-    0.05  # merging at width r costs at most about this times r^3 (measured: tests/designer/test_many_looks.py)
-)
+MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (tests/designer/test_many_looks.py)
 ROUGH_LOOKS = 50_000  # the most for bounds or distances that change too much from look to look to merge any
 MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
