@@ -440,6 +440,23 @@ def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, wei
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+@inlined
+def pick(rng, order, k):
+    """Step k of a partial Fisher-Yates shuffle: the next item without replacement."""
+    place = k + int(rng.random() * (order.size - k))
+    drawn = order[place]
+    order[place] = order[k]
+    order[k] = drawn
+    return drawn
+
+
+@inlined
+def standard_error(total, squares, n, n_data):
+    """Of the mean of n values drawn without replacement, from their sum and sum of squares (K14 Eqn 4)."""
+    variance = max(0.0, squares - total * total / n) / (n - 1)
+    return math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
+
+
 @kernel
 def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accepted, used):
     """One sequential t-test on `population` for each threshold mu_0 (K14 Alg. 1); mean is the population's.
@@ -453,16 +470,11 @@ def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accep
         accepted[i], used[i] = mean > thresholds[i], n_data
         for j in range(interim):
             while n < looks[j]:
-                k = n + int(rng.random() * (n_data - n))
-                drawn = order[k]
-                order[k] = order[n]
-                order[n] = drawn
-                x = population[drawn] - mean  # centred, so that the squares do not cancel
+                x = population[pick(rng, order, n)] - mean  # centred, so that the squares do not cancel
                 total += x
                 squares += x * x
                 n += 1
-            variance = max(0.0, squares - total * total / n) / (n - 1)
-            s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
+            s = standard_error(total, squares, n, n_data)
             distance = total / n + (mean - thresholds[i])
             if distance > upper[j] * s:
                 accepted[i], used[i] = True, n
@@ -479,13 +491,8 @@ def t_statistics(rng, population, mean, n, order, out):
     for i in range(out.size):
         total, squares = 0.0, 0.0
         for k in range(n):
-            pick = k + int(rng.random() * (n_data - k))
-            drawn = order[pick]
-            order[pick] = order[k]
-            order[k] = drawn
-            x = population[drawn] - mean
+            x = population[pick(rng, order, k)] - mean
             total += x
             squares += x * x
-        variance = max(0.0, squares - total * total / n) / (n - 1)
-        s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
+        s = standard_error(total, squares, n, n_data)
         out[i] = total / n / s if s > 0.0 else 0.0

@@ -46,6 +46,11 @@ class Acceptance(NamedTuple):
     wrong: Floats
     estimate: float
 
+    @property
+    def max_abs_delta(self) -> float:
+        """The largest |delta| of any pair."""
+        return float(np.abs(self.delta).max())
+
 
 class Curves(NamedTuple):
     """Error and usage of one test on panels of |mu_std|, for both signs of mu_std.

@@ -106,6 +106,14 @@ def tail_check(design: Design | Plan, skew: float) -> TailCheck:
     return TailCheck(wanted, rates[0], rates[1], factor, verdict, sentence)
 
 
+def worst_tail_check(trial: TrialRun, m: int, epsilon: float) -> TailCheck | None:
+    """`tail_check` for the most skewed pair of a trial run, at batch size m or half the data; None without skewness."""
+    if trial.skew is None:
+        return None
+    most = float(trial.skew[np.abs(trial.skew).argmax()])
+    return tail_check(Design(trial.n_data, max(2, min(m, trial.n_data // 2)), epsilon), most)
+
+
 def student_check(
     rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
 ) -> StudentCheck:

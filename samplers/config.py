@@ -14,8 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from designer.errors import BadInput
 from designer.records import Design, parse_toml
-
-MAX_DRAWS = 10**9
+from samplers.chain import MAX_DRAWS
 
 
 def _number_not_bool(value: Any) -> Any:

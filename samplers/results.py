@@ -191,6 +191,21 @@ class Summary(NamedTuple):
         return "\n".join([*lines, f"{chains}; {self.note}" if self.note else chains])
 
 
+class Steps(NamedTuple):
+    """Of all steps: acceptance rate, mean number of data read, and that as a fraction of all data (None if unknown)."""
+
+    acceptance: float
+    data_per_step: float
+    usage: float | None
+
+
+def steps(results: DataTree) -> Steps:
+    """What the tests did on average."""
+    stats = results["sample_stats"]
+    used, n_data = float(stats["n_used"].mean()), results.attrs.get("n_data")
+    return Steps(float(stats["accepted"].mean()), used, None if n_data is None else used / int(n_data))
+
+
 def summary(results: DataTree) -> Summary:
     """Mean, sd, MCSE, bulk and tail ESS and R-hat (rank-normalised, split) of every parameter.
 

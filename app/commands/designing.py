@@ -75,8 +75,8 @@ def frontier(options: argparse.Namespace) -> Answer:
 def summary(options: argparse.Namespace) -> Answer:
     """`austerity summary`."""
     from designer.acceptance import check_rule
-    from designer.diagnostics import SUMMARY_LEVELS, summarise, tail_check
-    from designer.records import Design, TrialRun
+    from designer.diagnostics import SUMMARY_LEVELS, summarise, worst_tail_check
+    from designer.records import TrialRun
 
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     found = summarise(trial, check_rule(options.rule))
@@ -94,9 +94,7 @@ def summary(options: argparse.Namespace) -> Answer:
     for name, spread in spreads.items():
         cells = "".join(f"{value:>10.3g}" for value in (spread.mean, spread.sd, *spread.quantiles))
         lines.append(f"{name:<16}{cells}")
-    if trial.skew is not None:
-        test = Design(trial.n_data, min(options.m, trial.n_data // 2), options.epsilon)
-        check = tail_check(test, float(trial.skew[np.abs(trial.skew).argmax()]))
+    if (check := worst_tail_check(trial, options.m, options.epsilon)) is not None:
         data["normal_approximation"] = check._asdict()
         lines.append(f"normal approximation at the most skewed pair: {check.sentence}")
     return Answer(data, [*lines, *found.remarks])

@@ -59,7 +59,7 @@ def delta(options: argparse.Namespace) -> Answer:
     lines = [
         f"{len(trial):,} pairs, N = {test.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha {test.alpha:g}",
         f"mean |error in the acceptance probability|  {found.mean_abs_delta:.6f}",
-        f"largest                                     {abs(found.delta).max():.6f}",
+        f"largest                                     {found.max_abs_delta:.6f}",
         f"mean data used per step                     {found.mean_usage:.4%}",
         f"numerical error below {found.estimate:.0e}",
     ]

@@ -35,7 +35,7 @@ def collect_trial(options: argparse.Namespace) -> Answer:
 def run_chains(options: argparse.Namespace) -> Answer:
     """`austerity run`."""
     from samplers.config import SamplerConfig
-    from samplers.results import summary, to_netcdf
+    from samplers.results import steps, summary, to_netcdf
     from samplers.runner import run_config
 
     config = SamplerConfig.load(
@@ -45,19 +45,16 @@ def run_chains(options: argparse.Namespace) -> Answer:
         results = run_config(config, options.output, resume=options.resume, progress=steps_shown_by(show))
     target = Path(options.output) / "results.nc"
     to_netcdf(results, target)
-    found, stats = summary(results), results["sample_stats"]
-    used, n_data = float(stats["n_used"].mean()), int(results.attrs["n_data"])
+    found, done = summary(results), steps(results)
     data = {
         "chains": found.chains,
         "draws": found.draws,
-        "n_data": n_data,
-        "acceptance": float(stats["accepted"].mean()),
-        "data_per_step": used,
+        **done._asdict(),
         "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
     lines = [
-        f"acceptance {data['acceptance']:.3f}, {used:,.0f} data per step ({used / n_data:.3%})",
+        f"acceptance {done.acceptance:.3f}, {done.data_per_step:,.0f} data per step ({done.usage:.3%})",
         found.text(),
         f"written to {target}",
     ]
