@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint bench examples hooks clean
+.PHONY: app test browser lint pictures bench peers examples hooks clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -16,11 +16,17 @@ $(VENV)/test.stamp: $(VENV)/app.stamp
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
-app: $(VENV)/app.stamp  ## the demonstration
-	$(BIN)/austerity demo
+app: $(VENV)/app.stamp  ## the dashboard, in the browser
+	$(BIN)/austerity app
 
-test: $(VENV)/test.stamp lint  ## everything: style, types, tests
-	$(BIN)/python -m pytest -n auto
+test: $(VENV)/test.stamp browser lint  ## everything: style, types, tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+browser:  ## Chromium for the browser tests, where it can be installed; without it they are skipped
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } || \
+	echo "There is no Chromium, and it could not be installed: the browser tests will be skipped."
 
 hooks: $(VENV)/test.stamp  ## check style and types before each commit
 	$(BIN)/python -m pip install --quiet pre-commit && $(BIN)/pre-commit install
@@ -30,12 +36,21 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks
+pictures: $(VENV)/test.stamp browser  ## screenshots of the dashboard, into docs/pictures
+	$(BIN)/python -m docs.pictures.make
+
+bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some of it
+	$(BIN)/python -m benchmarks $(SECTIONS)
+
+peers: benchmarks/peers/requirements.txt  ## other people's samplers, in an environment of their own, for `make bench`
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --upgrade pip
+	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
+	-.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/optional.txt
 
 examples: $(VENV)/app.stamp  ## make the bundled example files anew
 	$(BIN)/python examples/make_trials.py
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

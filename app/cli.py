@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from app.commands import designing, engine, sampling
+from app.commands import designing, engine, experimenting, sampling, serving
 from app.terminal import Answer
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
@@ -20,10 +20,13 @@ from designer.errors import BadInput
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0, 2 after one line per problem, 1 if the engine fails its check."""
-    options = build_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        options = build_parser().parse_args(given)
         answer: Answer = options.command(options)
     except (BadInput, ArithmeticError, OSError) as problem:
+        if "--json" in given:
+            print(json.dumps({"error": str(problem)}))
         for line in str(problem).splitlines():
             print(f"austerity: {line}", file=sys.stderr)
         return 2
@@ -42,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"^-\.?\d[\d.,eE+-]*$")
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"austerity: {message} (try: {self.prog} --help)\n")
+        raise BadInput(f"{message} (try: {self.prog} --help)")
 
 
 def build_parser() -> Parser:
@@ -72,6 +75,7 @@ def build_parser() -> Parser:
     )
     _design_options(sub, n_data_required=False)
     sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
+    sub.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
 
     sub = command("design", designing.design, "The design of least cost for a tolerance on the acceptance error.")
     sub.add_argument("trial", metavar="TRIAL.csv", nargs="?", help="pairs of a trial run; not needed for worst-case")
@@ -86,7 +90,7 @@ def build_parser() -> Parser:
         "--acceptance", type=number, help="no trial run yet: make pairs at stationarity for this acceptance rate"
     )
     sub.add_argument("--folds", type=whole, help="also check designs on pairs they were not made for, in so many parts")
-    sub.add_argument("--output", metavar="FILE.toml", help="write the design here; nothing is written if infeasible")
+    sub.add_argument("--output", metavar="FILE.toml", help="write the design here (or .json); nothing if infeasible")
     sub.add_argument("--table", metavar="FILE.csv", help="write all evaluated designs here")
     _search_options(sub)
 
@@ -108,7 +112,13 @@ def build_parser() -> Parser:
     sub.add_argument("--epsilon", type=number, default=0.05, help="threshold for it (default: %(default)s)")
 
     sub = command("trial", sampling.collect_trial, "Pairs of an exact chain of a config, as a trial run for `design`.")
-    sub.add_argument("config", metavar="CONFIG.toml", help="[model], [data], [proposal] and [run] of a run")
+    sub.add_argument(
+        "config",
+        metavar="CONFIG.toml|NAME",
+        help="[model], [data], [proposal] and [run] of a run; or a built-in chain: e3, e3-control, e3-proxy, e4, e6",
+    )
+    sub.add_argument("--data", metavar="DIR", help="where the files of a built-in chain's data set are")
+    sub.add_argument("--config-output", metavar="CONFIG.toml", help="write the whole config here, for `run`")
     sub.add_argument("--pairs", type=whole, default=100, help="how many (default: %(default)s)")
     sub.add_argument("--every", type=whole, default=10, help="steps from one to the next (default: %(default)s)")
     sub.add_argument("--seed", type=whole, help="instead of the config's")
@@ -133,6 +143,20 @@ def build_parser() -> Parser:
     sub.add_argument("--every", type=whole, default=4, help="steps from one exact decision to the next (default: 4)")
     sub.add_argument("--seed", type=whole, help="instead of the config's")
 
+    sub = command("experiment", experimenting.run_named, "One of the papers' experiments: numbers, figures, finding.")
+    sub.add_argument("name", metavar="NAME", help="e1 to e13, regimes, or list")
+    sub.add_argument("--quick", action="store_true", help="a size that takes about a minute")
+    sub.add_argument("--data", metavar="DIR", help="data sets in their own formats; else synthetic twins stand in")
+    sub.add_argument("--output", metavar="DIR", help="numbers, figures, and finished parts: a second run goes on there")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    sub.add_argument("--no-figures", action="store_true", help="numbers only")
+    sub.add_argument("--progress-lines", action="store_true", help="progress as lines `share note`, for programs")
+
+    sub = command("app", serving.serve_dashboard, "Serve the dashboard on this machine and open it in the browser.")
+    sub.add_argument("--port", type=whole, default=8501, help="0: any free one (default: %(default)s)")
+    sub.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    sub.add_argument("--no-browser", action="store_true", help="only serve, open nothing")
+
     command("selfcheck", engine.check_engine, "Compare the engine with its reference values on this machine.")
     command("demo", demonstrate, "A short tour: self-check, one test, one design.")
     return parser
@@ -151,6 +175,7 @@ def _search_options(sub: Parser) -> None:
     sub.add_argument(
         "--cost", type=numbers, help="a,b,c: minimise a + b*data + c*looks per step (default: 0,1,0, the data read)"
     )
+    sub.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 

@@ -55,7 +55,8 @@ def read_design(path: str | None) -> Design | None:
     if path is None:
         return None
     try:
-        return Design.from_toml(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        return Design.from_json(text) if path.lower().endswith(".json") else Design.from_toml(text)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -1,14 +1,39 @@
-"""Run all measurements and write benchmarks/RESULTS.md."""
+"""Run measurements and write them into benchmarks/RESULTS.md: `python -m benchmarks [SECTION ...] [--seconds S]`."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+import re
+from collections.abc import Callable
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import engine, sampling, searching
+from benchmarks import accuracy, comparison, engine, sampling, searching
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+SECTIONS: dict[str, Callable[[float], list[str]]] = {
+    "engine": lambda seconds: engine.report(),
+    "search": lambda seconds: searching.report(),
+    "samplers": sampling.report,
+    "accuracy": accuracy.report,
+    "peers": comparison.report,
+    "dashboard": lambda seconds: _dashboard(),
+}
+TITLE = """# Measurements
+
+Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.
+`python -m benchmarks SECTION` measures one section (engine, search, samplers, accuracy, peers, dashboard) anew.
+
+"""
+
+
+def _dashboard() -> list[str]:
+    from benchmarks import dashboard  # brings the tests' tools
+
+    return dashboard.report()
 
 
 def machine() -> str:
@@ -20,21 +45,36 @@ def machine() -> str:
         return platform.processor() or "unknown processor"
 
 
-def main() -> None:
+def stamp() -> str:
+    """When and on what."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("austerity", "numpy", "scipy", "numba"))
-    lines = [
-        "# Measurements",
-        "",
-        "Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.",
-        "",
-        f"{date.today()}, {machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}.",
-        "",
-    ]
-    for part in (engine, searching, sampling):
-        lines += part.report()
-    text = "\n".join(lines).rstrip() + "\n"
-    Path(__file__).with_name("RESULTS.md").write_text(text, encoding="utf-8")
-    print(text)
+    return f"{date.today()}, {machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}."
+
+
+def kept(text: str) -> dict[str, str]:
+    """The sections of a RESULTS.md, by the marks before them."""
+    parts = re.split(r"^<!-- (\w+) -->\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and accuracy.")
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(SECTIONS)}; all by default"
+    )
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long each chain runs (default: %(default)g)")
+    parser.add_argument("--dry", action="store_true", help="print only, leave RESULTS.md as it is")
+    given = parser.parse_args()
+    unknown = [name for name in given.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
+    found = kept(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for name in given.sections or SECTIONS:
+        found[name] = "\n".join([*SECTIONS[name](given.seconds), stamp(), ""]) + "\n"
+        print(found[name], flush=True)
+        if not given.dry:
+            text = TITLE + "".join(f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found)
+            RESULTS.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

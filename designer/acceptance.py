@@ -17,6 +17,7 @@ from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
+from designer.skew import FINEST, SLACK, in_range, out_of_range, skew_of, slopes
 from designer.walk import WINDOW, outcomes
 
 Rule = Literal["metropolis", "barker"]
@@ -34,7 +35,8 @@ class Acceptance(NamedTuple):
 
     `probability` is the exact P_a, `delta` the error in it, `usage` the expected data fraction, `looks` the expected
     number of looks, `wrong` the probability of a wrong decision E_u[E] (delta is smaller: errors of both kinds cancel).
-    `estimate` bounds the numerical error of delta, usage and wrong.
+    `estimate` bounds the numerical error of delta, usage and wrong. With the correction for skewness, pairs out of its
+    range have NaN for all but the probability, and so have the means; `remark` then says why, in one line.
     """
 
     probability: Floats
@@ -45,6 +47,7 @@ class Acceptance(NamedTuple):
     looks: Floats
     wrong: Floats
     estimate: float
+    remark: str | None = None
 
     @property
     def max_abs_delta(self) -> float:
@@ -67,29 +70,107 @@ class Curves(NamedTuple):
     estimate: float
 
 
+class Predictions(NamedTuple):
+    """One test, predicted by the Gaussian theory and with the skewness of the l_i; `remark` says what is missing."""
+
+    gaussian: Acceptance
+    skewed: Acceptance | None
+    remark: str | None
+
+
 def acceptance(
-    design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", tolerance: float = 1e-10
+    design: Design | Plan,
+    trial: TrialRun,
+    rule: Rule = "metropolis",
+    tolerance: float = 1e-10,
+    *,
+    skew: bool = False,
 ) -> Acceptance:
     """Delta and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
 
     `tolerance` is that of the curves; `estimate` also counts what their interpolation may miss, which dominates for
-    bounds of O'Brien-Fleming type.
+    bounds of O'Brien-Fleming type. `skew` corrects for the skewness that the trial run records (docs/skewness.md).
 
     Examples
     --------
-    >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000])
+    >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000], skew=[1.0])
     >>> acceptance(Design(20_000, 500, 0.05), trial).delta.round(4)
     array([0.0264])
+    >>> acceptance(Design(20_000, 500, 0.05), trial, skew=True).delta.round(3)
+    array([0.018])
     """
     plan = as_plan(design)
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
-    a, kappa = trial.log_acceptance, trial.kappa
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
-    delta, usage, looks, wrong, doubt = integrate(curve, a, kappa, barker)
-    probability = np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
+    found = integrate(curve, trial.log_acceptance, trial.kappa, barker)
+    remark = skew_corrected(plan, curve, trial, barker, found) if skew else None
+    return _acceptance(trial, barker, curve, found, remark)
+
+
+def predictions(
+    design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", tolerance: float = 1e-10
+) -> Predictions:
+    """`acceptance` with and without the correction for skewness."""
+    gaussian = acceptance(design, trial, rule, tolerance)
+    if trial.skew is None:
+        return Predictions(gaussian, None, "the trial run does not record the skewness")
+    skewed = acceptance(design, trial, rule, tolerance, skew=True)
+    return Predictions(gaussian, skewed, skewed.remark)
+
+
+def _acceptance(trial: TrialRun, barker: bool, curve: Curves, found: Floats, remark: str | None) -> Acceptance:
+    delta, usage, looks, wrong, doubt = found
     means = float(np.abs(delta).mean()), float(usage.mean())
-    return Acceptance(probability, delta, usage, *means, looks, wrong, curve.estimate + float(doubt.max()))
+    estimate = curve.estimate + float(doubt.max())
+    return Acceptance(
+        exact_probability(trial.log_acceptance, barker), delta, usage, *means, looks, wrong, estimate, remark
+    )
+
+
+def exact_probability(a: Floats, barker: bool) -> Floats:
+    """P_a of pairs with these A: min(1, e^A), or 1 / (1 + e^-A) by Barker's rule."""
+    return np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
+
+
+def skew_corrected(
+    plan: Plan, curve: Curves, trial: TrialRun, barker: bool, found: Floats, tolerance: float = 0.0
+) -> str | None:
+    """Add the first-order effect of each pair's skewness to the rows of `integrate`, in place.
+
+    Pairs out of its range become NaN, and the line that says so is returned.
+    """
+    gamma, a = skew_of(trial), trial.log_acceptance
+    inside, skewed = in_range(plan, gamma), gamma != 0
+    if np.any(inside & skewed):
+        steeper = _with_slopes(plan, curve, tolerance)
+        change = gamma * (integrate(steeper, a, trial.kappa, barker) - found)[:4]
+        probability = exact_probability(a, barker)
+        least = np.stack([-probability, np.full(a.size, curve.first_usage), np.ones(a.size), np.zeros(a.size)])
+        most = np.stack([1.0 - probability, np.ones(a.size), np.full(a.size, plan.schedule.size), np.ones(a.size)])
+        corrected = found[:4] + change
+        beyond = np.maximum(least - corrected, corrected - most)[[0, 1, 3]]
+        inside &= np.all(beyond <= SLACK, axis=0) | ~skewed
+        found[:4] = np.where(skewed, np.clip(corrected, least, most), found[:4])
+    found[4] += FINEST * np.abs(gamma)
+    found[:4, ~inside] = np.nan
+    return out_of_range(plan, gamma, inside)
+
+
+def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
+    """The curves at skewness 1, to first order."""
+    node, _, to_series = _panel_rule(curve.values.shape[-1])
+    x = _panel_nodes(curve.edges, node)
+    signed = np.concatenate([x, -x])
+    slope = slopes(plan, signed, tolerance)
+    values = curve.values + np.stack([slope.error(signed), slope.usage, slope.looks]).reshape(curve.values.shape)
+    return curve._replace(values=values, series=values @ to_series)
+
+
+def _panel_nodes(edges: Floats, node: Floats) -> Floats:
+    """The nodes of all panels, ascending."""
+    mid, radius = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
+    return np.asarray((mid[:, None] + radius[:, None] * node).ravel())
 
 
 def reach_of(trial: TrialRun) -> float:
@@ -110,12 +191,11 @@ def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -
     """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
     node, _, to_series = _panel_rule(order)
-    mid, radius = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
-    x = (mid[:, None] + radius[:, None] * node).ravel()
+    x, panels = _panel_nodes(edges, node), edges.size - 1
     signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
     outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
-    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, mid.size, order)
-    values = np.ascontiguousarray(np.broadcast_to(values, (3, 2, mid.size, order)))  # symmetric: one side is both
+    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, panels, order)
+    values = np.ascontiguousarray(np.broadcast_to(values, (3, 2, panels, order)))  # symmetric: one side is both
     series = values @ to_series
     doubt = np.abs(series[:2, ..., -2:]).sum(axis=-1).max(axis=(0, 1))
     first_usage = plan.schedule.m / plan.schedule.n_data

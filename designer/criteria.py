@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 
-from designer.acceptance import Rule, check_rule, check_same_data, curves, integrate, reach_of
+from designer.acceptance import Rule, check_rule, check_same_data, curves, integrate, reach_of, skew_corrected
 from designer.errors import BadInput, real
 from designer.plan import Plan
 from designer.records import TrialRun
+from designer.schedule import Floats
+from designer.skew import in_range, skew_of, worst_effect
 from designer.walk import outcomes
 
 Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
@@ -23,6 +26,9 @@ class Measured(NamedTuple):
     error: float
     usage: float
     looks: float
+
+
+UNKNOWN = Measured(math.inf, 1.0, 1.0)  # no promise about the error, so as if all the data had to be read at once
 
 
 class Cost(NamedTuple):
@@ -58,29 +64,48 @@ class Measure(Protocol):
 
 
 class WorstCase:
-    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there."""
+    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there; with `skew`, for the largest."""
+
+    def __init__(self, skew: Floats | None = None) -> None:
+        self.skew = skew
 
     def __call__(self, plan: Plan, tolerance: float) -> Measured:
+        if self.skew is not None and not in_range(plan, self.skew).all():
+            return UNKNOWN
         # one drift is cheap, so even the first look around can be more exact
-        outcome, _ = outcomes(plan, np.zeros(1), min(tolerance, 3e-5), verify=False)
-        return Measured(float(outcome.error(np.zeros(1))[0]), float(outcome.usage[0]), float(outcome.looks[0]))
+        tolerance = min(tolerance, 3e-5)
+        outcome, _ = outcomes(plan, np.zeros(1), tolerance, verify=False)
+        error = float(outcome.error(np.zeros(1))[0])
+        if self.skew is not None:
+            error += worst_effect(plan, self.skew, tolerance)
+        return Measured(error, float(outcome.usage[0]), float(outcome.looks[0]))
 
     def small(self) -> WorstCase:
         return self
 
 
 class OverPairs:
-    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|."""
+    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|.
 
-    def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None) -> None:
-        self.trial, self.rule, self.quantile = trial, check_rule(rule), quantile
+    With `skew`, corrected for the pairs' skewness: the error of a test beyond the correction's range is not known, and
+    counts as infinite.
+    """
+
+    def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None, *, skew: bool = False) -> None:
+        self.trial, self.rule, self.quantile, self.skew = trial, check_rule(rule), quantile, skew
         self.reach = reach_of(trial)
+        self.skewness = skew_of(trial) if skew else np.zeros(len(trial))
 
     def __call__(self, plan: Plan, tolerance: float) -> Measured:
         check_same_data(plan, self.trial)
+        if not in_range(plan, self.skewness).all():
+            return UNKNOWN
         curve = curves(plan, self.reach, tolerance, verify=False)
         barker = self.rule == "barker"
-        delta, usage, looks, *_ = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        found = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        if self.skew and skew_corrected(plan, curve, self.trial, barker, found, tolerance):
+            return UNKNOWN
+        delta, usage, looks, *_ = found
         size = np.abs(delta)
         error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
         return Measured(float(error), float(usage.mean()), float(looks.mean()))
@@ -91,7 +116,9 @@ class OverPairs:
             return self
         order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
         spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
-        return OverPairs(self.trial.subset(spread), self.rule, self.quantile)
+        small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew)
+        small.skewness = self.skewness  # no test that any pair rules out
+        return small
 
 
 def check_criterion(criterion: str) -> Criterion:
@@ -101,11 +128,13 @@ def check_criterion(criterion: str) -> Criterion:
     return cast(Criterion, criterion)
 
 
-def measure_of(criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float) -> Measure:
-    """The measure behind a criterion."""
+def measure_of(
+    criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float, *, skew: bool = False
+) -> Measure:
+    """The measure behind a criterion; `skew` corrects for the skewness of the pairs."""
     if criterion == "worst-case":
-        return WorstCase()
+        return WorstCase(skew_of(trial) if skew and trial is not None else None)
     if trial is None:
         raise BadInput(f"criterion = {criterion!r} needs a trial run; without one only worst-case is possible")
     q = real("quantile", quantile, 0.0, 1.0) if criterion == "quantile" else None
-    return OverPairs(trial, rule, q)
+    return OverPairs(trial, rule, q, skew=skew)

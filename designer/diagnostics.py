@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import _kernels
-from designer.acceptance import Rule, check_rule
+from designer.acceptance import Rule, check_rule, exact_probability
 from designer.boundary import epsilon_of
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
@@ -19,6 +19,7 @@ from designer.schedule import Floats
 Verdict = Literal["good", "fair", "poor"]
 
 GOOD, FAIR = 1.25, 2.0  # tail probabilities off by at most these factors
+MADE_UP = 200_000  # values of a made-up population, at most
 SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -69,6 +70,58 @@ class StudentCheck(NamedTuple):
     verdict: Verdict
     sentence: str
 
+    def curve(self, points: int = 200) -> tuple[Floats, Floats]:
+        """Theoretical and seen quantiles for a Q-Q plot: evenly spread ranks, and the extreme ones on both sides."""
+        last, tail = self.t.size - 1, min(20, self.t.size)
+        ranks = np.linspace(0, last, min(points, self.t.size)).astype(int)
+        ranks = np.unique(np.concatenate([np.arange(tail), ranks, last - np.arange(tail)]))
+        return self.theoretical[ranks], self.t[ranks]
+
+
+class Histogram(NamedTuple):
+    """Counts between edges; `below` and `above` count what lies outside the outermost."""
+
+    edges: Floats
+    counts: npt.NDArray[np.int64]
+    below: int
+    above: int
+
+    @property
+    def centres(self) -> Floats:
+        """The middles of the bins."""
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    @property
+    def widths(self) -> Floats:
+        """The widths of the bins."""
+        return np.diff(self.edges)
+
+    @property
+    def outside(self) -> int:
+        """How many values lie outside."""
+        return self.below + self.above
+
+
+def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
+    """A histogram that a few stragglers cannot squeeze: of the range of all but 0.5% at either end, somewhat widened.
+
+    Examples
+    --------
+    >>> histogram([0.0, 1.0, 1.0, 2.0], bins=2).counts
+    array([1, 3])
+    """
+    x, bins = np.asarray(values, dtype=np.float64), integer("bins", bins, 1, 1000)
+    if x.size == 0 or not np.all(np.isfinite(x)):
+        raise BadInput("values: must be finite, and at least one")
+    inner = np.quantile(x, [0.005, 0.995])
+    room = 0.1 * (inner[1] - inner[0])
+    low, high = max(x.min(), inner[0] - room), min(x.max(), inner[1] + room)
+    if not low < high:
+        room = max(abs(low), 1.0) * 1e-3
+        low, high = low - room, high + room
+    counts, edges = np.histogram(x, bins, (low, high))
+    return Histogram(edges, counts, int(np.count_nonzero(x < low)), int(np.count_nonzero(x > high)))
+
 
 def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
     """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
@@ -79,12 +132,17 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
     >>> round(summarise(trial).probability.mean, 1)
     0.5
     """
-    a, kappa = trial.log_acceptance, trial.kappa
-    barker = check_rule(rule) == "barker"
-    probability = np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
+    a, kappa, probability = trial.log_acceptance, trial.kappa, _probability(trial, rule)
     skew = None if trial.skew is None else _spread(trial.skew)
     remarks = _remarks(len(trial), _spread(kappa), _spread(probability), skew)
     return Summary(len(trial), trial.n_data, _spread(a), _spread(kappa), _spread(probability), skew, remarks)
+
+
+def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:
+    """Histograms of what `summarise` describes, under the same names."""
+    columns = {"log_acceptance": trial.log_acceptance, "kappa": trial.kappa, "probability": _probability(trial, rule)}
+    columns |= {} if trial.skew is None else {"skew": trial.skew}
+    return {name: histogram(values) for name, values in columns.items()}
 
 
 def tail_check(design: Design | Plan, skew: float) -> TailCheck:
@@ -148,13 +206,40 @@ def student_check(
     return StudentCheck(t, theoretical, distance, p_value, accept, reject, wanted, verdict, sentence)
 
 
+def skewed_population(n_data: int, skew: float) -> Floats:
+    """N made-up values with mean 0 and standard deviation 1 that have this skewness: quantiles of a gamma distribution.
+
+    What the l_i of a pair might look like when only their skewness is known; the tails of the real ones may differ.
+    """
+    from scipy.special import gammaincinv, ndtri
+
+    n_data = integer("n_data", n_data, 2, 10**8)
+    level = (np.arange(n_data) + 0.5) / n_data
+    gamma = abs(skew) > 1e-3
+    values = math.copysign(1.0, skew) * gammaincinv(4.0 / skew**2, level) if gamma else ndtri(level)
+    values -= values.mean()
+    return np.asarray(values / values.std())
+
+
+def worst_student_check(rng: np.random.Generator, trial: TrialRun, m: int, epsilon: float) -> StudentCheck | None:
+    """`student_check` on made-up l_i as skewed as those of the most skewed pair; None without skewness.
+
+    At most MADE_UP of them: what a first look sees hardly depends on how many more there are.
+    """
+    if trial.skew is None:
+        return None
+    n_data, most = min(trial.n_data, MADE_UP), float(trial.skew[np.abs(trial.skew).argmax()])
+    design = Design(n_data, max(2, min(m, n_data // 2)), epsilon)
+    return student_check(rng, design, skewed_population(n_data, most))
+
+
 def _first_look(plan: Plan) -> tuple[int, float, float]:
     if plan.schedule.size == 1:
         raise BadInput("the test looks at all the data at once: there is nothing to check")
     n = plan.schedule.m
     pi = n / plan.schedule.n_data
     lower, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
-    if not 0 < upper[0] < math.inf or lower[0] != -upper[0]:
+    if not 0 <= upper[0] < math.inf or lower[0] != -upper[0]:
         raise BadInput("the check is for bounds that are symmetric and finite at the first look")
     return n, pi, float(upper[0])
 
@@ -168,6 +253,11 @@ def _effective_bound(side: float, bound: float, skew: float, n: int, pi: float) 
 
 def _worse_factor(rates: list[float], wanted: float) -> float:
     return max(max(rate / wanted, wanted / max(rate, 1e-300)) for rate in rates)
+
+
+def _probability(trial: TrialRun, rule: Rule) -> Floats:
+    """The exact acceptance probability of every pair."""
+    return exact_probability(trial.log_acceptance, check_rule(rule) == "barker")
 
 
 def _verdict(factor: float) -> Verdict:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -35,6 +36,22 @@ def write_whole(target: Target, content: str | bytes) -> None:
     finally:
         with suppress(OSError):  # it is gone if all went well
             temporary.unlink()
+
+
+def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A table as CSV text; empty where there is no value.
+
+    Examples
+    --------
+    >>> csv_text(["m", "feasible"], [(500, True), (600, None)])
+    'm,feasible\\n500,true\\n600,\\n'
+    """
+
+    def cell(value: Any) -> str:
+        plain = value.item() if hasattr(value, "item") else value  # numpy's scalars
+        return "" if plain is None else str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+    return "\n".join([",".join(fields), *(",".join(map(cell, row)) for row in rows)]) + "\n"
 
 
 def shorten(value: object, limit: int = 40) -> str:

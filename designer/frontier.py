@@ -57,14 +57,17 @@ def frontier(
         found = searches(trial, tolerances, criterion, **(defaults | options))
         rule = options.get("rule", "metropolis")
         with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
-            points += pool.map(lambda result, rule=rule: _point(result, test, rule), found)
+            points += pool.map(lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), found)
     return points
 
 
-def _point(found: SearchResult, test: TrialRun | None, rule: Rule) -> FrontierPoint:
+def _point(found: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
     """A design with its numbers: the search knows those on the training pairs already."""
     train = found.best.predicted if found.best is not None else None
-    fresh = acceptance(found.best, test, rule, ACCURACY) if found.best is not None and test is not None else None
+    fresh = None
+    if found.best is not None and test is not None:
+        fresh = acceptance(found.best, test, rule, ACCURACY, skew=skew)
+        fresh = None if fresh.remark else fresh
     return FrontierPoint(
         found.criterion,
         found.tolerance,

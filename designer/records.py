@@ -408,6 +408,11 @@ class TrialRun:
         """The trial run in a file, by its suffix: .csv, .tsv, .txt, .parquet or .npz."""
         return cls(*trial_files.load(path, n_data))
 
+    @classmethod
+    def from_upload(cls, name: str, source: Source, n_data: int | None = None) -> TrialRun:
+        """The trial run in a file object or bytes, in the format of the suffix of `name`."""
+        return cls(*trial_files.read_named(name, source, n_data))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .csv, .tsv, .txt, .parquet or .npz."""
         trial_files.save(path, self.n_data, self.columns)

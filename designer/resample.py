@@ -88,8 +88,9 @@ def bootstrap(
     rule: Rule = "metropolis",
     repeats: int = 1000,
     level: float = 0.95,
+    skew: bool = False,
 ) -> Bootstrap:
-    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs.
+    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs; `skew` as in `acceptance`.
 
     Examples
     --------
@@ -100,12 +101,27 @@ def bootstrap(
     """
     level = real("level", level, 0.0, 1.0, open_low=True, open_high=True)
     repeats = min(integer("repeats", repeats, 10, 10**6), max(50, MOST_DRAWS // len(trial)))
-    step = acceptance(design, trial, rule)
+    step = acceptance(design, trial, rule, skew=skew)
     values = np.stack([np.abs(step.delta), step.usage])
     means = np.array([values[:, rng.integers(len(trial), size=len(trial))].mean(axis=1) for _ in range(repeats)])
     low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
     error, usage = (Band(float(v), float(a), float(b)) for v, a, b in zip(values.mean(axis=1), low, high, strict=True))
     return Bootstrap(error, usage, level, len(trial))
+
+
+def halves(rng: np.random.Generator, trial: TrialRun) -> tuple[TrialRun, TrialRun]:
+    """The pairs in two halves at random, one to design on and one to measure on; the first has the odd one.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 41, np.random.default_rng(1))
+    >>> [len(half) for half in halves(np.random.default_rng(2), trial)]
+    [21, 20]
+    """
+    if len(trial) < 2:
+        raise BadInput("1 pair cannot be halved: at least 2")
+    train, test = np.array_split(rng.permutation(len(trial)), 2)
+    return trial.subset(np.sort(train)), trial.subset(np.sort(test))
 
 
 def cross_validate(
@@ -132,7 +148,8 @@ def cross_validate(
         if found.best is None:
             done.append(Fold(None, None, None, None, None))
         else:
-            seen, fresh = (acceptance(found.best, pairs, rule) for pairs in (train, test))
+            skew = options.get("skew", False)
+            seen, fresh = (acceptance(found.best, pairs, rule, skew=skew) for pairs in (train, test))
             unseen.append(np.abs(fresh.delta))
             measured = seen.mean_abs_delta, seen.mean_usage, fresh.mean_abs_delta, fresh.mean_usage
             done.append(Fold(found.best, *measured))
@@ -140,6 +157,8 @@ def cross_validate(
     if not unseen:
         return CrossValidation(done, tolerance, None, None)
     errors = np.concatenate(unseen)
+    if np.isnan(errors).any():  # unseen pairs more skewed than the correction can take
+        return CrossValidation(done, tolerance, None, None)
     if criterion != "quantile":
         return CrossValidation(done, tolerance, float(errors.mean()), float(errors.std() / math.sqrt(errors.size)))
     level = options.get("quantile", 0.95)

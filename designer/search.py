@@ -24,6 +24,7 @@ from designer.errors import BadInput, integer, real
 from designer.plan import as_plan
 from designer.records import Design, Predicted, Provenance, TrialRun
 from designer.schedule import MAX_N_DATA, Floats, Ints
+from designer.skew import in_range, out_of_range, skew_of, worst_effect
 from designer.space import Grid, Shape, Space
 from designer.walk import worst_case
 
@@ -89,6 +90,8 @@ class Options(TypedDict, total=False):
         "metropolis" or "barker".
     quantile
         Which quantile of |Delta| the quantile criterion bounds (0.95).
+    skew
+        Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
     workers
         Threads; all cores by default. The result does not depend on it.
     progress, cancelled
@@ -102,6 +105,7 @@ class Options(TypedDict, total=False):
     cost: Cost | None
     rule: Rule
     quantile: float
+    skew: bool
     workers: int | None
     progress: Progress | None
     cancelled: Callable[[], bool] | None
@@ -184,7 +188,8 @@ class _Job:
     ) -> None:
         self.trial, self.n_data, self.criterion, self.space = trial, n_data, criterion, space
         self.rule = options.get("rule", "metropolis")
-        self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95))
+        self.skew = options.get("skew", False) and trial is not None
+        self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95), skew=self.skew)
         self.small = self.measure.small()
         self.cost = (options.get("cost") or Cost()).checked()
         self.workers = integer("workers", options.get("workers") or os.cpu_count() or 1, 1, 1000)
@@ -383,10 +388,13 @@ class _Job:
 
         worst = worst_case(design, PREDICTED)
         predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
+        if self.skew and self.trial is not None:
+            predicted["worst_error"] += worst_effect(as_plan(design), skew_of(self.trial))
         estimate = worst.estimate
         if self.trial is not None:
-            step = acceptance(design, self.trial, self.rule, PREDICTED)
-            predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
+            step = acceptance(design, self.trial, self.rule, PREDICTED, skew=self.skew)
+            if step.remark is None:
+                predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
             estimate = max(estimate, step.estimate)
         provenance = Provenance(
             version=version("austerity"),
@@ -402,7 +410,14 @@ class _Job:
     def infeasible(self, target: float) -> SearchResult:
         """No design, why, and the smallest tolerance that could be met."""
         closest = min(self.rows, key=lambda row: (row.found.error, row.shape, row.epsilon))
-        nearest = self.measure(closest.shape.plan(threshold(closest.epsilon)), ACCURACY).error * (1.0 + 1e-6)
+        plan = closest.shape.plan(threshold(closest.epsilon))
+        nearest = self.measure(plan, ACCURACY).error * (1.0 + 1e-6)
+        if math.isinf(nearest) and self.trial is not None:  # only the correction for skewness says so
+            skew = skew_of(self.trial)
+            why = (
+                out_of_range(plan, skew, in_range(plan, skew)) or "the correction for skewness holds for no test tried"
+            )
+            return SearchResult(None, self.table(target), why, None, target, self.criterion)
         name = "E(0)" if self.criterion == "worst-case" else "|Delta|"
         sizes, smallest = [row.shape.m for row in self.rows], min(row.epsilon for row in self.rows)
         reason = (
@@ -436,7 +451,7 @@ def _flat(groups: dict[Shape, list[Design]]) -> list[Design]:
 
 def _share(high: float, low: float, target: float) -> float:
     """Share of the way from an error above to one below at which log(error) meets the target."""
-    if not high > target or low >= high:
+    if not high > target or low >= high or math.isinf(high):
         return 1.0
     floor = 1e-300
     return math.log(high / target) / math.log(high / max(low, floor))

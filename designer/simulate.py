@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,17 @@ def simulate(
         error[i], error_se[i] = wrong / repeats, _binomial_se(wrong, repeats)
         usage[i], usage_se[i] = used.mean(), used.std() / np.sqrt(repeats)
     return Simulation(drifts, error, usage, error_se, usage_se, repeats)
+
+
+def pooled(parts: Sequence[Simulation]) -> Simulation:
+    """Simulations of the same test at the same standardised means, taken together."""
+    repeats = sum(part.repeats for part in parts)
+    weight = np.array([part.repeats / repeats for part in parts])[:, None]
+    error, usage = (np.sum(weight * [part[k] for part in parts], axis=0) for k in (1, 2))
+    within = np.sum(weight * [part.repeats * part.usage_se**2 for part in parts], axis=0)
+    between = np.sum(weight * (np.array([part.usage for part in parts]) - usage) ** 2, axis=0)
+    error_se = np.array([_binomial_se(round(share * repeats), repeats) for share in error])
+    return Simulation(parts[0].mu_std, error, usage, error_se, np.sqrt((within + between) / repeats), repeats)
 
 
 def simulate_step(

@@ -28,11 +28,16 @@ Source: TypeAlias = Target | bytes
 
 def load(path: str | os.PathLike[str], n_data: int | None = None) -> Table:
     """The trial run in a file, read according to its suffix."""
+    return read_named(path, path, n_data)
+
+
+def read_named(name: str | os.PathLike[str], source: Source, n_data: int | None = None) -> Table:
+    """The trial run in `source`, read according to the suffix of `name`."""
     readers = dict.fromkeys((".csv", ".tsv", ".txt"), read_csv) | {".parquet": read_parquet, ".npz": read_npz}
-    suffix = Path(path).suffix.lower()
+    suffix = Path(name).suffix.lower()
     if suffix not in readers:
-        raise BadFile(f"{shorten(path, 200)}: the name must end in {', '.join(readers)}")
-    return readers[suffix](path, n_data)
+        raise BadFile(f"{shorten(name, 200)}: the name must end in {', '.join(readers)}")
+    return readers[suffix](source, n_data)
 
 
 def save(path: str | os.PathLike[str], n_data: int, columns: Mapping[str, Floats]) -> None:

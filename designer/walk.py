@@ -7,6 +7,7 @@ zero-drift walk serves every mu_std (see `_kernels`). Public: `characteristics`,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -144,6 +145,9 @@ class Grid(NamedTuple):
         return float(max(first, 0.0) + np.sum(np.maximum(high - low, 0.0) / self.r[1:]))
 
 
+Runner = Callable[[Plan, Grid, Floats, Resolution], Floats]
+
+
 def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
     """Error E(mu_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
 
@@ -184,7 +188,7 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
         raise BadInput("mu_std: must be one number here")
     schedule = plan.schedule
     resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), plan).finer()
-    grid, exits = _exits(plan, float(_capped(plan, mu)[0]), resolution)
+    grid, exits = _exits(plan, float(capped(plan, mu)[0]), resolution)
     index = np.arange(schedule.size - 1) if schedule.size <= EXACT_LOOKS else grid.look
     below, above = np.zeros(index.size), np.zeros(index.size)
     rows = np.searchsorted(index, grid.look)
@@ -238,10 +242,10 @@ def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
     if plan.schedule.size == 1:  # m = N: all the data, no error
         return Outcome(np.zeros(mu.size), np.zeros(mu.size), np.ones(mu.size), np.ones(mu.size), 0.0)
     mirror = plan.boundary.symmetric
-    drift = _capped(plan, np.abs(mu) if mirror else mu)
+    drift = capped(plan, np.abs(mu) if mirror else mu)
     order = np.argsort(np.abs(drift), kind="stable")
     total = np.empty((5, mu.size))
-    total[:, order], merged = _totals(plan, drift[order], resolution, mirror)
+    total[:, order], merged = totals(plan, drift[order], resolution, mirror)
     if not np.all(np.isfinite(total)):
         raise NumericalFailure("the recursion produced a number that is not finite")
     below, above, usage, looks, left = total
@@ -270,7 +274,7 @@ def _difference(one: Outcome, other: Outcome) -> float:
     return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
 
 
-def _capped(plan: Plan, mu: Floats) -> Floats:
+def capped(plan: Plan, mu: Floats) -> Floats:
     """Drifts so large that the first look always decides, brought down to where it just about does."""
     if plan.schedule.size == 1:
         return mu
@@ -281,8 +285,10 @@ def _capped(plan: Plan, mu: Floats) -> Floats:
     return np.clip(mu, (lower[0] - WINDOW) / root_t, (upper[0] + WINDOW) / root_t)
 
 
-def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> tuple[Floats, float]:
-    """The kernel's totals for drifts ascending in size, and the width of merging.
+def totals(
+    plan: Plan, mu: Floats, resolution: Resolution, mirror: bool, run: Runner | None = None
+) -> tuple[Floats, float]:
+    """The kernel's totals for drifts ascending in size, and the width of merging; `run` may call another kernel.
 
     Drifts are split into groups where one window would be too wide.
     """
@@ -291,13 +297,14 @@ def _totals(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> tup
         return total, 0.0
     grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
     if grid.nodes > MOST_NODES and mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
-        return _totals(plan, mu, resolution, False)
+        return totals(plan, mu, resolution, False, run)
     if grid.nodes > MOST_NODES and mu.min() < mu.max():
         small = mu <= 0.5 * (mu.min() + mu.max())
-        total[:, small], one = _totals(plan, mu[small], resolution, False)
-        total[:, ~small], other = _totals(plan, mu[~small], resolution, False)
+        total[:, small], one = totals(plan, mu[small], resolution, False, run)
+        total[:, ~small], other = totals(plan, mu[~small], resolution, False, run)
         return total, max(one, other)
-    return _run(plan, grid, mu, resolution, mirror)[0], grid.merged
+    total = _run(plan, grid, mu, resolution, mirror)[0] if run is None else run(plan, grid, mu, resolution)
+    return total, grid.merged
 
 
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
@@ -341,7 +348,7 @@ def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) ->
     n = schedule.at(index)
     x = n.astype(np.float64)
     before = np.concatenate([[0.0], x[:-1]])
-    r, rho = _width(before, x, n_data), np.sqrt(before * (n_data - x) / (x * (n_data - before)))
+    r, rho = width(before, x, n_data), np.sqrt(before * (n_data - x) / (x * (n_data - before)))
     lower, upper = plan.boundary.at(index, x / n_data)
     root_t = np.sqrt(x / (n_data - x))
     low, high = least * root_t - WINDOW, most * root_t + WINDOW
@@ -351,7 +358,7 @@ def _grid(plan: Plan, least: float, most: float, r_star: float, mirror: bool) ->
         return Grid(n, index, root_t, rho, r, lower, upper, low, high, omega, 0.0)
 
     neighbour = np.append(before[:1], schedule.at(index[1:] - 1))
-    r_true = _width(neighbour, x, n_data)
+    r_true = width(neighbour, x, n_data)
     shift = CONTINUITY * (r - r_true)
     lower, upper = lower + shift, upper - shift
     closed = lower > upper  # merging can close a narrow gap; then everyone stops
@@ -374,7 +381,7 @@ def _weights(time: Floats, step: Floats) -> Floats:
     return weights
 
 
-def _width(before: Floats, after: Floats, n_data: float) -> Floats:
+def width(before: Floats, after: Floats, n_data: float) -> Floats:
     """r = sqrt(1 - t_before / t_after) without cancellation (K14 Eqn 11)."""
     width: Floats = np.sqrt(n_data * (after - before) / (after * (n_data - before)))
     return width
@@ -394,7 +401,7 @@ def _chosen_looks(plan: Plan, least: float, most: float, r_star: float) -> tuple
         every = np.arange(interim)
         every = every[matters(every)]
         n = np.append(0, schedule.at(every)).astype(np.float64)
-        narrowest = _width(n[:-1], n[1:], float(schedule.n_data)).min(initial=1.0)
+        narrowest = width(n[:-1], n[1:], float(schedule.n_data)).min(initial=1.0)
         if every.size == 0 or r_star < narrowest:
             return every, False
         first = int(every[0])

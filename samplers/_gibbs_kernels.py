@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from designer._jit import inlined, kernel
-from samplers._kernels import decide, draw, put_back
-from samplers.fused import log_sigmoid
+from samplers._kernels import decide
+from samplers._permutation import Permutation, draw, put_back
+from samplers.fused.models import log_sigmoid
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -117,22 +118,21 @@ def update_sequentially(
     looks: Ints,
     lower: Floats,
     upper: Floats,
-    order: Ints,
-    picks: Ints,
+    permutation: Permutation,
     value: Bits,
     n_used: Ints,
     n_looks: Ints,
 ) -> None:
     """`update_exactly` with the sequential test (K14 Alg. 1, mu_0 = logit u / N), as `SequentialTest.decide`."""
-    n_data = order.size
+    n_data = pairs.shape[0]
     for s in range(sites.size):
         i = sites[s]
         v = logit_threshold(rng)
         n, shift, total, squares, verdict, j = 0, 0.0, 0.0, 0.0, 0, 0
         while verdict == 0:
-            draw(rng, order, picks, n, looks[j])
-            while n < looks[j]:
-                term = pair_term(steps, pairs, x, i, order[n])
+            permutation, new = draw(rng, permutation, n, looks[j], looks[j])
+            for k in range(new.size):
+                term = pair_term(steps, pairs, x, i, new[k])
                 if n == 0:
                     shift = term
                 total += term - shift
@@ -143,6 +143,6 @@ def update_sequentially(
             else:
                 verdict = 1 if n_data * shift + total > v else -1
             j += 1
-        put_back(order, picks, n)
+        permutation = put_back(permutation, n)
         x[i] = value[s] = verdict > 0
         n_used[s], n_looks[s] = n, j

@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,17 @@ import numpy.typing as npt
 from designer.acceptance import Rule
 from designer.errors import BadInput, integer
 from designer.schedule import Floats, Ints
-from samplers import fused
-from samplers._kernels import fresh_order
+from samplers import _permutation
 from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
-from samplers.control import Controlled
+from samplers.fused.block import run_block
+from samplers.fused.build import fused_model, fused_parts, fused_proposal, fused_test
+from samplers.fused.decisions import fill_log_likelihood
+from samplers.fused.parts import MORE_LOOKS, Exact, Sequential
+from samplers.likelihoods import Likelihoods
 from samplers.models import Model
-from samplers.models.logistic import Logistic
-from samplers.proposals import Proposal, ProxyStep, RandomWalk
+from samplers.proposals import Proposal
 
 BLOCK = 256  # steps between looks at the clock and at the cancel switch
 MAX_DRAWS = 10**9
@@ -95,16 +97,24 @@ def step(
     test: AcceptTest,
     theta: Floats,
     rule: Rule = "metropolis",
+    kept: Likelihoods | None = None,
 ) -> tuple[Floats, Decision]:
-    """One step of a chain on any model: propose, ask the test, move or stay."""
+    """One step of a chain on any model: propose, ask the test, move or stay.
+
+    `kept` are the log-likelihoods at theta, for tests that want the sum of all l_i.
+    """
     proposed = proposal.propose(rng, theta)
     comparison = compare(model, theta, proposed.theta, proposed.log_q, rule)
+    if kept is not None:
+        comparison = replace(comparison, full=kept.full(theta, proposed.theta))
     if math.isnan(comparison.log_ratio):
         raise ChainStopped(0, proposed.theta, None, Draws.empty(0, theta.size))
     try:
         decision = test.decide(rng, comparison)
     except NonFiniteTerm as bad:
         raise ChainStopped(0, proposed.theta, bad.index, Draws.empty(0, theta.size)) from None
+    if decision.accept and kept is not None:
+        kept.moved(proposed.theta)
     return (proposed.theta if decision.accept else theta), decision
 
 
@@ -128,6 +138,7 @@ class Chain:
     Examples
     --------
     >>> from samplers.models.logistic import Logistic
+    >>> from samplers.proposals import RandomWalk
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
@@ -158,18 +169,27 @@ class Chain:
         if wanted is not None and self.theta.size != wanted:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {wanted:,}")
         self._check(proposal)
-        self._fused = fused_parts(model, proposal, test) if fuse and rule == "metropolis" else None
+        self._kept: Likelihoods | None = None  # made when steps are made on the protocols
+        self._fused = fused_parts(model, proposal, test, rule) if fuse else None
         if self._fused is not None:
-            self._order = fresh_order(model.n_data)
+            self._permutation = _permutation.fresh(model.n_data)
+            self._filled_at: Floats | None = None  # theta whose log-likelihoods the exact test holds
 
-    def use(self, proposal: Proposal) -> None:
-        """Go on with another proposal, as warmup may want to."""
+    def use(self, proposal: Proposal, model: Model | None = None) -> None:
+        """Go on with another proposal, as warmup may want to, and with other control variates.
+
+        The model, if given, must have the same posterior as the one before.
+        """
         self._check(proposal)
         self.proposal = proposal
+        if model is not None:
+            self.model, self._kept = model, None
         if self._fused is not None:
-            model, _, test = self._fused
-            move = _fused_proposal(proposal)
-            self._fused = None if move is None else (model, move, test)
+            data, _, test = self._fused
+            data = data if model is None else fused_model(model)
+            self._filled_at = None
+            move = fused_proposal(proposal, self.model)
+            self._fused = None if data is None or move is None else (data, move, test)
 
     def _check(self, proposal: Proposal) -> None:
         factor = getattr(proposal, "factor", None)
@@ -182,25 +202,42 @@ class Chain:
 
     def _advance_fused(self, steps: int) -> Draws:
         assert self._fused is not None
-        model, proposal, test = self._fused
-        if isinstance(test, fused.Exact):
-            fused.fill_log_likelihood(model, self.theta, test.current)
+        model, _, test = self._fused
+        if isinstance(test, Exact) and not (
+            self._filled_at is not None and np.array_equal(self._filled_at, self.theta)
+        ):
+            fill_log_likelihood(model, self.theta, test.current)
+        self._filled_at = None
         draws, before = Draws.empty(steps, self.theta.size), (self.theta.copy(), self.rng.bit_generator.state)
-        done = fused.run_block(self.rng, model, proposal, test, self.theta, *self._order, *draws)
-        if done < steps:  # something was not finite: go back and repeat the block on the protocols, which say what
-            self.theta[:], self.rng.bit_generator.state = before
-            return self._advance_by_steps(steps)
+        done = 0
+        while done < steps:
+            done, looks, self._permutation = run_block(self.rng, *self._fused, self.theta, self._permutation, *draws)
+            if done < steps:  # go back and repeat the block
+                self.theta[:], self.rng.bit_generator.state = before
+                if looks != MORE_LOOKS:  # something was not finite; the protocols say what
+                    return self._advance_by_steps(steps)
+                self._know_more_looks()
         self.steps += done
+        self._filled_at = self.theta.copy()
         return draws
+
+    def _know_more_looks(self) -> None:
+        """Compute the bounds of four times as many looks for the fused sequential test."""
+        assert self._fused is not None
+        model, proposal, test = self._fused
+        assert isinstance(test, Sequential)
+        self._fused = model, proposal, fused_test(self.test, test.n_data, self.rule, 4 * test.looks.size)
 
     def _advance_by_steps(self, steps: int) -> Draws:
         """On the protocols. If it fails, theta, steps and random numbers are as after the last good step."""
         draws = Draws.empty(steps, self.theta.size)
+        if self._kept is None and isinstance(self.test, ExactTest):
+            self._kept = Likelihoods.of(self.model)
         for s in range(steps):
             before = self.rng.bit_generator.state
             try:
                 parts = (self.model, self.proposal, self.test)
-                self.theta, decision = step(self.rng, *parts, self.theta, self.rule)
+                self.theta, decision = step(self.rng, *parts, self.theta, self.rule, self._kept)
             except ChainStopped as stop:
                 self.rng.bit_generator.state = before
                 raise ChainStopped(self.steps, stop.theta, stop.index, draws.first(s)) from None
@@ -208,45 +245,6 @@ class Chain:
             draws.accepted[s], draws.n_used[s], draws.n_looks[s] = decision
             self.steps += 1
         return draws
-
-
-def fused_parts(model: Model, proposal: Proposal, test: AcceptTest) -> tuple[Any, Any, Any] | None:
-    """The parts as the fused kernel wants them, or None if one of them is not built in."""
-    data, move, rule = _fused_model(model), _fused_proposal(proposal), _fused_test(test, model.n_data)
-    return None if data is None or move is None or rule is None else (data, move, rule)
-
-
-_packed: WeakKeyDictionary[Controlled, fused.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
-
-
-def _fused_model(model: Model) -> Any:
-    # the very types: a subclass may have another prior or likelihood
-    if type(model) is Logistic:
-        return fused.LogisticRows(model.rows, model.prior_precision)
-    if type(model) is Controlled and type(model.model) is Logistic:
-        if model not in _packed:
-            rows = np.hstack([model.model.rows, model.anchor])  # one row of memory per datum
-            sums = model.centre, model.gradient, model.hessian
-            _packed[model] = fused.LogisticResiduals(rows, model.model.prior_precision, *sums)
-        return _packed[model]
-    return None
-
-
-def _fused_proposal(proposal: Proposal) -> Any:
-    if type(proposal) is RandomWalk:
-        return fused.Walk(proposal.factor)
-    if type(proposal) is ProxyStep:
-        keep = math.sqrt(1.0 - proposal.beta**2)
-        return fused.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
-    return None
-
-
-def _fused_test(test: AcceptTest, n_data: int) -> Any:
-    if type(test) is SequentialTest:
-        return fused.Sequential(*test.bounds())
-    if type(test) is ExactTest:
-        return fused.Exact(np.empty(n_data), np.empty(n_data))
-    return None
 
 
 def streams(seed: int, chains: int) -> list[np.random.Generator]:

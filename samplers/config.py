@@ -1,6 +1,7 @@
 """A run as a TOML file: `[test]` as the calculator exports it, `[model]`, `[data]`, `[proposal]`, `[run]`.
 
-Every problem is told with its path in the file; nothing is run before all of it is right.
+What the tables may hold is in `tables`. Every problem is told with its path in the file; nothing is run before all of
+it is right.
 """
 
 from __future__ import annotations
@@ -8,90 +9,63 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from designer.errors import BadInput
+from designer.acceptance import Rule
+from designer.errors import BadInput, shown
+from designer.files import shorten
 from designer.records import Design, parse_toml
-from samplers.chain import MAX_DRAWS
+from samplers.tables import (
+    MODELS,
+    PROPOSALS,
+    TESTS,
+    BarkerTable,
+    ConcentrationTable,
+    DataTable,
+    ModelTable,
+    ProposalTable,
+    RunTable,
+    Table,
+    check_data,
+    check_proposal,
+    check_test,
+)
+
+TABLES = ("test", "data", "model", "proposal", "run")
+NOTES = ("format", "predicted", "provenance")  # of a design
+HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: no draw depends on them
+PLACES = {"path", "labels", "folder"}  # of `[data]`: where they lie is no matter
+MOST_NAMED = 10  # problems in one message
 
 
-def _number_not_bool(value: Any) -> Any:
-    if isinstance(value, (bool, str)):
-        raise ValueError("must be a number")
-    return value
-
-
-Whole = Annotated[int, BeforeValidator(_number_not_bool)]
-Real = Annotated[float, BeforeValidator(_number_not_bool)]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelTable(_Table):
-    """Which model; `control` is the order of the control variates (0: none)."""
-
-    kind: Literal["logistic"] = "logistic"
-    prior_precision: Real = Field(default=0.0, ge=0.0)
-    control: Literal[0, 1, 2] = 2
-
-
-class DataTable(_Table):
-    """Where the data are: .npz with arrays x and y, .csv or .parquet with a column of labels."""
-
-    path: str
-    label: str = "y"
-
-
-class ProposalTable(_Table):
-    """What is proposed.
-
-    random-walk: steps of `scale` posterior standard deviations (2.38 / sqrt(D) if absent); adaptive: a random walk that
-    learns its steps in warmup; proxy: from the quadratic proxy, a step of `beta` (1: independent proposals).
-    """
-
-    kind: Literal["random-walk", "adaptive", "proxy"] = "proxy"
-    scale: Real | None = Field(default=None, gt=0.0)
-    beta: Real | None = Field(default=None, gt=0.0, le=1.0)
-
-    @model_validator(mode="after")
-    def _fits(self) -> ProposalTable:
-        idle = "scale" if self.kind == "proxy" else "beta"
-        if getattr(self, idle) is not None:
-            raise ValueError(f"{idle} has no meaning for kind = {self.kind!r}")
-        return self
-
-
-class RunTable(_Table):
-    """How long, how many, from which seed; every `checkpoint_seconds` the chains are saved."""
-
-    draws: Whole = Field(default=1000, ge=1, le=MAX_DRAWS)
-    warmup: Whole = Field(default=0, ge=0, le=MAX_DRAWS)
-    chains: Whole = Field(default=4, ge=1, le=1000)
-    seed: Whole = Field(default=0, ge=0)
-    checkpoint_seconds: Real = Field(default=5.0, ge=0.0)
-
-
-class SamplerConfig(_Table):
-    """All of it. `test` is None for exact Metropolis-Hastings (`[test]` with kind = "exact").
+class SamplerConfig(BaseModel):
+    """All of it. `test` is a Design, another test's table, or None for the exact test.
 
     Examples
     --------
     >>> config = SamplerConfig.from_toml('[test]\\nkind = "exact"\\n[data]\\npath = "data.npz"')
-    >>> config.run.chains, config.proposal.kind
-    (4, 'proxy')
+    >>> config.run.chains, config.proposal.kind, config.rule
+    (4, 'proxy', 'metropolis')
+    >>> SamplerConfig.from_toml(config.to_toml()) == config
+    True
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    test: Design | None
+    test: Design | BarkerTable | ConcentrationTable | None
     data: DataTable
-    model: ModelTable = Field(default_factory=ModelTable)
-    proposal: ProposalTable = Field(default_factory=ProposalTable)
-    run: RunTable = Field(default_factory=RunTable)
+    model: ModelTable
+    proposal: ProposalTable
+    run: RunTable
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> SamplerConfig:
+        check_proposal(self.model, self.proposal, self.run)
+        check_data(self.model, self.data)
+        check_test(self.test, self.model, self.run)
+        return self
 
     @classmethod
     def from_toml(cls, text: str, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
@@ -100,56 +74,119 @@ class SamplerConfig(_Table):
         `design` fills in or replaces `[test]`, `exact` does so with the exact test; `run` replaces entries of `[run]`.
         """
         document = parse_toml(text)
-        test = design if design is not None or exact else _test(document, text)
-        tables = {name: document[name] for name in ("data", "model", "proposal", "run") if name in document}
-        unknown = set(document) - {*tables, "test", "format", "predicted", "provenance"}
-        if unknown:
-            raise BadInput(f"{sorted(unknown)[0]}: unknown; allowed are test, data, model, proposal, run")
-        if run and isinstance(tables.get("run", {}), dict):
-            tables["run"] = tables.get("run", {}) | run
+        if unknown := sorted(set(document) - {*TABLES, *NOTES}):
+            raise BadInput(f"{shorten(unknown[0])}: unknown; allowed are {', '.join(TABLES)}")
+        if not_tables := [name for name in TABLES if not isinstance(document.get(name, {}), dict)]:
+            raise BadInput(f"{not_tables[0]} = {shown(document[not_tables[0]])}: must be a table")
+        model: Any = _chosen("model", document.get("model", {}), MODELS, "logistic")
+        tables = {
+            "test": design if design is not None or exact else _test(document, text),
+            "data": _made("data", DataTable, document.get("data", {})),
+            "model": model,
+            "proposal": _chosen("proposal", document.get("proposal", {}), PROPOSALS, model.proposals[0]),
+            "run": _made("run", RunTable, document.get("run", {}) | run),
+        }
         try:
-            return cls.model_validate({"test": test, **tables})
+            return cls(**tables)
         except ValidationError as error:
-            raise BadInput("; ".join(_line(e) for e in error.errors(include_url=False)[:10])) from None
+            raise BadInput(_lines("", cls, error)) from None
 
     @classmethod
     def load(cls, path: str | Path, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
-        """From a file; the path of the data is relative to it."""
+        """From a file; the paths of the data are relative to it."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
         config = cls.from_toml(text, design, exact=exact, **run)
-        data = config.data.model_copy(update={"path": str(Path(path).parent / config.data.path)})
-        return config.model_copy(update={"data": data})
+        paths = {name: getattr(config.data, name) for name in PLACES}
+        found = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
+        return config.model_copy(update={"data": config.data.model_copy(update=found)})
+
+    def to_toml(self) -> str:
+        """All of it as TOML text, which `from_toml` reads back exactly; of a design also what it promises."""
+        if isinstance(self.test, Design):
+            begin = self.test.to_toml()
+        else:
+            begin = _toml("test", {"kind": "exact"} if self.test is None else self.test.model_dump())
+        return "\n".join([begin, *(_toml(name, getattr(self, name).model_dump()) for name in TABLES[1:])])
+
+    @property
+    def rule(self) -> Rule:
+        """Of `[run]`, or else that of the test."""
+        return self.run.rule or ("barker" if isinstance(self.test, BarkerTable) else "metropolis")
 
     @property
     def digest(self) -> str:
         """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
-        how_many = {"checkpoint_seconds", "draws", "chains"}
-        known = self.model_dump(mode="json", exclude={"run": how_many, "data": {"path"}, "test": True})
-        known["test"] = None if self.test is None else self.test.bare.to_json()
+        known = self.model_dump(
+            mode="json", exclude={"run": HOW_MANY, "data": {"path", "labels", "folder"}, "test": True}
+        )
+        known["run"]["rule"] = self.rule
+        test = self.test
+        known["test"] = test.bare.to_json() if isinstance(test, Design) else test and test.model_dump(mode="json")
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def _test(document: dict[str, Any], text: str) -> Design | None:
+def _test(document: dict[str, Any], text: str) -> Design | Table | None:
     table = document.get("test")
     if table is None:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
-    if isinstance(table, dict) and table.get("kind") == "exact":
+    kind = table.get("kind", "sequential")
+    if kind == "sequential":
+        return Design.from_toml(text)
+    if kind == "exact":
         if set(table) != {"kind"}:
             raise BadInput(f"test.{sorted(set(table) - {'kind'})[0]}: the exact test has no parameters")
         return None
-    return Design.from_toml(text)
+    if not isinstance(kind, str) or kind not in TESTS:
+        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, exact, {', '.join(TESTS)}")
+    return _made("test", TESTS[kind], table)
 
 
-def _line(error: Any) -> str:
-    name = ".".join(str(part) for part in error["loc"])
+def _chosen(name: str, table: dict[str, Any], kinds: dict[str, type[Table]], default: str) -> Table:
+    """The table of the kind that it names."""
+    kind = table.get("kind", default)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise BadInput(f"{name}.kind = {shown(kind)}: must be one of {', '.join(kinds)}")
+    return _made(name, kinds[kind], table)
+
+
+def _made(name: str, make: type[Table], values: dict[str, Any]) -> Table:
+    try:
+        return make(**values)
+    except ValidationError as error:
+        raise BadInput(_lines(name, make, error)) from None
+
+
+def _lines(table: str, make: type[BaseModel], error: ValidationError) -> str:
+    return "; ".join(_line(table, make, problem) for problem in error.errors(include_url=False)[:MOST_NAMED])
+
+
+def _line(table: str, make: type[BaseModel], error: Any) -> str:
+    """One problem of a table: path in the file, value, what is allowed."""
+    path = ".".join([table, *(shorten(part) for part in error["loc"])])
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, BadInput):  # names the entry itself, or is about several
+        return f"{table}.{cause}" if error["loc"] else f"{table}: {cause}" if table else str(cause)
     if error["type"] == "missing":
-        return f"{name}: missing"
+        return f"{path}: missing"
     if error["type"] == "extra_forbidden":
-        return f"{name}: unknown"
-    message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    if isinstance(error["input"], dict):
-        return f"{name}: {message}"
-    return f"{name} = {str(error['input'])[:40]!r}: {message}"
+        return f"{path}: unknown; allowed are {', '.join(make.model_fields)}"
+    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    return f"{path} = {shown(error['input'])}: {message}"
+
+
+def _toml(name: str, table: dict[str, Any]) -> str:
+    entries = (f"{key} = {_value(value)}" for key, value in table.items() if value is not None)
+    return "\n".join([f"[{name}]", *entries, ""])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):  # JSON's escapes are TOML's, which also wants one for DEL
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)  # the very same number

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from mmap import mmap
 
 import numpy as np
 
 from designer.errors import BadInput, NumericalFailure
 from designer.schedule import Floats, Ints
-from samplers.models import LinearModel
+from samplers.models import LinearModel, Rows
+from samplers.models._kernels import blocks
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
-BLOCK = 65_536  # rows handled at once, so that memory stays bounded
+MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +29,38 @@ class Controlled:
     model: LinearModel
     centre: Floats
     order: int
-    anchor: Floats  # eta_i*, slope and curvature there: columns
+    anchor: Floats | None  # eta_i*, slope and curvature there: columns; None: computed whenever a datum is read
     gradient: Floats  # sum_i of the proxies' gradients at the centre
     hessian: Floats  # and of their Hessians
 
     @classmethod
-    def around(cls, model: LinearModel, centre: Floats, order: int = 2) -> Controlled:
-        """Expand at `centre`, which should be near the posterior mode (see `find_mode`)."""
+    def around(cls, model: LinearModel, centre: Floats, order: int = 2, stored: bool | None = None) -> Controlled:
+        """Expand at `centre`, which should be near the posterior mode (see `find_mode`): one pass over the data.
+
+        Parameters
+        ----------
+        stored
+            Keep each datum's expansion, 24 bytes; otherwise every datum read costs one more product with the centre.
+            By default kept, unless the rows lie in a file or are more than MOST_ANCHORED.
+        """
         if order not in (1, 2):
             raise BadInput(f"order = {order!r}: must be 1 or 2")
-        anchor = np.empty((model.n_data, 3))
+        if stored is None:
+            stored = model.n_data <= MOST_ANCHORED and not _in_a_file(model.rows)
+        anchor = np.empty((model.n_data, 3)) if stored else None
+        gradient, hessian = np.zeros(centre.size), np.zeros((centre.size, centre.size))
         for block in blocks(model.n_data):
-            eta = model.rows[block] @ centre
-            curvature = model.curvature(eta, block) if order == 2 else np.zeros(eta.size)
-            anchor[block] = np.stack([eta, model.slope(eta, block), curvature], axis=1)
-        gradient, hessian = moments(model, anchor)
+            rows = rows_of(model, block)
+            part = expansion(model, rows @ centre, block, order)
+            gradient += rows.T @ part[:, 1]
+            hessian += (rows * part[:, 2, None]).T @ rows
+            if anchor is not None:
+                anchor[block] = part
         return cls(model, centre.copy(), order, anchor, gradient, hessian)
+
+    def recentred(self, centre: Floats, stored: bool | None = None) -> Controlled:
+        """The same posterior, expanded elsewhere, stored or not (by default as now): one pass over the data."""
+        return Controlled.around(self.model, centre, self.order, self.anchor is not None if stored is None else stored)
 
     @property
     def n_data(self) -> int:
@@ -58,11 +76,23 @@ class Controlled:
         return self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        rows, (centre, slope, curvature) = self.model.rows[indices], self.anchor[indices].T
-        old, new = rows @ theta, rows @ theta_new
+        rows = self.model.rows[indices]
+        old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, indices).T
         exact = self.model.value(new, indices) - self.model.value(old, indices)
         residual: Floats = exact - (new - old) * (slope + 0.5 * curvature * (new + old - 2.0 * centre))
         return residual
+
+    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """What the proxy misses of each datum's."""
+        rows = self.model.rows[indices]
+        eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, indices).T
+        residual: Floats = self.model.value(eta, indices) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
+        return residual
+
+    def _expansion(self, rows: Floats, indices: Rows) -> Floats:
+        if self.anchor is not None:
+            return self.anchor[indices]
+        return expansion(self.model, rows @ self.centre, indices, self.order)
 
     def posterior_precision(self) -> Floats:
         """Minus the Hessian of the log posterior at the centre, by the proxies: needs order 2."""
@@ -82,20 +112,23 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
     return _newton(model, theta, blocks(model.n_data), tolerance)
 
 
-def blocks(n: int) -> list[slice]:
-    """0 .. n-1 in pieces of BLOCK, as slices: views, not copies."""
-    return [slice(start, min(n, start + BLOCK)) for start in range(0, n, BLOCK)]
+def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Floats:
+    """eta, slope and curvature (0 at order 1) of each datum's log-likelihood there: columns."""
+    curvature = model.curvature(eta, indices) if order == 2 else np.zeros(eta.size)
+    return np.stack([eta, model.slope(eta, indices), curvature], axis=1)
 
 
-def moments(model: LinearModel, anchor: Floats) -> tuple[Floats, Floats]:
-    """sum_i slope_i x_i and sum_i curvature_i x_i x_i'."""
-    dimension = model.rows.shape[1]
-    gradient, hessian = np.zeros(dimension), np.zeros((dimension, dimension))
-    for block in blocks(anchor.shape[0]):
-        rows = model.rows[block]
-        gradient += rows.T @ anchor[block, 1]
-        hessian += (rows * anchor[block, 2, None]).T @ rows
-    return gradient, hessian
+def rows_of(model: LinearModel, block: slice) -> Floats:
+    """Some rows in full precision, converted once."""
+    return np.asarray(model.rows[block], dtype=np.float64)
+
+
+def _in_a_file(rows: Floats) -> bool:
+    """Whether an array is a view of a memory-mapped file."""
+    base: object = rows
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    return isinstance(base, (np.memmap, mmap))
 
 
 def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: float) -> Floats:
@@ -105,7 +138,7 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
     for _ in range(100):
         gradient, hessian = model.prior_gradient(theta).copy(), model.prior_curvature(theta).copy()
         for block in parts:
-            rows = model.rows[block]
+            rows = rows_of(model, block)
             eta = rows @ theta
             gradient += scale * (rows.T @ model.slope(eta, block))
             hessian += scale * ((rows * model.curvature(eta, block)[:, None]).T @ rows)
@@ -130,5 +163,5 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
 
 
 def _log_posterior(model: LinearModel, theta: Floats, parts: list[slice], scale: float) -> float:
-    likelihood = sum(float(model.value(model.rows[block] @ theta, block).sum()) for block in parts)
+    likelihood = sum(float(model.value(rows_of(model, block) @ theta, block).sum()) for block in parts)
     return model.log_prior(theta) + scale * likelihood

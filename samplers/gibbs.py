@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from designer.errors import BadInput, integer
 from designer.schedule import Ints
-from samplers import _gibbs_kernels
-from samplers._kernels import fresh_order
+from samplers import _gibbs_kernels, _permutation
 from samplers.accept.comparison import AcceptTest, Comparison, NonFiniteTerm
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
@@ -243,7 +242,7 @@ def _fill(
         done.n_used[:], done.n_looks[:] = field.n_data, 1
         return
     if fuse and isinstance(field, DenseMRF) and isinstance(test, SequentialTest):
-        work = *test.bounds(), *fresh_order(field.n_data)
+        work = *test.bounds(), _permutation.dense(field.n_data)
         _gibbs_kernels.update_sequentially(rng, field.steps, field.pairs, sites, done.x, *work, *done[1:])
         return
     for s, site in enumerate(sites.tolist()):

@@ -60,8 +60,8 @@ class RandomWalk:
 class ProxyStep:
     """theta' = centre + sqrt(1 - beta^2) (theta - centre) + beta L xi: reversible for N(centre, L L').
 
-    With the mode as centre and the inverse Hessian there as covariance, the quadratic parts of posterior and proposal
-    cancel: the test of a `Controlled` model sees only third-order residuals. beta = 1 is an independence proposal.
+    With centre and covariance those of the posterior by its quadratic proxies, these and the proposal cancel: the test
+    of a `Controlled` model sees only third-order residuals. beta = 1 is an independence proposal.
     """
 
     centre: Floats
@@ -71,12 +71,14 @@ class ProxyStep:
 
     @classmethod
     def of(cls, model: Controlled, beta: float = 1.0) -> ProxyStep:
-        """From the proxies of a second-order controlled model."""
+        """From the proxies of a second-order controlled model; they need not be expanded at the mode."""
         if model.order != 2:
             raise BadInput("a proxy proposal needs control variates of order 2")
         precision = model.posterior_precision()
         factor = _factor(np.linalg.inv(precision))
-        return cls(model.centre, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
+        slope = model.gradient + model.model.prior_gradient(model.centre)
+        mode = model.centre + np.linalg.solve(precision, slope)  # where the quadratic proxies put it
+        return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
         keep = math.sqrt(1.0 - self.beta**2)

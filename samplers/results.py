@@ -6,6 +6,7 @@ xarray and ArviZ are imported where they are used: a command that only samples s
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
@@ -20,7 +21,7 @@ from designer.files import shorten
 from samplers.store import Array, Draws, Store, replacing
 
 if TYPE_CHECKING:
-    from xarray import DataTree
+    from xarray import DataArray, DataTree
 
 STATISTICS = ("n_used", "n_looks", "accepted")  # per step, about the test rather than the parameters
 TAILS = (0.05, 0.95)
@@ -32,6 +33,7 @@ def collect(
     chains: Sequence[Draws],
     attributes: Mapping[str, str | int | float] | None = None,
     statistics: Collection[str] = STATISTICS,
+    names: Sequence[str] | None = None,
 ) -> DataTree:
     """The draws of several chains as a DataTree with the groups `posterior` and `sample_stats`.
 
@@ -44,6 +46,8 @@ def collect(
         Of the tree: config digest, version, design as TOML text.
     statistics
         Names that belong to `sample_stats`; all others are parameters.
+    names
+        Of the entries of theta and of what is about them: coordinates of their dimension `parameter`.
 
     Examples
     --------
@@ -64,7 +68,8 @@ def collect(
         "posterior": {name: values for name, values in stacked.items() if name not in statistics},
         "sample_stats": {name: values for name, values in stacked.items() if name in statistics},
     }
-    tree = arviz_base.from_dict({name: group for name, group in groups.items() if group}, check_conventions=False)
+    given = {name: group for name, group in groups.items() if group}
+    tree = arviz_base.from_dict(given, check_conventions=False, **_named(names, groups["posterior"]))
     for group in tree.children.values():
         group.attrs.pop("created_at", None)  # the same run makes the same file, whenever
     tree.attrs |= dict(attributes or {})
@@ -75,9 +80,23 @@ def collect(
 
 def from_store(store: Store, statistics: Collection[str] = STATISTICS) -> DataTree:
     """All chains of a run, as far as they are saved; the run's description (texts and numbers) as attributes."""
-    meta = store.meta() or {}
+    return collect_run([store.chain(number).draws() for number in store.chains()], store.meta() or {}, statistics)
+
+
+def collect_run(chains: Sequence[Draws], meta: Mapping[str, Any], statistics: Collection[str] = STATISTICS) -> DataTree:
+    """The draws of chains that belong to a run with this description; of reversible jump also which are active."""
     attributes = {name: value for name, value in meta.items() if isinstance(value, (str, int, float))}
-    return collect([store.chain(number).draws() for number in store.chains()], attributes, statistics)
+    if meta.get("model") == "rj-logistic":
+        chains = [{**chain, "active": chain["theta"] != 0.0} if chain else chain for chain in chains]
+    return collect(chains, attributes, statistics, meta.get("names"))
+
+
+def _named(names: Sequence[str] | None, posterior: Mapping[str, Array]) -> dict[str, Any]:
+    """Coordinates and dimensions of the arrays with one entry per name."""
+    if names is None:
+        return {}
+    fitting = [name for name, values in posterior.items() if values.shape[2:] == (len(names),)]
+    return {"coords": {"parameter": list(names)}, "dims": {name: ["parameter"] for name in fitting}}
 
 
 def _length(number: int, chain: Draws) -> int:
@@ -178,6 +197,14 @@ class Summary(NamedTuple):
     draws: int
     note: str = ""
 
+    def worst(self, count: int) -> Summary:
+        """The parameters with the fewest effective draws, if there are more than so many."""
+        if len(self.rows) <= count:
+            return self
+        ranked = sorted(self.rows, key=lambda row: math.inf if math.isnan(row.ess_bulk) else row.ess_bulk)
+        note = f"the {count} parameters of {len(self.rows):,} with the fewest effective draws"
+        return self._replace(rows=tuple(ranked[:count]), note=f"{note}; {self.note}" if self.note else note)
+
     def text(self) -> str:
         """A table for people."""
         cells = [list(Row._fields)]
@@ -218,17 +245,17 @@ def summary(results: DataTree) -> Summary:
     4 chains of 1,000 draws
     """
     posterior = results["posterior"]
-    rows = [row for name, values in posterior.data_vars.items() for row in _rows(str(name), values.values)]
+    rows = [row for name, values in posterior.data_vars.items() for row in _rows(str(name), values)]
     sizes = posterior.sizes
     return Summary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
 
 
-def _rows(name: str, values: Array) -> list[Row]:
-    """The rows of an array (chain, draw, ...): one per entry of the rest."""
+def _rows(name: str, values: DataArray) -> list[Row]:
+    """The rows of an array (chain, draw, ...): one per entry of the rest, called by its coordinates."""
     from arviz_stats import base
 
     stats: Any = base.array_stats  # type: ignore[attr-defined]
-    x: Any = np.asarray(values, dtype=np.float64)
+    x: Any = np.asarray(values.values, dtype=np.float64)
     axes = {"chain_axis": 0, "draw_axis": 1}
     with np.errstate(divide="ignore", invalid="ignore"):  # a parameter that never moves has no R-hat
         columns = np.broadcast_arrays(
@@ -239,9 +266,13 @@ def _rows(name: str, values: Array) -> list[Row]:
             stats.ess(x, method="tail", prob=TAILS, **axes),
             stats.rhat(x, **axes),
         )
+    labels = product(*(values[dimension].values.tolist() for dimension in values.dims[2:]))
     places = product(*map(range, x.shape[2:]))
-    return [Row(_entry(name, place), *(float(column[place]) for column in columns)) for place in places]
+    return [
+        Row(_entry(name, label), *(float(column[place]) for column in columns))
+        for label, place in zip(labels, places, strict=True)
+    ]
 
 
-def _entry(name: str, place: tuple[int, ...]) -> str:
-    return f"{name}[{', '.join(map(str, place))}]" if place else name
+def _entry(name: str, label: tuple[Any, ...]) -> str:
+    return f"{name}[{', '.join(map(str, label))}]" if label else name

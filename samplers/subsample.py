@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from designer.schedule import Ints
-from samplers import _kernels
+from samplers import _permutation
 
 
 class Subsampler:
     """Draws growing samples without replacement from n data, at a cost of the data drawn, not of n.
 
     One permutation persists; `reset` puts back the places that were touched, so that every sample depends on the random
-    numbers alone. A chain that resumes, a chain on another machine and the fused kernels draw the same data.
+    numbers alone. A chain that resumes, a chain on another machine and the fused kernels draw the same data. Beyond
+    2^22 data only the places that were touched are held, so that memory does not depend on n either.
 
     Examples
     --------
@@ -25,15 +28,26 @@ class Subsampler:
 
     def __init__(self, n: int) -> None:
         self.n, self.size = n, 0
-        self._order, self._picks = _kernels.fresh_order(n)
+        self._permutation = _permutation.fresh(n)
 
     def extend(self, rng: np.random.Generator, size: int) -> Ints:
         """Grow the sample to `size` data; returns the indices that are new."""
-        start, self.size = self.size, max(self.size, min(size, self.n))
-        _kernels.draw(rng, self._order, self._picks, start, self.size)
-        return self._order[start : self.size].copy()
+        parts = [np.empty(0, dtype=np.int64), *self.chunks(rng, size)]
+        return np.concatenate(parts)
+
+    def chunks(self, rng: np.random.Generator, size: int, most: int = _permutation.CHUNK) -> Iterator[Ints]:
+        """The same, a few indices at a time: a sample of all the data need not fit into memory."""
+        goal = max(self.size, min(size, self.n))
+        while self.size < goal:
+            parts, stop = [], min(self.size + most, goal)
+            while self.size < stop:
+                end = min(self.size + _permutation.CHUNK, stop)
+                self._permutation, new = _permutation.extend(rng, self._permutation, self.size, end, goal)
+                parts.append(new.copy())
+                self.size = end
+            yield parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def reset(self) -> None:
         """Begin a new sample."""
-        _kernels.put_back(self._order, self._picks, self.size)
+        self._permutation = _permutation.reset(self._permutation, self.size)
         self.size = 0

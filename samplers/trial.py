@@ -20,6 +20,7 @@ from designer.schedule import Floats
 from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import Comparison, draw_threshold, evaluate
 from samplers.chain import Chain, Draws, compare
+from samplers.jump_chain import JumpChain
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
@@ -76,7 +77,7 @@ class Audit(NamedTuple):
     sentence: str
 
 
-def observe(chain: Chain, steps: int, every: int = 10) -> Observed:
+def observe(chain: Chain | JumpChain, steps: int, every: int = 10) -> Observed:
     """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without.
 
     The test must draw u first, as the exact, the sequential and the concentration test do. Steps that prior or proposal
@@ -134,20 +135,26 @@ def _beside(row: Measured, form: str) -> str:
     return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
 
 
-def _seen_step(chain: Chain) -> tuple[Draws, Pair | None]:
+def _seen_step(chain: Chain | JumpChain) -> tuple[Draws, Pair | None]:
     """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
-    before = copy.deepcopy(chain.rng)
-    theta = chain.theta.copy()
-    part = chain._advance_by_steps(1)
-    proposed = chain.proposal.propose(before, theta)
+    before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
+    part = chain.advance(1) if isinstance(chain, JumpChain) else chain._advance_by_steps(1)
+    comparison = _question(chain, before, theta)
     v = draw_threshold(before, chain.rule)
-    comparison = compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
     if math.isinf(comparison.log_ratio):
         return part, None
     mu, sigma, skew = moments(comparison)
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0])
     return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
+
+
+def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats) -> Comparison:
+    """What the chain asks at theta with these random numbers."""
+    if isinstance(chain, JumpChain):
+        return chain.propose(rng, theta)[1]
+    proposed = chain.proposal.propose(rng, theta)
+    return compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from app.terminal import Answer, check_target, progress_bar
 from designer.errors import BadInput
-from designer.files import write_whole
+from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from designer.frontier import FrontierPoint
@@ -31,7 +30,7 @@ def design(options: argparse.Namespace) -> Answer:
         raise BadInput("--folds needs a trial run")
     with progress_bar(quiet=options.quiet or options.json) as progress:
         found = search(trial, options.tolerance, criterion, **(search_options | {"progress": progress}))
-    table = _csv(found.evaluated._fields, zip(*found.evaluated, strict=True))
+    table = csv_text(found.evaluated._fields, zip(*found.evaluated, strict=True))
     if found.best is None:
         if options.table:
             write_whole(options.table, table)
@@ -43,7 +42,8 @@ def design(options: argparse.Namespace) -> Answer:
     if options.table:
         write_whole(options.table, table)
     if options.output:
-        write_whole(options.output, found.best.to_toml())
+        as_json = options.output.lower().endswith(".json")
+        write_whole(options.output, found.best.to_json() if as_json else found.best.to_toml())
         answer.lines.append(f"written to {options.output}")
     return answer
 
@@ -62,7 +62,7 @@ def frontier(options: argparse.Namespace) -> Answer:
     fields = ("criterion", "tolerance", "m", "epsilon", "alpha", "growth", *FrontierPoint._fields[3:])
     rows = [_frontier_row(point) for point in found]
     if options.output:
-        write_whole(options.output, _csv(fields, rows))
+        write_whole(options.output, csv_text(fields, rows))
     lines = [f"{'criterion':<11} {'tolerance':>10} {'m':>10} {'epsilon':>10} {'alpha':>6} {'error':>10} {'data':>8}"]
     for row in rows:
         knobs = f"{row[2]:>10,} {row[3]:>10.4g} {row[4]:>6.3f}" if row[2] is not None else f"{'infeasible':>28}"
@@ -127,6 +127,7 @@ def _search_options(options: argparse.Namespace, trial: TrialRun | None) -> Opti
         "cost": None if options.cost is None else Cost(*options.cost),
         "rule": check_rule(options.rule),
         "quantile": options.quantile,
+        "skew": options.skew,
     }
 
 
@@ -137,7 +138,7 @@ def _with_folds(answer: Answer, trial: TrialRun, options: argparse.Namespace, se
 
     rng, criterion = np.random.default_rng(0), check_criterion(options.criterion)
     found = cross_validate(rng, trial, options.tolerance, criterion, folds=options.folds, **search_options)
-    line = f"{options.folds} folds: no fold has a design"
+    line = f"{options.folds} folds: no fold has a design" + (" for all its pairs" if options.skew else "")
     if found.test_error is not None:
         verdict = "holds" if found.holds else "does NOT hold"
         error = f"{found.test_error:.4g} ± {found.test_error_se:.2g}"
@@ -150,16 +151,6 @@ def _frontier_row(point: FrontierPoint) -> tuple[Any, ...]:
     best = point.design
     knobs = (None,) * 4 if best is None else (best.m, best.epsilon, best.alpha, best.growth)
     return (point.criterion, point.tolerance, *knobs, *point[3:])
-
-
-def _csv(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A CSV text; empty where there is no value."""
-
-    def cell(value: Any) -> str:
-        plain = value.item() if isinstance(value, np.generic) else value
-        return "" if plain is None else str(plain).lower() if isinstance(plain, bool) else str(plain)
-
-    return "\n".join([",".join(fields), *(",".join(map(cell, row)) for row in rows)]) + "\n"
 
 
 def _trial(options: argparse.Namespace) -> TrialRun | None:
@@ -204,8 +195,8 @@ def _design_answer(found: SearchResult, trial: TrialRun | None, options: argpars
         f"growth = {best.growth:g}",
         f"error, {found.criterion:<14}  {found.error:.4g}  (tolerance {found.tolerance:g})",
     ]
-    if trial is not None:
-        band = bootstrap(np.random.default_rng(0), best, trial, rule=options.rule)
+    if trial is not None and best.predicted.mean_abs_delta is not None:
+        band = bootstrap(np.random.default_rng(0), best, trial, rule=options.rule, skew=options.skew)
         data |= {"mean_abs_delta_band": list(band.error[1:]), "mean_usage_band": list(band.usage[1:])}
         averaged = found.criterion in ("average", "fixed-m")  # what the bands are about
         data["warning"] = band.warning(found.tolerance) if averaged else None

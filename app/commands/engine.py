@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
+from typing import TYPE_CHECKING, Any
 
 from app.terminal import Answer
 from designer.errors import BadInput
+
+if TYPE_CHECKING:
+    from designer.acceptance import Acceptance
 
 
 def evaluate(options: argparse.Namespace) -> Answer:
@@ -45,17 +50,17 @@ def delta(options: argparse.Namespace) -> Answer:
 
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     test = Design(trial.n_data, options.m, options.epsilon, options.alpha, options.growth)
-    found = acceptance(test, trial, check_rule(options.rule))
+    found = acceptance(test, trial, check_rule(options.rule), skew=options.skew)
     data = {
         "log_acceptance": trial.log_acceptance.tolist(),
         "kappa": trial.kappa.tolist(),
         "probability": found.probability.tolist(),
-        "delta": found.delta.tolist(),
-        "usage": found.usage.tolist(),
-        "mean_abs_delta": found.mean_abs_delta,
-        "mean_usage": found.mean_usage,
+        **_per_pair(found),
         "estimate": found.estimate,
     }
+    if options.skew:
+        gaussian = acceptance(test, trial, check_rule(options.rule))
+        return _skewed(found, gaussian, data, f"{len(trial):,} pairs, N = {test.n_data:,}")
     lines = [
         f"{len(trial):,} pairs, N = {test.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha {test.alpha:g}",
         f"mean |error in the acceptance probability|  {found.mean_abs_delta:.6f}",
@@ -64,6 +69,31 @@ def delta(options: argparse.Namespace) -> Answer:
         f"numerical error below {found.estimate:.0e}",
     ]
     return Answer(data, lines)
+
+
+def _per_pair(found: Acceptance) -> dict[str, Any]:
+    """Delta and data use of every pair and on average; null where there is no prediction."""
+    columns = {"delta": found.delta.tolist(), "usage": found.usage.tolist()}
+    shown: dict[str, Any] = {name: [_or_none(value) for value in values] for name, values in columns.items()}
+    return shown | {"mean_abs_delta": _or_none(found.mean_abs_delta), "mean_usage": _or_none(found.mean_usage)}
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _skewed(found: Acceptance, gaussian: Acceptance, data: dict[str, Any], head: str) -> Answer:
+    """The answer of `delta --skew`: with the correction for skewness, and without."""
+    lines = [
+        head,
+        f"{'':<42}{'with skewness':>14}{'without':>12}",
+        f"{'mean |error in the acceptance probability|':<42}{found.mean_abs_delta:>14.4f}"
+        f"{gaussian.mean_abs_delta:>12.4f}",
+        f"{'largest':<42}{found.max_abs_delta:>14.4f}{gaussian.max_abs_delta:>12.4f}",
+        f"{'mean data used per step':<42}{found.mean_usage:>14.2%}{gaussian.mean_usage:>12.2%}",
+    ]
+    lines += [found.remark] if found.remark else []
+    return Answer(data | {"gaussian": _per_pair(gaussian), "remark": found.remark}, lines)
 
 
 def check_engine(options: argparse.Namespace) -> Answer:

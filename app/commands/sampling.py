@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.terminal import Answer, check_target, given, progress_bar, read_design, steps_shown_by
-from designer.errors import integer
+from designer.errors import BadInput, integer
+from designer.files import write_whole
+
+if TYPE_CHECKING:
+    from samplers.chain import Progress
+    from samplers.results import Steps
+
+SHOWN = 8  # parameters at the end of a run; results.nc has all
 
 
 def collect_trial(options: argparse.Namespace) -> Answer:
     """`austerity trial`."""
     from designer.diagnostics import summarise
     from samplers.config import SamplerConfig
+    from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
     from samplers.runner import collect_pairs
 
     check_target(options.output)
-    config = SamplerConfig.load(options.config, exact=True, **given(options, "seed"))
-    trial = collect_pairs(config, integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6))
+    check_target(options.config_output)
+    numbers = integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6)
+    if options.config in BUILT_IN:
+        config = built_in(options.config, options.data, **given(options, "seed"))
+    elif options.data is not None:
+        raise BadInput("data: --data is for the built-in chains; a config names its own data")
+    else:
+        config = SamplerConfig.load(options.config, exact=True, **given(options, "seed"))
+    with progress_bar(quiet=options.json) as show:
+        trial = collect_pairs(config, *numbers, progress=show)
     trial.save(options.output)
-    summary = summarise(trial)
-    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": summary.remarks}
+    if options.config_output is not None:
+        write_whole(options.config_output, config.to_toml())
+    summary, notice = summarise(trial), twin_notice(config)
+    remarks = summary.remarks if notice is None else [*summary.remarks, notice]
+    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
         f"kappa {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
-        *summary.remarks,
+        *remarks,
         f"written to {options.output}",
     ]
     return Answer(data, lines)
@@ -41,8 +61,12 @@ def run_chains(options: argparse.Namespace) -> Answer:
     config = SamplerConfig.load(
         options.config, read_design(options.design), **given(options, "chains", "draws", "seed")
     )
+    if options.resume:
+        _check_resumable(Path(options.output))
+    reached: list[Progress] = []
     with progress_bar(quiet=options.quiet or options.json) as show:
-        results = run_config(config, options.output, resume=options.resume, progress=steps_shown_by(show))
+        tell = _remembering(reached, steps_shown_by(show))
+        results = run_config(config, options.output, resume=options.resume, progress=tell)
     target = Path(options.output) / "results.nc"
     to_netcdf(results, target)
     found, done = summary(results), steps(results)
@@ -50,15 +74,40 @@ def run_chains(options: argparse.Namespace) -> Answer:
         "chains": found.chains,
         "draws": found.draws,
         **done._asdict(),
+        "seconds": reached[-1].seconds if reached else 0.0,
         "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
-    lines = [
-        f"acceptance {done.acceptance:.3f}, {done.data_per_step:,.0f} data per step ({done.usage:.3%})",
-        found.text(),
-        f"written to {target}",
-    ]
-    return Answer(data, lines)
+    return Answer(data, [found.worst(SHOWN).text(), _done_line(done, reached), f"written to {target}"])
+
+
+def _check_resumable(directory: Path) -> None:
+    """A run that does not exist cannot be resumed; a mistyped directory should not start a new one."""
+    from samplers.store import Store
+
+    if not directory.is_dir():
+        raise BadInput(f"{directory}: no such directory; leave out --resume to start a run there")
+    if Store(directory).meta() is None:
+        raise BadInput(f"{directory}: holds no run; leave out --resume to start one")
+
+
+def _remembering(reached: list[Progress], tell: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+    """Pass progress on, and keep the last of it."""
+
+    def both(progress: Progress) -> None:
+        reached[:] = [progress]
+        if tell is not None:
+            tell(progress)
+
+    return both
+
+
+def _done_line(done: Steps, reached: list[Progress]) -> str:
+    usage = "" if done.usage is None else f" ({done.usage:.3%})"
+    line = f"acceptance {done.acceptance:.3f}, {done.data_per_step:,.0f} data per step{usage}"
+    if not reached:
+        return f"{line}; all steps were there already"
+    return f"{line}; {reached[-1].done:,} steps in {reached[-1].seconds:.1f} s"
 
 
 def audit_chain(options: argparse.Namespace) -> Answer:
@@ -73,5 +122,6 @@ def audit_chain(options: argparse.Namespace) -> Answer:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Without NaN, which JSON does not have (R-hat of one chain)."""
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+    """Without NaN and infinity, which JSON does not have (R-hat of one chain)."""
+    unfit = {name for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {name: None if name in unfit else value for name, value in row.items()}

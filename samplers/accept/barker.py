@@ -139,18 +139,17 @@ class BarkerTest:
 
     def _sample(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> _Sample:
         """Read batches until Delta* is precise enough, or all the data."""
-        n_data, looks, shift, sums = comparison.n, 0, 0.0, (0.0, 0.0, 0.0)
+        n_data, looks, shift, sums = comparison.n, 0, math.nan, (0.0, 0.0, 0.0)
         kept: list[Floats] = []
         with reading(rng, comparison) as read:
             while True:
                 looks += 1
                 b = min(looks * self.m, n_data)
-                values = read(b)
-                if looks == 1:
-                    shift = float(values[0])
-                if keep:
-                    kept.append(values)
-                sums = _kernels.add_cubes(values, shift, *sums)
+                for values in read(b):
+                    shift = float(values[0]) if math.isnan(shift) else shift
+                    if keep:
+                        kept.append(values)
+                    sums = _kernels.add_cubes(values, shift, *sums)
                 mean, variance, skewness = _kernels.central(*sums, b)
                 estimate = n_data * (mean + shift) - comparison.log_ratio
                 s2 = n_data**2 * variance / b * (1.0 - b / n_data)

@@ -88,13 +88,13 @@ class ConcentrationTest:
             return forced
         bound, paid = _range_bound(comparison)
         source = _with_replacement if self.replace else reading
-        n, shift, sums = 0, 0.0, (0.0, 0.0)
+        n, shift, sums = 0, math.nan, (0.0, 0.0)
         with source(rng, comparison) as read:
             for k, size in enumerate(looks[:-1], start=1):
-                n, values = size, read(size)
-                if k == 1:
-                    shift = float(values[0])
-                sums = _kernels.add_shifted(values, shift, *sums)
+                n = size
+                for values in read(size):
+                    shift = float(values[0]) if math.isnan(shift) else shift
+                    sums = _kernels.add_shifted(values, shift, *sums)
                 mean = sums[0] / n
                 deviation = math.sqrt(max(0.0, sums[1] / n - mean * mean))
                 distance = mean + shift - (v + c) / n_data
@@ -102,8 +102,10 @@ class ConcentrationTest:
                     return Decision(bool(distance > 0.0), paid + n, k)
             if self.replace:
                 return Decision(bool(total(comparison) - c > v), paid + n + n_data, len(looks))
-            rest, _ = _kernels.add_shifted(read(n_data), shift, *sums)
-        return Decision(bool(n_data * shift + rest - c > v), paid + n_data, len(looks))
+            for values in read(n_data):
+                shift = float(values[0]) if math.isnan(shift) else shift
+                sums = _kernels.add_shifted(values, shift, *sums)
+        return Decision(bool(n_data * shift + sums[0] - c > v), paid + n_data, len(looks))
 
 
 @lru_cache(maxsize=64)
@@ -121,13 +123,15 @@ def _range_bound(comparison: Comparison) -> tuple[float, int]:
 
 
 @contextmanager
-def _with_replacement(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Floats]]:
+def _with_replacement(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
     """Like `reading`, but any datum may come again."""
     size = 0
 
-    def read(n: int) -> Floats:
+    def read(n: int) -> Iterator[Floats]:
         nonlocal size
-        size, new = n, n - size
-        return evaluate(comparison, rng.integers(comparison.n, size=new))
+        while size < n:
+            new = min(BLOCK, n - size)
+            size += new
+            yield evaluate(comparison, rng.integers(comparison.n, size=new))
 
     yield read

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from designer.schedule import Floats
-from samplers.accept.comparison import Comparison, evaluate
+from samplers.accept.comparison import BLOCK, Comparison, evaluate
 from samplers.subsample import Subsampler
 
 MOST_KEPT = 4  # permutations per thread; a chain needs one for each number of data it compares
@@ -26,8 +26,8 @@ _kept = _Kept()
 
 
 @contextmanager
-def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Floats]]:
-    """read(n) -> the l_i that are new when the sample grows to n data.
+def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
+    """read(n) -> the l_i that are new when the sample grows to n data, a block at a time.
 
     The sample is put back at the end, so what is read depends on the generator alone. The permutation belongs to the
     thread and not to a test: tests stay immutable and may be shared, and a thousand of them hold one permutation.
@@ -35,14 +35,14 @@ def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callab
     Examples
     --------
     >>> with reading(np.random.default_rng(1), Comparison(5, np.arange(5.0).take)) as read:
-    ...     values = np.concatenate([read(2), read(5)])
+    ...     values = np.concatenate([*read(2), *read(5)])
     >>> sorted(values.tolist())
     [0.0, 1.0, 2.0, 3.0, 4.0]
     """
     # taken out while in use: `terms` may itself ask a test of the same size
     sample = _kept.free.pop(comparison.n, None) or Subsampler(comparison.n)
     try:
-        yield lambda size: evaluate(comparison, sample.extend(rng, size))
+        yield lambda size: (evaluate(comparison, block) for block in sample.chunks(rng, size, BLOCK))
     finally:
         sample.reset()
         _kept.free[comparison.n] = sample

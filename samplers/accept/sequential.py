@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -98,6 +99,11 @@ class SequentialTest:
     def _looks(self) -> _Looks:
         return _Looks(self.plan, self.first_batches - 1)
 
+    @property
+    def n_looks(self) -> int:
+        """How many looks there are at most."""
+        return self._looks.size
+
     def bounds(self, count: int | None = None) -> tuple[Ints, Floats, Floats]:
         """n, lower and upper Student bounds of the first `count` looks (all, if None), for kernels; the last are 0."""
         size = self._looks.size
@@ -113,16 +119,15 @@ class SequentialTest:
         v, forced = begin(rng, comparison)
         if forced is not None:
             return forced
-        shift, sums, known = 0.0, (0.0, 0.0), self._looks.upto(1)
+        shift, sums, known = math.nan, (0.0, 0.0), self._looks.upto(1)
         with reading(rng, comparison) as read:
             for j in range(self._looks.size):
                 if j == known[0].size:
                     known = self._looks.upto(j + 1)
                 n, lower, upper = (column[j] for column in known)
-                values = read(n)
-                if j == 0:
-                    shift = float(values[0])
-                sums = _kernels.add_shifted(values, shift, *sums)
+                for values in read(n):
+                    shift = float(values[0]) if math.isnan(shift) else shift
+                    sums = _kernels.add_shifted(values, shift, *sums)
                 if n == n_data:
                     break
                 verdict = _kernels.decide(*sums, n, n_data, shift - (v + c) / n_data, lower, upper)

@@ -7,6 +7,7 @@ array for many data. `..._value` is log p of one datum.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from designer.schedule import Floats, Ints
 
 LOG_2PI = math.log(2.0 * math.pi)
 ORTHONORMAL = 1e-6  # departure from W'W = I that still counts as rounding
+BLOCK = 65_536  # rows handled at once, so that memory stays bounded
 TAYLOR = 10  # terms of exp(B) for |B| <= 1/8: the next one is below 1e-17
 
 
@@ -37,6 +39,36 @@ def finite_array(name: str, values: npt.ArrayLike, dimensions: int) -> Floats:
             place = tuple(int(k) for k in bad[0])
             raise BadInput(f"{name}[{', '.join(map(str, place))}] = {array[place]}: must be finite")
     return array
+
+
+def blocks(n: int) -> list[slice]:
+    """0 .. n-1 in pieces of BLOCK, as slices: views, not copies."""
+    return [slice(start, min(n, start + BLOCK)) for start in range(0, n, BLOCK)]
+
+
+def mapped_array(name: str, values: npt.NDArray[Any], dimensions: int) -> Floats:
+    """Data as they lie in memory or in a file, not copied: a read-only view, checked a block at a time."""
+    if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64):
+        raise BadInput(f"{name}: must be an array of float32 or float64 to be used as it is")
+    if values.ndim != dimensions or values.size == 0 or not values.flags.c_contiguous:
+        raise BadInput(f"{name} has shape {values.shape}: must be C-contiguous in {dimensions} dimensions, not empty")
+    for block in blocks(values.shape[0]):
+        if not np.all(np.isfinite(values[block])):
+            raise BadInput(f"{name}: has values that are not finite in or after row {block.start:,}")
+    view: Floats = frozen(values)
+    return view
+
+
+def frozen(values: npt.NDArray[Any]) -> Any:
+    """A read-only view: kernels then see one type of array, whether it lies in memory or in a file."""
+    view = np.asarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
+def places(n: int, indices: Ints | slice) -> Ints:
+    """Indices as an array; a slice has as many as it says, not n."""
+    return np.arange(*indices.indices(n)) if isinstance(indices, slice) else np.asarray(indices, dtype=np.int64)
 
 
 def check_size(theta: Floats, size: int) -> None:
@@ -67,13 +99,14 @@ def ica_term(row: Floats, w: Floats, w_new: Floats) -> float:
 @kernel
 def ica_value(row: Floats, w: Floats) -> float:
     d = row.size
-    total = 0.0
+    linear, product = 0.0, 1.0
     for j in range(d):
         a = 0.0
         for k in range(d):
             a += w[j * d + k] * row[k]
-        total -= abs(a) + 2.0 * math.log1p(math.exp(-abs(a)))
-    return total
+        linear += abs(a)
+        product *= 1.0 + math.exp(-abs(a))  # at most 2^D, D <= 1000
+    return -linear - 2.0 * math.log(product)
 
 
 @kernel
@@ -151,13 +184,18 @@ def lasso_terms(rows: Floats, theta: Floats, theta_new: Floats, precision: float
 
 
 @kernel
+def lasso_value(row: Floats, theta: Floats, precision: float) -> float:
+    residual = row[theta.size]
+    for k in range(theta.size):
+        residual -= row[k] * theta[k]
+    value: float = -0.5 * precision * residual * residual
+    return value
+
+
+@kernel
 def lasso_values(rows: Floats, theta: Floats, precision: float, indices: Ints, out: Floats) -> None:
     for i in range(indices.size):
-        row = rows[indices[i]]
-        residual = row[theta.size]
-        for k in range(theta.size):
-            residual -= row[k] * theta[k]
-        out[i] = -0.5 * precision * residual * residual
+        out[i] = lasso_value(rows[indices[i]], theta, precision)
 
 
 @kernel

@@ -60,11 +60,21 @@ class ICA:
     def from_data(cls, x: npt.ArrayLike) -> ICA:
         """From white data (N, D); see `whiten`."""
         rows = _data(x)
-        covariance = np.cov(rows.T, bias=True)
-        off = float(np.abs(covariance - np.eye(rows.shape[1])).max())
-        if not off <= WHITE:
-            raise BadInput(f"x: its covariance differs from the identity by {off:.3g}: must be white, see whiten")
-        return cls(rows)
+        return cls(_white("x", rows, np.cov(rows.T, bias=True)))
+
+    @classmethod
+    def mapped(cls, rows: Floats) -> ICA:
+        """From white rows (N, D) as they are, float32 or float64: a memory-mapped file stays where it is."""
+        data = _kernels.mapped_array("rows", rows, 2)
+        if not 2 <= data.shape[1] <= MOST_SOURCES or data.shape[0] <= data.shape[1]:
+            raise BadInput(f"rows has shape {data.shape}: must be (N, D), N > D and D from 2 to {MOST_SOURCES:,}")
+        total, squares = np.zeros(data.shape[1]), np.zeros((data.shape[1], data.shape[1]))
+        for block in _kernels.blocks(data.shape[0]):
+            part = np.asarray(data[block], dtype=np.float64)
+            total += part.sum(axis=0)
+            squares += part.T @ part
+        mean = total / data.shape[0]
+        return cls(_white("rows", data, squares / data.shape[0] - np.outer(mean, mean)))
 
     def log_prior(self, theta: Floats) -> float:
         _kernels.check_size(theta, self.dimension)
@@ -79,7 +89,7 @@ class ICA:
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         _kernels.check_size(theta, self.dimension)
-        places = np.arange(self.n_data)[indices]
+        places = _kernels.places(self.n_data, indices)
         out = np.empty(places.size)
         _kernels.ica_values(self.rows, theta, places, out)
         return out
@@ -91,7 +101,8 @@ class ICA:
 
     @cached_property
     def _longest(self) -> float:
-        return float(np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows).max()))
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
 
 def whiten(x: npt.ArrayLike) -> Whitened:
@@ -148,6 +159,13 @@ def _data(x: npt.ArrayLike) -> Floats:
     rows = _kernels.finite_array("x", x, 2)
     if not 2 <= rows.shape[1] <= MOST_SOURCES or rows.shape[0] <= rows.shape[1]:
         raise BadInput(f"x has shape {rows.shape}: must be (N, D) with N > D and D from 2 to {MOST_SOURCES:,}")
+    return rows
+
+
+def _white(name: str, rows: Floats, covariance: Floats) -> Floats:
+    off = float(np.abs(covariance - np.eye(rows.shape[1])).max())
+    if not off <= WHITE:
+        raise BadInput(f"{name}: its covariance differs from the identity by {off:.3g}: must be white, see whiten")
     return rows
 
 

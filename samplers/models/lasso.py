@@ -61,6 +61,14 @@ class Lasso:
         rows = np.ascontiguousarray(np.column_stack([predictors, targets]))
         return cls(rows, real("precision", precision, 0.0, 1e300, open_low=True), real("penalty", penalty, 0.0, 1e300))
 
+    @classmethod
+    def mapped(cls, rows: Floats, precision: float = 3.0, penalty: float = 4950.0) -> Lasso:
+        """From rows (N, D + 1), x_i followed by y_i, as they are: float32 or float64, in memory or in a file."""
+        data = _kernels.mapped_array("rows", rows, 2)
+        if data.shape[1] < 2:
+            raise BadInput(f"rows has shape {data.shape}: must be (N, D + 1), the last column the targets")
+        return cls(data, real("precision", precision, 0.0, 1e300, open_low=True), real("penalty", penalty, 0.0, 1e300))
+
     def log_prior(self, theta: Floats) -> float:
         _kernels.check_size(theta, self.dimension)
         return -self.penalty * float(np.abs(theta).sum())
@@ -78,7 +86,7 @@ class Lasso:
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         _kernels.check_size(theta, self.dimension)
-        places = np.arange(self.n_data)[indices]
+        places = _kernels.places(self.n_data, indices)
         out = np.empty(places.size)
         _kernels.lasso_values(self.rows, theta, self.precision, places, out)
         return out

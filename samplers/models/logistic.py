@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from designer.errors import BadInput, real
 from designer.schedule import Floats, Ints
-from samplers.models import Rows
+from samplers.models import Rows, _kernels
+
+Labels = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
     """Logistic regression; theta ~ N(0, I / prior_precision), flat if that is 0.
 
-    The labels are folded into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row . theta)).
+    `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
+    theta)). `mapped` leaves rows and labels where they are, say in a file larger than memory.
 
     Examples
     --------
@@ -27,6 +31,7 @@ class Logistic:
 
     rows: Floats
     prior_precision: float = 0.0
+    labels: Labels | None = None  # None: folded into the rows
     n_data: int = field(init=False)
     dimension: int = field(init=False)
 
@@ -37,25 +42,33 @@ class Logistic:
     @classmethod
     def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, prior_precision: float = 0.0) -> Logistic:
         """From covariates (N, D) and labels: 0 and 1, -1 and 1, or booleans."""
-        covariates, labels = np.asarray(x, dtype=np.float64), np.asarray(y)
+        covariates = np.asarray(x, dtype=np.float64)
         if covariates.ndim != 2 or covariates.shape[0] < 2 or covariates.shape[1] < 1:
             raise BadInput(f"x has shape {covariates.shape}: must be (N, D) with N >= 2 and D >= 1")
-        if labels.shape != covariates.shape[:1]:
-            raise BadInput(f"y has shape {labels.shape}: must be ({covariates.shape[0]:,},) as x has that many rows")
-        try:
-            labels = labels.astype(np.float64)
-        except ValueError:
-            raise BadInput("y: must be numbers: 0 and 1, or -1 and 1") from None
-        signs, known = np.where(labels > 0, 1.0, -1.0), np.isin(labels, (-1.0, 0.0, 1.0))
-        if known.all() and (labels == -1.0).any() and (labels == 0.0).any():
-            raise BadInput("y has -1, 0 and more: must be 0 and 1, or -1 and 1")
-        if not known.all():
-            raise BadInput(f"y[{int(np.argmin(known))}] = {labels[np.argmin(known)]:g}: must be 0 or 1, or -1 or 1")
+        signs = np.where(_labels(y, covariates.shape[0]) > 0, 1.0, -1.0)
         bad = np.argwhere(~np.isfinite(covariates))
         if bad.size:
             raise BadInput(f"x[{bad[0][0]}, {bad[0][1]}] = {covariates[tuple(bad[0])]}: must be finite")
         precision = real("prior_precision", prior_precision, 0.0, 1e300)
         return cls(np.ascontiguousarray(covariates * signs[:, None]), precision)
+
+    @classmethod
+    def mapped(cls, rows: Floats, labels: npt.ArrayLike, prior_precision: float = 0.0) -> Logistic:
+        """From covariates (N, D) as they are, float32 or float64: a memory-mapped file stays where it is.
+
+        Labels of one byte (bool, int8, uint8) stay where they are too; others are kept as one byte each.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).standard_normal((100, 2)).astype(np.float32)
+        >>> model = Logistic.mapped(x, x[:, 0] > 0, prior_precision=1.0)
+        >>> model.rows.dtype, np.shares_memory(model.rows, x)
+        (dtype('float32'), True)
+        """
+        data = _kernels.mapped_array("rows", rows, 2)
+        if data.shape[0] < 2:
+            raise BadInput(f"rows has shape {data.shape}: must be (N, D) with N >= 2 and D >= 1")
+        return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
 
     def log_prior(self, theta: Floats) -> float:
         return -0.5 * self.prior_precision * float(theta @ theta)
@@ -73,12 +86,55 @@ class Logistic:
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         return self.value(self.rows[indices] @ theta, indices)
 
+    def gradient(self, theta: Floats, indices: Rows) -> Floats:
+        """Gradient of the sum of log p over these data."""
+        rows = self.rows[indices]
+        total: Floats = rows.T @ self.slope(rows @ theta, indices)
+        return total
+
+    def range_bound(self, theta: Floats, theta_new: Floats) -> float:
+        """C >= max |l_i|: the slope of log p in eta is below 1, so |l_i| <= |row_i| |theta' - theta|."""
+        return self._longest * float(np.linalg.norm(theta_new - theta))
+
+    @cached_property
+    def _longest(self) -> float:
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
+
     def value(self, eta: Floats, indices: Rows) -> Floats:
-        return -np.logaddexp(0.0, -eta)
+        return -np.logaddexp(0.0, -self._signed(eta, indices))
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
-        return np.exp(-np.logaddexp(0.0, eta))
+        return self._signed(np.exp(-np.logaddexp(0.0, self._signed(eta, indices))), indices)
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
-        p = self.slope(eta, indices)
+        p = np.exp(-np.logaddexp(0.0, eta))
         return -p * (1.0 - p)
+
+    def _signed(self, values: Floats, indices: Rows) -> Floats:
+        """Times the label ±1, unless the rows have it."""
+        return values if self.labels is None else np.where(self.labels[indices] > 0, values, -values)
+
+
+def _labels(y: npt.ArrayLike, n: int) -> Labels:
+    """Labels as bytes above 0 or not, or BadInput; not copied if they are bytes."""
+    given = np.asarray(y)
+    if given.shape != (n,):
+        raise BadInput(f"y has shape {given.shape}: must be ({n:,},) as x has that many rows")
+    if given.dtype.kind not in "biuf":
+        raise BadInput("y: must be numbers: 0 and 1, or -1 and 1")
+    bytes_already = given.dtype in (np.bool_, np.int8, np.uint8)
+    labels: Labels = given.view(np.int8) if bytes_already else np.empty(n, dtype=np.int8)
+    negative = zero = False
+    for block in _kernels.blocks(n):
+        part = given[block]
+        known = (part == 1) | (part == 0) | (part == -1) if given.dtype.kind in "if" else part <= 1
+        if not known.all():
+            place = int(np.argmin(known))
+            raise BadInput(f"y[{block.start + place}] = {part[place]:g}: must be 0 or 1, or -1 or 1")
+        negative, zero = negative or bool((part < 0).any()), zero or bool((part == 0).any())
+        if not bytes_already:
+            labels[block] = part
+    if negative and zero:
+        raise BadInput("y has -1, 0 and more: must be 0 and 1, or -1 and 1")
+    return _kernels.frozen(labels)  # type: ignore[no-any-return]

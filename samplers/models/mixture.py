@@ -50,11 +50,25 @@ class Mixture:
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
         """From data (N,); by default with the constants of S17."""
+        return cls._of(_kernels.finite_array("x", x, 1), temperature, variance, prior_variances)
+
+    @classmethod
+    def mapped(
+        cls,
+        x: Floats,
+        temperature: float = 1.0,
+        variance: float = 2.0,
+        prior_variances: tuple[float, float] = (10.0, 1.0),
+    ) -> Mixture:
+        """From data (N,) as they are, float32 or float64: a memory-mapped file stays where it is."""
+        return cls._of(_kernels.mapped_array("x", x, 1), temperature, variance, prior_variances)
+
+    @classmethod
+    def _of(cls, x: Floats, temperature: float, variance: float, prior_variances: tuple[float, float]) -> Mixture:
         if len(prior_variances) != 2:
             raise BadInput(f"prior_variances = {prior_variances}: must be two, of theta1 and theta2")
         first, second = (_positive(f"prior_variances[{k}]", value) for k, value in enumerate(prior_variances))
-        heat, spread = _positive("temperature", temperature), _positive("variance", variance)
-        return cls(_kernels.finite_array("x", x, 1), heat, spread, (first, second))
+        return cls(x, _positive("temperature", temperature), _positive("variance", variance), (first, second))
 
     def log_prior(self, theta: Floats) -> float:
         _kernels.check_size(theta, 2)

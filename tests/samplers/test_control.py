@@ -73,9 +73,11 @@ def test_the_derivatives_are_those_of_the_value(model):
     assert model.curvature(eta, slice(None)) == pytest.approx(numeric, abs=1e-9)
 
 
-def test_proxy_proposals_cancel_the_quadratic_part(model):
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_proxy_proposals_cancel_the_quadratic_part(model, elsewhere):
     """With a Gaussian prior c = 0 at second order: A is the sum of the residuals alone."""
-    controlled = Controlled.around(model, find_mode(model))
+    centre = find_mode(model)
+    controlled = Controlled.around(model, centre + 0.05 if elsewhere else centre)
     proposal, rng = ProxyStep.of(controlled, 0.7), np.random.default_rng(5)
     theta = proposal.propose(rng, controlled.centre).theta
     new, log_q = proposal.propose(rng, theta)

@@ -247,3 +247,41 @@ def test_the_table():
         "k          -2e-07    1        0      4000      4000    nan",
         "1 chain of 5,000 draws; cut",
     ]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_coordinates_of_what_they_are_about(tmp_path):
+    tree = collect([chain(1), chain(2)], names=["a", "b é", "c"])
+    assert tree["posterior/theta"].dims == ("chain", "draw", "parameter")
+    assert tree["posterior/w"].dims == ("chain", "draw", "w_dim_0", "w_dim_1")
+    np.testing.assert_array_equal(tree["posterior/theta"].sel(parameter="c").values[1], chain(2)["theta"][:, 2])
+    to_netcdf(tree, tmp_path / "r.nc")
+    names = [row.name for row in summary(from_netcdf(tmp_path / "r.nc")).rows]
+    assert names == ["theta[a]", "theta[b é]", "theta[c]", "w[0, 0]", "w[0, 1]", "w[1, 0]", "w[1, 1]", "k"]
+
+
+def test_a_run_s_names_and_active_coefficients_come_from_its_description(tmp_path):
+    store, theta = Store(tmp_path), np.array([[0.0, 1.5], [2.0, 1.5]])
+    store.describe({"digest": "abc", "names": ["a", "b"], "model": "rj-logistic"})
+    with store.chain(0) as files:
+        files.save(Checkpoint(2, np.random.default_rng(1).bit_generator.state, {}), {"theta": theta})
+    tree = from_store(store)
+    assert tree["posterior/active"].sel(parameter="a").values.tolist() == [[False, True]]
+    assert tree["posterior/active"].sel(parameter="b").values.tolist() == [[True, True]]
+    assert "names" not in tree.attrs
+
+
+def test_the_worst_parameters_are_those_with_the_fewest_effective_draws():
+    rows = tuple(
+        Row(name, 0.0, 1.0, 0.1, ess, ess, 1.0) for name, ess in zip("abcd", (50, math.nan, 10, 30), strict=True)
+    )
+    whole = Summary(rows, 2, 100, "cut")
+    assert [row.name for row in whole.worst(3).rows] == ["c", "d", "a"]
+    assert (
+        whole.worst(3)
+        .text()
+        .endswith("2 chains of 100 draws; the 3 parameters of 4 with the fewest effective draws; cut")
+    )
+    assert whole.worst(4) == whole

@@ -1,0 +1,53 @@
+"""What every page has around it: title, version and citation, and errors made for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from designer.errors import BadInput
+
+ICON = Path(__file__).with_name("icon.png")
+CITATION = "Korattikara, Chen, Welling (ICML 2014; Neural Computation 2016) and Seita, Pan, Chen, Canny (UAI 2017)"
+EXACTNESS = "Error and data use are computed to 10⁻¹⁰; beyond 4,000 looks, to the estimate shown with them."
+# the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll
+STYLE = """<style>
+.stMainBlockContainer { padding-top: 4.5rem; padding-bottom: 2rem; }
+.stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 2rem; }
+[data-testid="stCaptionContainer"] { color: inherit; opacity: 0.8; }
+[data-testid="stBaseButton-primary"]:enabled, [data-tag] { color: light-dark(#ffffff, #0a1622); }
+.stMarkdown table { display: block; overflow-x: auto; }
+.katex-display { overflow-x: auto; overflow-y: hidden; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
+  .stMainBlockContainer h1 { font-size: 1.6rem; }
+}
+</style>"""
+
+
+def frame(page: StreamlitPage, method: StreamlitPage) -> None:
+    """Draw a page with its surroundings; the footer leads to `method`."""
+    st.set_page_config(page_title=f"{page.title} · austerity", page_icon=ICON, layout="wide")
+    st.html(STYLE)
+    with problems_in_words():
+        page.run()
+    st.divider()
+    st.caption(
+        f"austerity {version('austerity')} · after {CITATION} · nothing you load leaves this machine. {EXACTNESS}"
+    )
+    st.page_link(method, label="Method: formulas, assumptions, corrections, self-check")
+
+
+@contextmanager
+def problems_in_words() -> Iterator[None]:
+    """Bad input is told in one line, beside what caused it; the page around it stays."""
+    try:
+        yield
+    except (BadInput, ArithmeticError) as problem:
+        for line in str(problem).split("; "):
+            st.error(line, icon=":material/error:")

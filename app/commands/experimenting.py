@@ -1,0 +1,92 @@
+"""`experiment`: the papers' experiments, with their numbers and figures in files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.terminal import Answer, progress_bar
+from designer.errors import BadInput
+from designer.files import write_whole
+
+if TYPE_CHECKING:
+    from samplers.experiments.report import Panel, Report
+    from samplers.experiments.running import Size
+
+STEPS = 1000  # of the progress bar
+
+
+def run_named(options: argparse.Namespace) -> Answer:
+    """`austerity experiment`."""
+    from samplers.experiments import experiment
+    from samplers.experiments.running import run_experiment
+
+    if options.name == "list":
+        return _listed()
+    found = experiment(options.name)
+    if options.output is None:
+        raise BadInput("output: needed: a directory for numbers and figures (--output DIR)")
+    size: Size = "quick" if options.quick else "full"
+    with progress_bar(quiet=options.quiet or options.json) as show:
+
+        def tell(share: float, note: str) -> None:
+            if options.progress_lines:
+                print(f"{share:.4f} {note}", file=sys.stderr, flush=True)
+            elif show is not None and share > 0:
+                show(max(1, round(STEPS * share)), STEPS, note[:40])
+
+        done = run_experiment(found, size, options.output, data=options.data, tell=tell)
+    folder, heading = Path(options.output), f"{found.name}: {found.title}"
+    written = [] if options.no_figures else write_figures(done.report, folder, heading)
+    checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]
+    lines = [
+        *done.report.notices,
+        done.report.finding,
+        *checks,
+        f"written to {options.output}: {', '.join(['report.json', 'finding.txt', 'table*.csv', *written])}",
+    ]
+    data = {"name": found.name, "size": size, "finding": done.report.finding, "checks": dict(done.report.checks)}
+    data |= {"notices": list(done.report.notices), "seconds": dict(done.seconds), "output": str(options.output)}
+    return Answer(data, lines)
+
+
+def _listed() -> Answer:
+    from samplers.experiments import NAMES, experiment
+
+    found = [experiment(name) for name in NAMES]
+    data = {"experiments": [{"name": e.name, "title": e.title, "source": e.source} for e in found]}
+    return Answer(data, [f"{e.name:<8} {e.title} ({e.source})" for e in found])
+
+
+def write_figures(report: Report, output: Path, title: str) -> list[str]:
+    """figures.html always, a PNG for each panel where a browser can draw them; returns the names of the files."""
+    from app.figures.panels import figure
+
+    if not report.panels:
+        return []
+    names = ["figures.html"]
+    write_whole(output / "figures.html", _page(report.panels, title))
+    for number, panel in enumerate(report.panels, start=1):
+        try:
+            write_whole(output / f"figure{number}.png", figure(panel).to_image("png", width=900, height=500, scale=2))
+        except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
+            return ["figures.html (PNG files need the package kaleido and Chromium)"]
+        names.append(f"figure{number}.png")
+    return names
+
+
+def _page(panels: Sequence[Panel], title: str) -> str:
+    """All panels on one page that needs nothing from elsewhere."""
+    from app.figures.panels import figure
+
+    parts = [
+        figure(panel).to_html(full_html=False, include_plotlyjs=number == 0) + f"<p>{escape(panel.note)}</p>"
+        for number, panel in enumerate(panels)
+    ]
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>body{{font-family:sans-serif}}</style>'
+    body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>'

@@ -1,0 +1,1 @@
+"""Plotly figures from result types; a module for each page."""

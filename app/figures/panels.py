@@ -1,0 +1,60 @@
+"""Any experiment's panels as Plotly figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from app.figures.style import DASHES, LOG_AXIS, SERIES, faded, layout
+from samplers.experiments.report import Numbers, Panel, Series
+
+MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
+
+
+def figure(panel: Panel, *, height: int = 380) -> go.Figure:
+    """One panel: each series with a colour, a dash and a marker of its own, error bars or band where it has them."""
+    drawn = go.Figure()
+    for number, series in enumerate(panel.series):
+        for trace in _traces(series, number):
+            drawn.add_trace(trace)
+    layout(drawn, panel.x, panel.y, height=height, title=panel.title)
+    drawn.update_layout(uirevision=panel.title, barmode="group", hovermode="closest")
+    if panel.log_x:
+        drawn.update_xaxes(**LOG_AXIS)
+    if panel.log_y:
+        drawn.update_yaxes(**LOG_AXIS)
+    return drawn
+
+
+def _traces(series: Series, number: int) -> list[go.Scatter | go.Bar]:
+    colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
+    marker = {"color": colour, "symbol": MARKERS[number % len(MARKERS)], "size": 8}
+    x, y = list(series.x), list(series.y)
+    if series.style == "bars":
+        return [go.Bar(x=x, y=y, name=series.name, marker_color=colour, error_y=_bars(series))]
+    if series.style == "points":
+        return [go.Scatter(x=x, y=y, name=series.name, mode="markers", marker=marker, error_y=_bars(series))]
+    line = {"color": colour, "dash": dash, "shape": "hv" if series.style == "steps" else "linear"}
+    curve = go.Scatter(x=x, y=y, name=series.name, mode="lines", line=line)
+    return [*_band(series, colour), curve]
+
+
+def _band(series: Series, colour: str) -> list[go.Scatter]:
+    if series.low is None or series.high is None:
+        return []
+    common = {"x": list(series.x), "mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+    below = go.Scatter(y=list(series.low), **common)
+    return [below, go.Scatter(y=list(series.high), fill="tonexty", fillcolor=faded(colour), **common)]
+
+
+def _bars(series: Series) -> dict[str, object] | None:
+    if series.low is None or series.high is None:
+        return None
+    up, down = _differences(series.high, series.y), _differences(series.y, series.low)
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down}
+
+
+def _differences(a: Numbers, b: Numbers) -> Sequence[float | None]:
+    """Plotly wants the lengths of error bars, not their ends."""
+    return [None if high is None or low is None else high - low for high, low in zip(a, b, strict=True)]

@@ -1,0 +1,33 @@
+"""Colours and layout shared by all figures: fixed, colour-blind safe, legible on light and dark."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+# after Okabe and Ito, darkened or lightened until each has contrast 3:1 on white and on the dark background
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#2e86d1", "#c97b00", "#0e9f74", "#d55e00", "#b565a7", "#808890"
+SERIES = (BLUE, RED, GREEN, PURPLE, ORANGE, GREY)
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def layout(figure: go.Figure, x: str, y: str, *, height: int = 320, title: str = "") -> go.Figure:
+    """Axis titles, margins and legend in the house's way."""
+    figure.update_layout(
+        title={"text": title, "font": {"size": 15}} if title else None,
+        height=height,
+        margin={"l": 10, "r": 10, "t": 40 if title else 20, "b": 10},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        hovermode="x unified",
+    )
+    figure.update_xaxes(title_text=x, automargin=True)
+    figure.update_yaxes(title_text=y, automargin=True)
+    return figure
+
+
+LOG_AXIS = {"type": "log", "dtick": 1, "exponentformat": "power", "minor": {"showgrid": False}}
+
+
+def faded(colour: str, opacity: float = 0.2) -> str:
+    """A colour for areas and bands."""
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"

@@ -1,0 +1,71 @@
+"""Figures of the page Trial run: histograms of the pairs, and the Q-Q plot of the t statistic."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from app.figures.style import BLUE, GREY, RED, layout
+from designer.diagnostics import Histogram, StudentCheck
+
+# title, axis and what the picture says, by the names of `designer.diagnostics.summarise`
+PANELS = {
+    "log_acceptance": (
+        "Log acceptance ratio A",
+        "A = Nμ − c",
+        "A of each proposal. Right of 0 the exact chain always accepts; far left of it, hardly ever.",
+    ),
+    "kappa": (
+        "Sampling noise κ",
+        "κ = Nσ / √(N − 1)",
+        "κ of each proposal: how much the log ratio would vary if estimated from the data once. "
+        "Above 1 or 2, decisions need much of the data.",
+    ),
+    "probability": (
+        "Acceptance probability",
+        "P = min(1, exp A)",
+        "The exact chain's acceptance probability of each proposal.",
+    ),
+    "skew": (
+        "Skewness of the differences",
+        "skewness of the lᵢ",
+        "Skewness of the log-likelihood differences of each proposal. The theory takes it for 0; beyond ±2 be careful.",
+    ),
+}
+
+
+def bars(name: str, found: Histogram) -> go.Figure:
+    """The histogram of one quantity over the pairs."""
+    title, axis, _ = PANELS[name]
+    hover = [f"{low:.4g} to {high:.4g}: {count:,} pairs" for low, high, count in _bins(found)]
+    figure = go.Figure(
+        go.Bar(
+            x=found.centres, y=found.counts, width=found.widths, marker_color=BLUE, hovertext=hover, hoverinfo="text"
+        )
+    )
+    layout(figure, axis, "pairs", height=240, title=title)
+    figure.update_layout(bargap=0, hovermode="closest", showlegend=False, uirevision=name)
+    figure.update_xaxes(range=[found.edges[0], found.edges[-1]])
+    return figure
+
+
+def outside_in_words(found: Histogram) -> str:
+    """What the histogram does not show."""
+    return f" Not shown: {found.outside:,} farther out." if found.outside else ""
+
+
+def quantiles(found: StudentCheck, m: int) -> go.Figure:
+    """Quantiles of the resampled t statistic against Student's (K14 Fig. 7)."""
+    x, y = found.curve()
+    ends = [float(min(x[0], y[0])), float(max(x[-1], y[-1]))]
+    line = {"color": GREY, "dash": "dash"}
+    figure = go.Figure()
+    figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="as the theory has it", hoverinfo="skip"))
+    marker = {"color": RED, "size": 5}
+    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="seen"))
+    layout(figure, f"quantiles of Student's law at m = {m:,}", "t statistic seen", height=360)
+    figure.update_layout(hovermode="closest", uirevision=f"qq-{m}")
+    return figure
+
+
+def _bins(found: Histogram) -> list[tuple[float, float, int]]:
+    return list(zip(found.edges[:-1].tolist(), found.edges[1:].tolist(), found.counts.tolist(), strict=True))

@@ -1,0 +1,101 @@
+"""What stands between the network and the dashboard: who may ask, how much may be sent, and headers on every answer.
+
+It wraps the whole application, so that refusals and server errors carry the headers too.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+# Streamlit and Plotly write style attributes, draw from data: and blob: images, and need no eval, frames or other hosts
+POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self'",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self'",
+    "worker-src": "'self' blob:",
+    "frame-src": "'none'",
+    "frame-ancestors": "'none'",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+}
+UNUSED_POWERS = "accelerometer camera display-capture geolocation gyroscope hid microphone midi payment serial usb"
+
+
+class Guard:
+    """Refuses strangers and bodies over `most_bytes`; puts the security headers on every answer.
+
+    `hosts` are the names the server answers to, or empty for any: a server bound to the loopback address must not be
+    reached through a foreign name that was made to point to it (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], most_bytes: int) -> None:
+        self.app, self.hosts, self.most_bytes = app, hosts, most_bytes
+        self.headers = security_headers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                MutableHeaders(scope=message).update(self.headers)
+            await send(message)
+
+        refusal = self.refusal(scope["type"], Headers(scope=scope))
+        if refusal is None:
+            await self.app(scope, receive, send_with_headers)
+        else:
+            await refusal(scope, receive, send_with_headers)
+
+    def refusal(self, kind: str, headers: Headers) -> PlainTextResponse | None:
+        """The answer to a request that is not let in."""
+        host = headers.get("host", "")
+        if self.hosts and urlsplit(f"//{host}").hostname not in self.hosts:
+            return PlainTextResponse("unknown host", 403)
+        # Streamlit would look up this machine's address on the internet to judge a foreign origin
+        if kind == "websocket" and urlsplit(headers.get("origin", f"//{host}")).netloc != host:
+            return PlainTextResponse("foreign origin", 403)
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self.most_bytes:
+            return PlainTextResponse("too large", 413)
+        return None
+
+
+def security_headers() -> dict[str, str]:
+    """The headers of every answer."""
+    policy = POLICY | {"script-src": " ".join([POLICY["script-src"], *_inline_scripts()])}
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "Cross-Origin-Embedder-Policy": "require-corp",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": ", ".join(f"{power}=()" for power in UNUSED_POWERS.split()),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+    }
+
+
+def _inline_scripts() -> list[str]:
+    """Hashes of the scripts inside Streamlit's own page, the only inline ones a browser may run."""
+    page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_text(encoding="utf-8")
+    texts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+    return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]

@@ -1,0 +1,124 @@
+"""Serve the dashboard on this machine: `austerity app`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+import uvicorn
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp
+from streamlit.web import bootstrap
+
+from app.guard import LOOPBACK, Guard
+from designer.errors import BadInput, integer
+
+SCRIPT = Path(__file__).with_name("main.py")
+MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
+
+SETTINGS: dict[str, Any] = {
+    "browser.gatherUsageStats": False,
+    "client.allowedOrigins": [],
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": False,
+    "client.toolbarMode": "minimal",
+    "runner.magicEnabled": False,
+    "server.enableXsrfProtection": True,
+    "server.fileWatcherType": "none",
+    "server.headless": True,
+    "server.maxUploadSize": MOST_MEGABYTES,
+    "server.showEmailPrompt": False,
+    # contrast with the background of 4.5 or more; on buttons of the dark one, text is dark (see chrome)
+    "theme.light.primaryColor": "#0b65b0",
+    "theme.dark.primaryColor": "#4da3ec",
+    "theme.light.linkColor": "#0b65b0",
+    "theme.dark.linkColor": "#6cb4f2",
+}
+
+log = logging.getLogger("austerity")
+
+
+def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = False, script: Path = SCRIPT) -> None:
+    """Serve until interrupted. Raises BadInput if the address cannot be had."""
+    with listen(host, integer("port", port, 0, 65_535)) as listening:
+        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+
+        def tell() -> None:
+            print(f"austerity is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+            if open_browser:
+                webbrowser.open(address)
+
+        hosts = (*LOOPBACK, host) if host in LOOPBACK else ()
+        settings = uvicorn.Config(
+            application(script, hosts, tell),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            ws="websockets-sansio",
+            timeout_graceful_shutdown=2,
+        )
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at the address; a port in use is refused before anything is started."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0].lower()
+        raise BadInput(f"cannot listen on {_shown(host)}:{port}: {reason}; try another --port") from None
+
+
+def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
+    """The dashboard behind its guard; `ready` is called when it is warm."""
+    bootstrap.load_config_options(SETTINGS)
+    dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
+    return Guard(GZipMiddleware(dashboard, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
+
+
+def tell_failure(problem: Exception) -> bool:
+    """An error nobody foresaw: the browser gets one line, the terminal the rest."""
+    log.error("a page failed", exc_info=problem)
+    st.error("Something went wrong in this page. The terminal that runs `austerity app` says what.")
+    return True
+
+
+def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: st.App) -> AsyncIterator[None]:
+        await asyncio.to_thread(warm)
+        ready()
+        yield
+
+    return lifespan
+
+
+def warm() -> None:
+    """Load what the pages import and compile what they call, before the first person waits for it."""
+    import numpy as np
+    import plotly.graph_objects as go
+
+    from app.figures.style import layout
+    from app.views import compare, design, experiments, explore, method, step_error, trial_run  # noqa: F401
+    from designer import Design, TrialRun, acceptance, characteristics, simulate, stopping
+
+    test = Design(12_214, 500, 0.05)
+    curve = characteristics(test, [0.0, 1.0])
+    stopping(test, 1.0)
+    acceptance(test, TrialRun.at_stationarity(12_214, 0.5, 10, np.random.default_rng(0)))
+    simulate(np.random.default_rng(0), test, [1.0], 10)
+    layout(go.Figure(go.Scatter(x=curve.mu_std, y=curve.error)), "", "").to_json()
+
+
+def _shown(host: str) -> str:
+    """A host as it stands in an address."""
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,97 @@
+"""The dashboard in a real Chromium: from a key press to the redrawn figure, opening a page, ten people at once."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from typing import Any
+
+from tests.browser.driving import Screen, chromium
+from tests.serving import running
+
+PLOT = ".js-plotly-plot .main-svg"
+SLIDER = "Threshold ε"
+# from the key press to the first frame that shows other numbers than before it
+WATCH = """() => {
+    const shown = () => document.querySelector('.js-plotly-plot')?._fullData?.[0]?.y?.[0];
+    const before = shown();
+    window.redrawn = new Promise((done, failed) => {
+        document.addEventListener('keydown', () => {
+            const start = performance.now();
+            const look = () => {
+                const now = performance.now();
+                if (shown() !== undefined && shown() !== before) done(now - start);
+                else if (now - start > 30000) failed(new Error('not redrawn within 30 s'));
+                else requestAnimationFrame(look);
+            };
+            look();
+        }, {capture: true, once: true});
+    });
+}"""
+
+
+def report(moves: int = 30, visits: int = 5, people: int = 10) -> list[str]:
+    """Rows of a table, or one line if there is no browser."""
+    with chromium() as (browser, reason):
+        if browser is None:
+            return ["## Dashboard", "", f"Not measured: {reason}.", ""]
+        with running() as server:
+            opened = _openings(browser, server.address, visits)
+            alone = _moves([Screen(browser, server.address)], moves)
+            together = _moves([Screen(browser, server.address) for _ in range(people)], max(3, moves // people))
+    return [
+        "## Dashboard",
+        "",
+        "Server (warm) and headless Chromium share this machine. Streamlit waits 200 ms for a slider to come to rest.",
+        "",
+        "| what | median | worst | target |",
+        "|---|---|---|---|",
+        f"| page opened in an empty browser to first figure, {visits} times | {_row(opened)} | 3,000 ms |",
+        f"| slider moved to figure redrawn, {moves} times | {_row(alone)} | 300 ms |",
+        f"| the same, {people} sessions moving at once | {_row(together)} | 1,000 ms |",
+        "",
+    ]
+
+
+def _openings(browser: Any, address: str, visits: int) -> list[float]:
+    """Milliseconds from asking for the page to its first figure; the first visit warms the server."""
+    return [_opening(browser, address) for _ in range(visits + 1)][1:]
+
+
+def _opening(browser: Any, address: str) -> float:
+    screen = Screen(browser, address)
+    start = time.perf_counter()
+    screen.page.goto(address)
+    screen.page.wait_for_selector(PLOT)
+    milliseconds = 1e3 * (time.perf_counter() - start)
+    screen.close()
+    return milliseconds
+
+
+def _moves(screens: list[Screen], moves: int) -> list[float]:
+    """Milliseconds from key press to redrawn figure, all screens pressing before any is waited for."""
+    times = []
+    for screen in screens:
+        screen.go().page.wait_for_selector(PLOT)
+        screen.slide(SLIDER, -1)
+    for move in range(moves):
+        for screen in screens:
+            screen.page.evaluate(WATCH)
+            screen.page.get_by_role("slider", name=SLIDER).first.focus()
+        for screen in screens:
+            screen.page.keyboard.press("ArrowLeft" if move % 16 < 8 else "ArrowRight")
+        times += [float(screen.page.evaluate("() => window.redrawn")) for screen in screens]
+        for screen in screens:
+            screen.settle()
+    for screen in screens:
+        screen.close()
+    return times
+
+
+def _row(times: list[float]) -> str:
+    return f"{statistics.median(times):,.0f} ms | {max(times):,.0f} ms"
+
+
+if __name__ == "__main__":
+    print("\n".join(report(*map(int, sys.argv[1:]))))

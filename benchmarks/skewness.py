@@ -1,0 +1,167 @@
+"""The correction for skewness against the real test: `python -m benchmarks.skewness [--repeats R] [GROUP ...]`.
+
+A group is one population and one m. Each repetition follows the studentised mean of one random order of the data, and
+all tests (bounds, pairs, both signs of the skewness) decide on the same order: every one of them is the real t-test on
+data drawn without replacement, but their errors are not independent of one another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from designer._jit import kernel
+from designer._kernels import pick, standard_error
+from designer.acceptance import predictions
+from designer.diagnostics import skewed_population
+from designer.plan import as_plan
+from designer.records import Design, TrialRun
+from designer.simulate import student_bounds
+
+N_DATA, BLOCK = 20_000, 2000
+BOUNDS = [(0.05, 0.5), (0.01, 0.5), (0.1, 0.5), (0.2, 0.5), (0.001, 0.5), (0.05, 1.0), (0.05, 0.75)]  # epsilon, alpha
+PAIRS = [(-0.7, 1.3), (0.5, 1.3), (0.0, 1.3), (-2.0, 1.3), (-0.2, 0.3), (-2.0, 3.0), (0.0, 0.1)]  # A, kappa
+ALLOWED = 0.004  # or three standard errors, if that is more
+
+
+class Group(NamedTuple):
+    """A population by name and parameter, and a batch size."""
+
+    kind: str
+    parameter: float
+    m: int
+
+
+GROUPS = {
+    "gamma-1-500": Group("gamma", 1.0, 500),
+    "gamma-1-100": Group("gamma", 1.0, 100),
+    "exponential": Group("gamma", 2.0, 500),
+    "lognormal-1-100": Group("lognormal", 1.0, 100),
+    "lognormal-2-500": Group("lognormal", 2.0, 500),
+    "lognormal-6-4000": Group("lognormal", 6.0, 4000),
+    "outlier": Group("outlier", 50.0, 4000),
+}
+
+
+class Row(NamedTuple):
+    """One test on one pair: Delta by the Gaussian theory, corrected, and simulated with its standard error."""
+
+    skew: float
+    epsilon: float
+    alpha: float
+    log_acceptance: float
+    kappa: float
+    gaussian: float
+    corrected: float
+    simulated: float
+    se: float
+
+    @property
+    def agrees(self) -> bool:
+        return abs(self.corrected - self.simulated) <= max(ALLOWED, 3.0 * self.se)
+
+
+def population(group: Group) -> np.ndarray:
+    """N standardised values with about the wanted skewness: quantiles of a gamma or a lognormal, or one outlier."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
+    if group.kind == "gamma":
+        return skewed_population(N_DATA, group.parameter)
+    normal = ndtri((np.arange(N_DATA) + 0.5) / N_DATA)
+    if group.kind == "outlier":
+        values = normal
+        values[-1] = group.parameter
+    else:
+        w = brentq(lambda w: (w + 2.0) * math.sqrt(w - 1.0) - group.parameter, 1.0 + 1e-9, 60.0)
+        values = np.exp(math.sqrt(math.log(w)) * normal)
+    return np.asarray((values - values.mean()) / values.std())
+
+
+@kernel
+def follow(rng, values, looks, order, mean, error):
+    """Mean and standard error at each interim look, one random order of the data per row."""
+    for i in range(mean.shape[0]):
+        n, total, squares = 0, 0.0, 0.0
+        for j in range(mean.shape[1]):
+            while n < looks[j]:
+                x = values[pick(rng, order, n)]
+                total += x
+                squares += x * x
+                n += 1
+            mean[i, j], error[i, j] = total / n, standard_error(total, squares, n, values.size)
+
+
+@kernel
+def decide(mean, error, sign, lower, upper, distance, change):
+    """change[i] = 1 for a wrong acceptance, -1 for a wrong rejection, when mu - mu_0 is distance[i]."""
+    for i in range(mean.shape[0]):
+        change[i] = 0.0
+        for j in range(mean.shape[1]):
+            seen = sign * mean[i, j] + distance[i]
+            if seen > upper[j] * error[i, j] or seen < lower[j] * error[i, j]:
+                if seen > 0.0 and distance[i] <= 0.0:
+                    change[i] = 1.0
+                elif seen <= 0.0 and distance[i] > 0.0:
+                    change[i] = -1.0
+                break
+
+
+def measure(group: Group, repeats: int, seed: int = 1) -> list[Row]:
+    """All tests and pairs of a group, for the population and its mirror image."""
+    values, rng, order = population(group), np.random.default_rng(seed), np.arange(N_DATA)
+    skew, designs = float((values**3).mean()), [Design(N_DATA, group.m, *bounds) for bounds in BOUNDS]
+    looks = as_plan(designs[0]).schedule.n
+    index, pi = np.arange(looks.size - 1), looks[:-1] / N_DATA
+    bounds = [[student_bounds(g, looks[:-1]) for g in as_plan(d).boundary.at(index, pi)] for d in designs]
+    cases = [(d, pair, sign) for d in range(len(designs)) for pair in PAIRS for sign in (1.0, -1.0)]
+    sums, mean, error, change = np.zeros((2, len(cases))), *np.empty((2, BLOCK, index.size)), np.empty(BLOCK)
+    blocks = -(-repeats // BLOCK)
+    for _ in range(blocks):
+        follow(rng, values, looks, order, mean, error)
+        log_u = np.log(1.0 - rng.random(BLOCK))
+        for k, (d, (a, kappa), sign) in enumerate(cases):
+            decide(mean, error, sign, *bounds[d], (a - log_u) / (kappa * math.sqrt(N_DATA - 1.0)), change)
+            sums[:, k] += change.sum(), np.abs(change).sum()
+    delta, wrong = sums / (blocks * BLOCK)
+    se = np.sqrt((wrong - delta**2) / (blocks * BLOCK))
+    rows = []
+    for k, (d, (a, kappa), sign) in enumerate(cases):
+        trial = TrialRun(N_DATA, [a / N_DATA], [kappa * math.sqrt(N_DATA - 1.0) / N_DATA], skew=[sign * skew])
+        gaussian, corrected, _ = predictions(designs[d], trial)
+        theory = float(gaussian.delta[0]), float("nan") if corrected is None else float(corrected.delta[0])
+        rows.append(Row(sign * skew, *BOUNDS[d], a, kappa, *theory, float(delta[k]), float(se[k])))
+    return rows
+
+
+def report(names: list[str], repeats: int) -> list[str]:
+    """One line per group, and its rows at epsilon = 0.05 with constant bounds."""
+    lines = []
+    for name in names:
+        rows = measure(GROUPS[name], repeats)
+        off = [abs(row.corrected - row.simulated) for row in rows]
+        plain = [abs(row.gaussian - row.simulated) for row in rows]
+        agree = sum(row.agrees for row in rows)
+        lines.append(
+            f"{name}: {agree} of {len(rows)} agree; off by {max(off):.4f} at most, uncorrected {max(plain):.4f}"
+        )
+        for row in rows:
+            if (row.epsilon, row.alpha) == BOUNDS[0]:
+                numbers = f"{row.gaussian:8.4f} {row.corrected:8.4f} {row.simulated:8.4f} ± {row.se:.4f}"
+                lines.append(f"  skew {row.skew:6.2f}  A {row.log_acceptance:4.1f}  kappa {row.kappa:3.1f} {numbers}")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("groups", nargs="*", default=list(GROUPS), help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--repeats", type=int, default=200_000)
+    options = parser.parse_args()
+    print("\n".join(report(options.groups, options.repeats)))
+
+
+if __name__ == "__main__":
+    main()

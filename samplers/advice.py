@@ -1,0 +1,237 @@
+"""Which test should I use? What each acceptance test will cost and get wrong on the pairs of a trial run.
+
+`predict` needs the moments of the pairs alone; `measure` runs the real tests on populations with those moments.
+Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both theta and theta' at
+each datum it reads, an exact chain that keeps log p(x_i; theta) evaluates each datum once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.acceptance import Rule, acceptance
+from designer.errors import BadInput, integer, real
+from designer.records import Design, TrialRun
+from designer.schedule import Floats, Schedule
+from designer.search import Cancelled
+from samplers.accept.barker import BarkerTest
+from samplers.accept.comparison import AcceptTest, Comparison
+from samplers.accept.concentration import ConcentrationTest
+from samplers.accept.correction import correction
+from samplers.accept.exact import ExactTest
+from samplers.accept.sequential import SequentialTest
+
+LEVELS = 400  # of u, over which the concentration test's data are averaged
+MOST_DATA = 2_000_000  # in a population that is made to measure on
+Report = Callable[[int, int], None]
+
+
+class Prediction(NamedTuple):
+    """What one test does per step, on average over the pairs.
+
+    `acceptance` is that of the test's own rule (Barker's is lower than Metropolis'), `error` the mean |Delta| against
+    that rule, `per_move` the likelihood evaluations per accepted move: the cost that a user feels.
+    """
+
+    test: str
+    rule: Rule
+    data: float
+    evaluations: float
+    acceptance: float
+    error: float
+    per_move: float
+    note: str
+
+
+class Measured(NamedTuple):
+    """Data and acceptance of the real test, with standard errors."""
+
+    test: str
+    data: float
+    data_se: float
+    acceptance: float
+    acceptance_se: float
+
+
+class Candidates(NamedTuple):
+    """The tests to compare.
+
+    `range_in_sd` bounds |l_i - mean| in standard deviations of l_i, which the concentration test must be told.
+    """
+
+    sequential: Design
+    barker: BarkerTest = BarkerTest()
+    concentration: ConcentrationTest = ConcentrationTest()
+    range_in_sd: float = 6.0
+
+
+def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
+    """Data, acceptance and error of the exact, sequential, Barker minibatch and concentration tests.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> [round(p.data) for p in predict(trial, Candidates(Design(100_000, 500, 0.05)))][:2]
+    [100000, 100000]
+    """
+    n_data, metropolis = trial.n_data, _probability(trial, "metropolis")
+    real("range_in_sd", candidates.range_in_sd, 1.0, 1e12)
+    step = acceptance(candidates.sequential, trial)
+    barker = barker_data(candidates.barker, trial)
+    careful = concentration_data(candidates.concentration, trial, candidates.range_in_sd)
+    delta = candidates.concentration.delta
+    table = correction(candidates.barker.sigma).error
+    lines: list[tuple[str, Rule, float, float, Floats, float, str]] = [
+        ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, 0.0, "every decision is right"),
+        ("exact, cached", "metropolis", float(n_data), 1.0, metropolis, 0.0, "keeps log p(x_i; theta) of all data"),
+        (
+            "sequential",
+            "metropolis",
+            n_data * step.mean_usage,
+            2.0,
+            step.probability + step.delta,
+            step.mean_abs_delta,
+            "mean |Delta| by the normal theory",
+        ),
+        (
+            "Barker minibatch",
+            "barker",
+            float(barker.mean()),
+            2.0,
+            _probability(trial, "barker"),
+            table,
+            "error of the correction table alone: the sample mean is taken as normal",
+        ),
+        (
+            "concentration",
+            "metropolis",
+            float(careful.mean()),
+            2.0,
+            metropolis,
+            delta,
+            f"at most {delta:g} by its guarantee, if |l_i| stays within {candidates.range_in_sd:g} sd",
+        ),
+    ]
+    return [_prediction(*line) for line in lines]
+
+
+def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
+    """The test with the fewest likelihood evaluations per accepted move among those whose error is tolerable.
+
+    There is always one: exact decisions have no error.
+    """
+    return min((row for row in rows if row.error <= tolerance), key=lambda row: row.per_move)
+
+
+def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
+    """The same pairs with kappa smaller by `factor`, as control variates make them; their skewness is unknown."""
+    return TrialRun(trial.n_data, trial.mu, trial.sigma / real("factor", factor, 1.0, 1e9), trial.log_ratio)
+
+
+def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
+    """Data of S17's test for each pair: batches until N^2 sigma^2 / b (1 - b / N) < sigma_0^2."""
+    n_data, m = trial.n_data, min(test.m, trial.n_data)
+    variance = (n_data * trial.sigma) ** 2
+    enough = variance / (test.sigma**2 + variance / n_data)
+    data: Floats = np.minimum(np.ceil(np.maximum(enough / m, 1.0)) * m, float(n_data))
+    return data
+
+
+def concentration_data(test: ConcentrationTest, trial: TrialRun, range_in_sd: float) -> Floats:
+    """Expected data of the concentration test for each pair: the first look whose bound is below the distance.
+
+    The sample mean is taken at its expectation: its noise is small beside the bound.
+    """
+    n_data = trial.n_data
+    looks = Schedule.geometric(n_data, min(test.m, n_data), test.growth).n
+    u = (np.arange(LEVELS) + 0.5) / LEVELS
+    distance = np.abs(trial.log_acceptance[:, None] - np.log(u)) / (n_data * trial.sigma[:, None])
+    data = np.full(distance.shape, float(n_data))
+    for k in range(looks.size - 1, 0, -1):  # from the last interim look back, so that the first that decides remains
+        n = int(looks[k - 1])
+        data[distance > test.half_width(k, n, n_data, 1.0, range_in_sd)] = n
+    mean: Floats = data.mean(axis=1)
+    return mean
+
+
+def measure(
+    rng: np.random.Generator,
+    trial: TrialRun,
+    candidates: Candidates,
+    *,
+    pairs: int = 20,
+    repeats: int = 50,
+    progress: Report | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[Measured]:
+    """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run.
+
+    Populations are normal, or of gamma type where the trial run knows their skewness.
+    """
+    if trial.n_data > MOST_DATA:
+        raise BadInput(f"n_data = {trial.n_data:,}: too many to simulate; at most {MOST_DATA:,}")
+    count = min(integer("pairs", pairs, 1, 10**4), len(trial))
+    repeats = integer("repeats", repeats, 2, 10**6)
+    chosen = np.linspace(0, len(trial) - 1, count).astype(np.int64)
+    tests: dict[str, tuple[AcceptTest, Rule]] = {
+        "exact": (ExactTest(), "metropolis"),
+        "sequential": (SequentialTest.from_design(candidates.sequential), "metropolis"),
+        "Barker minibatch": (candidates.barker, "barker"),
+        "concentration": (candidates.concentration, "metropolis"),
+    }
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in tests}
+    for done, index in enumerate(chosen):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        comparison = _comparison(rng, trial, int(index), candidates.range_in_sd)
+        for name, (test, rule) in tests.items():
+            decisions = [test.decide(rng, replace(comparison, rule=rule)) for _ in range(repeats)]
+            seen[name] += [(float(d.n_used), float(d.accept)) for d in decisions]
+        if progress is not None:
+            progress(done + 1, count)
+    return [_measured(name, np.array(rows), count) for name, rows in seen.items()]
+
+
+def _prediction(
+    test: str, rule: Rule, data: float, evaluations_per_datum: float, accept: Floats, error: float, note: str
+) -> Prediction:
+    rate, evaluations = float(accept.mean()), data * evaluations_per_datum
+    return Prediction(test, rule, data, evaluations, rate, error, evaluations / max(rate, 1e-300), note)
+
+
+def _probability(trial: TrialRun, rule: Rule) -> Floats:
+    """P_a of each pair."""
+    a = trial.log_acceptance
+    return np.exp(-np.logaddexp(0.0, -a)) if rule == "barker" else np.exp(np.minimum(a, 0.0))
+
+
+def _comparison(rng: np.random.Generator, trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
+    """A population with exactly the moments mu and sigma of one pair, and about its skewness."""
+    skew = 0.0 if trial.skew is None else float(trial.skew[index])
+    values = standard_population(rng, trial.n_data, skew)
+    terms = trial.mu[index] + trial.sigma[index] * values
+    bound = abs(float(trial.mu[index])) + range_in_sd * float(trial.sigma[index])
+    whole = float(terms.sum())
+    return Comparison(trial.n_data, terms.take, float(trial.log_ratio[index]), "metropolis", bound, lambda: whole)
+
+
+def standard_population(rng: np.random.Generator, n: int, skew: float) -> Floats:
+    """n numbers with mean 0 and standard deviation 1 exactly: normal ones, or gamma ones of this skewness."""
+    values = rng.standard_normal(n) if abs(skew) < 0.01 else math.copysign(1.0, skew) * rng.gamma(4.0 / skew**2, size=n)
+    values -= values.mean()
+    standard: Floats = values / values.std()
+    return standard
+
+
+def _measured(name: str, rows: Floats, pairs: int) -> Measured:
+    """Means over all decisions, with standard errors from within the pairs (the pairs are the same for prediction)."""
+    grouped = rows.reshape(pairs, -1, 2)
+    within = grouped.var(axis=1, ddof=1).mean(axis=0)
+    se = np.sqrt(within / rows.shape[0])
+    data, accept = rows.mean(axis=0)
+    return Measured(name, float(data), float(se[0]), float(accept), float(se[1]))

@@ -1,0 +1,329 @@
+"""E1: error and data use of one sequential test, simulated on real log-likelihood differences, against the theory.
+
+Quick has the paper's size (1000 tests at each point). Full has twenty times as many, to see what the paper's error bars
+hide, and 400,000 steps for each row of a table about skewness, which the paper does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from designer import Design, TrialRun, acceptance, characteristics, simulate, simulate_step
+from designer.boundary import threshold
+from designer.plan import as_plan
+from designer.schedule import Floats, Ints
+from samplers.accept import ExactTest
+from samplers.chain import Chain
+from samplers.control import find_mode
+from samplers.experiments.drawing import with_bars
+from samplers.experiments.origins import notice, origin_of
+from samplers.experiments.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.running import Experiment, Values, Work
+from samplers.experiments.seeds import generator
+from samplers.models.logistic import Logistic
+from samplers.proposals import RandomWalk
+from samplers.sources import Source, load
+
+SURPRISE = 4.0  # standard errors
+NEAR = 3.0  # |mu_std| up to which errors are not rare
+NEAR_ZERO = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+MU_STD = (*(-mu for mu in reversed(NEAR_ZERO)), 0.0, *NEAR_ZERO)
+SHAPES = {"normal": 0.0, "gamma(4)": 1.0, "exponential": 2.0, "−exponential": -2.0}  # skewness
+
+
+class Settings(NamedTuple):
+    """The tests of the figures, and the steps of the table about skewness: (shape of l_i, m, A) each."""
+
+    repeats: int
+    skew_repeats: int
+    rows: int | None = None
+    epsilons: tuple[float, ...] = (0.01, 0.05, 0.1)
+    m: int = 500
+    mu_std: tuple[float, ...] = MU_STD
+    prior_precision: float = 10.0
+    walk: float = 0.01
+    warmup: int = 200
+    samples: int = 5000
+    walks: int = 5
+    walk_mu_std: float = 2.0
+    skewed: tuple[tuple[str, int, float], ...] = (
+        ("normal", 500, -0.7),
+        ("normal", 100, 0.5),
+        ("gamma(4)", 500, -0.7),
+        ("gamma(4)", 500, 0.5),
+        ("gamma(4)", 100, -0.7),
+        ("exponential", 500, -0.7),
+        ("−exponential", 500, -0.7),
+    )
+    skew_data: int = 20_000
+    skew_kappa: float = 1.3
+    skew_epsilon: float = 0.05
+    seed: int = 1
+
+
+def parts(settings: Settings) -> list[str]:
+    """A curve for each epsilon; the statistic itself; skewed l_i."""
+    return [*(f"epsilon{epsilon:g}" for epsilon in settings.epsilons), "statistic", "skewness"]
+
+
+def work(settings: Settings, name: str, work: Work) -> Values:
+    """One piece of the figures."""
+    rng = generator(settings.seed, "e1", name)
+    if name == "skewness":
+        return _skewness(rng, settings, work)
+    source = load("mnist79", work.data, settings.rows)
+    work.step(0.1, "a pair of the random walk")
+    population = _differences(rng, settings, source)
+    known = {**origin_of(source), "n_data": population.size, "skewness": _skew(population)}
+    work.step(0.3, "tests")
+    if name == "statistic":
+        return {**known, **_statistic(rng, settings, population)}
+    design = Design(population.size, settings.m, float(name.removeprefix("epsilon")))
+    at, fine = (characteristics(design, mu) for mu in (settings.mu_std, _fine(settings)))
+    found = {**known, "mu_std": np.array(settings.mu_std), "theory_error": at.error, "theory_usage": at.usage}
+    for kind, values in (("data", population), ("normal", None)):
+        seen = simulate(rng, design, settings.mu_std, settings.repeats, values)
+        found |= {f"{kind}_{key}": getattr(seen, key) for key in ("error", "error_se", "usage", "usage_se")}
+        work.step(0.7, "tests of normal l_i")
+    return {**found, "fine_error": fine.error, "fine_usage": fine.usage}
+
+
+def _fine(settings: Settings) -> Floats:
+    return np.linspace(min(settings.mu_std), max(settings.mu_std), 401)
+
+
+def _differences(rng: np.random.Generator, settings: Settings, source: Source) -> Floats:
+    """l_i of one proposal of the random walk, after some steps from the mode."""
+    model = Logistic.from_data(source.x, source.y, settings.prior_precision)
+    walk = RandomWalk.isotropic(settings.walk, model.dimension)
+    chain = Chain(model, walk, ExactTest(), find_mode(model), rng)
+    chain.advance(settings.warmup)
+    return model.terms(chain.theta, walk.propose(rng, chain.theta).theta, np.arange(model.n_data))
+
+
+def _skew(values: Floats) -> float:
+    centred = values - values.mean()
+    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
+
+
+def _statistic(rng: np.random.Generator, settings: Settings, population: Floats) -> dict[str, Floats]:
+    """t of many samples of m data at mu = mu_0 (K14 Fig. 7), and z along some tests with drift (Fig. 8)."""
+    n_data, m = population.size, settings.m
+    t = np.empty(settings.samples)
+    for k in range(t.size):
+        t[k] = _z(rng.choice(population, m, replace=False), np.array([m]), n_data, population.mean())[0]
+    looks = as_plan(Design(n_data, m, 0.05)).schedule.n[:-1]
+    mu_0 = population.mean() - settings.walk_mu_std * population.std() / np.sqrt(n_data - 1.0)
+    walks = np.array([_z(rng.permutation(population), looks, n_data, mu_0) for _ in range(settings.walks)])
+    return {"t": t, "walks": walks, "pi": looks / n_data}
+
+
+def _z(values: Floats, looks: Ints, n_data: int, mu_0: float) -> Floats:
+    """The studentised mean at each look (K14 Eqns 4 and 5)."""
+    shifted = values - mu_0
+    n = looks.astype(np.float64)
+    mean = np.cumsum(shifted)[looks - 1] / n
+    square = np.cumsum(shifted * shifted)[looks - 1] / n
+    deviation = np.sqrt((square - mean**2) * n / (n - 1.0))
+    z: Floats = mean / (deviation / np.sqrt(n) * np.sqrt(1.0 - (n - 1.0) / (n_data - 1.0)))
+    return z
+
+
+def _skewness(rng: np.random.Generator, settings: Settings, work: Work) -> Values:
+    """Delta of one step for l_i of several shapes, by the theory that knows only mu and sigma, and simulated."""
+    n, kappa = settings.skew_data, settings.skew_kappa
+    rows = []
+    for number, (shape, m, a) in enumerate(settings.skewed):
+        work.step(number / len(settings.skewed), f"{shape}, m = {m}")
+        values = _drawn(rng, shape, n)
+        values = (values - values.mean()) / values.std() * (kappa * np.sqrt(n - 1.0) / n) + a / n
+        design = Design(n, m, settings.skew_epsilon)
+        theory = acceptance(design, TrialRun(n, [values.mean()], [values.std()]))
+        seen = simulate_step(rng, design, values, repeats=settings.skew_repeats)
+        rows.append([_skew(values), theory.delta[0], seen.delta, seen.delta_se, theory.usage[0], seen.usage])
+    return {"rows": np.array(rows)}
+
+
+def _drawn(rng: np.random.Generator, shape: str, n: int) -> Floats:
+    if shape == "normal":
+        return rng.standard_normal(n)
+    if shape == "gamma(4)":
+        return rng.gamma(4.0, size=n)
+    sign = -1.0 if shape.startswith("−") else 1.0
+    return sign * rng.exponential(size=n)
+
+
+def report(settings: Settings, values: Mapping[str, Values]) -> Report:
+    """K14 Figs 1, 10, 7 and 8, and the table about skewness."""
+    curves = {epsilon: values[f"epsilon{epsilon:g}"] for epsilon in settings.epsilons}
+    skew = values["skewness"]["rows"]
+    distance = (skew[:, 2] - skew[:, 1]) / skew[:, 3]
+    signs = np.array([np.sign(SHAPES[shape]) for shape, _, _ in settings.skewed])
+    uncertain = (signs != 0.0) & np.array([a < 0.0 for _, _, a in settings.skewed])
+    lowered = -(signs * distance)[uncertain]
+    leaning = [_leaning(part) for part in curves.values()]
+    checks = {
+        "error and data use of normal l_i lie on the theory within 4 standard errors": _off(curves) <= SURPRISE,
+        "Δ of normal l_i lies on the theory within 4 standard errors": bool(
+            np.all(np.abs(distance[signs == 0.0]) <= SURPRISE)
+        ),
+        "l_i of the data, which are skewed, err more often on the side that their skewness favours": all(
+            np.sign(value) == np.sign(part["skewness"]) for value, part in zip(leaning, curves.values(), strict=True)
+        ),
+        "positive skewness lowers Δ of uncertain moves, negative raises it; together beyond 4 standard errors": bool(
+            np.all(lowered > 0.0) and lowered.sum() > SURPRISE * np.sqrt(lowered.size)
+        ),
+    }
+    tables = [_table(curves), _skew_table(settings, skew)]
+    first = curves[settings.epsilons[0]]
+    missing = "The theory's curves are Gaussian: a correction for skewness is not part of the calculator yet."
+    panels = _panels(settings, curves) + _statistic_panels(settings, values["statistic"])
+    return Report(_finding(settings, curves, skew, leaning), checks, tables, panels, [notice(first), missing])
+
+
+def _off(curves: Mapping[float, Values]) -> float:
+    """The largest distance of normal l_i from the theory, in standard errors."""
+
+    def distance(part: Values, key: str) -> float:
+        se = np.maximum(part[f"normal_{key}_se"], 1.0 / part["n_data"])  # a usage that never varied is known to a datum
+        return float(np.max(np.abs(part[f"normal_{key}"] - part[f"theory_{key}"]) / se))
+
+    return max(distance(part, key) for part in curves.values() for key in ("error", "usage"))
+
+
+def _leaning(part: Values) -> float:
+    """Mean error at mu_std > 0 minus that at mu_std < 0, in standard errors."""
+    mu, error, se = part["mu_std"], part["data_error"], part["data_error_se"]
+    near = (mu != 0.0) & (np.abs(mu) <= NEAR)
+    return float(np.sum(np.sign(mu[near]) * error[near]) / np.sqrt(np.sum(se[near] ** 2)))
+
+
+def _finding(settings: Settings, curves: Mapping[float, Values], skew: Floats, leaning: list[float]) -> str:
+    first, middle = next(iter(curves.values())), settings.mu_std.index(0.0)
+    worst = "; ".join(
+        f"ε = {epsilon:g}: error {part['normal_error'][middle]:.3f} (theory {part['theory_error'][middle]:.3f}), data "
+        f"use {part['normal_usage'][middle]:.3f} ({part['theory_usage'][middle]:.3f})"
+        for epsilon, part in curves.items()
+    )
+    leant = "; ".join(
+        f"ε = {epsilon:g}: skewness {part['skewness']:.2f}, error off by {_most(part):.3f} at most, more wrong "
+        f"{'acceptances' if value < 0 else 'rejections'} by {abs(value):.0f} standard errors"
+        for (epsilon, part), value in zip(curves.items(), leaning, strict=True)
+    )
+    shown = "; ".join(
+        f"{shape}, m = {m}, A = {a:g}: Δ = {row[2]:.4f} ± {row[3]:.4f} (theory {row[1]:.4f})"
+        for (shape, m, a), row in zip(settings.skewed, skew, strict=True)
+        if SHAPES[shape] != 0.0
+    )
+    return (
+        f"N = {first['n_data']:,}, m = {settings.m}, {settings.repeats:,} tests at each of {len(settings.mu_std)} "
+        f"values of μ_std. Normal l_i: error and data use lie on the theory, at most {_off(curves):.1f} standard "
+        f"errors away; in the worst case μ_std = 0, {worst}. That is K14 Figs 1 and 10. The l_i of logistic "
+        f"regression stay near those curves, but lean to one side because they are skewed: {leant}. How much skewness "
+        f"matters for a step, on l_i of known shape: {shown}."
+    )
+
+
+def _most(part: Values) -> float:
+    """How far from the theory the error on the data's l_i is at most."""
+    return float(np.abs(part["data_error"] - part["theory_error"]).max())
+
+
+def _table(curves: Mapping[float, Values]) -> Table:
+    columns = ["ε", "μ_std"]
+    keys = ["mu_std"]
+    for key, title in (("error", "error"), ("usage", "data use")):
+        columns += [f"{title}, theory", f"{title}, normal l_i", "± s.e.", f"{title}, l_i of the data", "± s.e."]
+        keys += [f"theory_{key}", f"normal_{key}", f"normal_{key}_se", f"data_{key}", f"data_{key}_se"]
+    rows = [
+        [epsilon, *map(float, row)]
+        for epsilon, part in curves.items()
+        for row in zip(*(part[key] for key in keys), strict=True)
+    ]
+    return Table("One sequential test (K14 Figs 1 and 10)", columns, rows)
+
+
+def _skew_table(settings: Settings, skew: Floats) -> Table:
+    columns = ["l_i", "m", "A", "skewness", "Δ theory", "Δ simulated", "± s.e.", "data use theory", "simulated"]
+    rows: list[list[Cell]] = [[*given, *map(float, row)] for given, row in zip(settings.skewed, skew, strict=True)]
+    return Table(f"Skewed l_i: N = {settings.skew_data:,}, κ = {settings.skew_kappa:g}", columns, rows)
+
+
+def _panels(settings: Settings, curves: Mapping[float, Values]) -> list[Panel]:
+    panels = []
+    fine = _fine(settings).tolist()
+    for key, title, figure in (("error", "Error", 1), ("usage", "Data use", 10)):
+        series = []
+        for epsilon, part in curves.items():
+            series.append(Series(f"theory, ε = {epsilon:g}", fine, part[f"fine_{key}"].tolist()))
+            series.append(_points(part, "data", key, f"l_i of the data, ε = {epsilon:g}"))
+            series.append(_points(part, "normal", key, f"normal l_i, ε = {epsilon:g}"))
+        note = "Both fall off quickly as μ_std leaves 0; tests of the data's l_i lean to one side."
+        panels.append(Panel(f"{title} of one test (K14 Fig. {figure})", "μ_std", title.lower(), series, note=note))
+    return panels
+
+
+def _points(part: Values, kind: str, key: str, name: str) -> Series:
+    return with_bars(name, part["mu_std"], part[f"{kind}_{key}"], part[f"{kind}_{key}_se"])
+
+
+def _statistic_panels(settings: Settings, part: Values) -> list[Panel]:
+    from scipy.special import gammaln
+
+    edges = np.linspace(-4.0, 4.0, 41)
+    x, fine = 0.5 * (edges[1:] + edges[:-1]), np.linspace(-4.0, 4.0, 161)
+    density = np.histogram(part["t"], edges)[0] / (part["t"].size * (edges[1] - edges[0]))
+    nu = settings.m - 1.0
+    scale = np.exp(gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu)) / np.sqrt(nu * np.pi)
+    student = scale * (1.0 + fine**2 / nu) ** (-0.5 * (nu + 1.0))
+    normal = np.exp(-0.5 * fine**2) / np.sqrt(2.0 * np.pi)
+    bars = [
+        Series("samples without replacement", x.tolist(), density.tolist(), style="bars"),
+        Series("normal", fine.tolist(), normal.tolist()),
+        Series("Student", fine.tolist(), student.tolist()),
+    ]
+    pi = part["pi"]
+    mean, bound = settings.walk_mu_std * np.sqrt(pi / (1.0 - pi)), threshold(0.05)
+    lines = [Series("mean ± 1.96", pi.tolist(), mean.tolist(), (mean - 1.96).tolist(), (mean + 1.96).tolist())]
+    lines += [Series(f"test {k}", pi.tolist(), z.tolist()) for k, z in enumerate(part["walks"], start=1)]
+    lines += [Series(f"bound {sign:+g} G", [0.0, 1.0], [sign * bound] * 2) for sign in (1.0, -1.0)]
+    return [
+        Panel(
+            f"The statistic at n = {settings.m} and μ = μ_0 (K14 Fig. 7)",
+            "t",
+            "density",
+            bars,
+            note="The statistic is nearly normal at this sample size.",
+        ),
+        Panel(
+            f"z along some tests, μ_std = {settings.walk_mu_std:g} (K14 Figs 8 and 9)",
+            "fraction of the data",
+            "z",
+            lines,
+            note="The mean of z grows without bound as the data run out: the last decision is always right.",
+        ),
+    ]
+
+
+_TINY = (("normal", 100, -0.7), ("exponential", 100, -0.7), ("−exponential", 100, -0.7))
+
+EXPERIMENT = Experiment(
+    name="e1",
+    title="One sequential test",
+    source="K14 §5.1 and supplement A, Figs 1, 7-10",
+    question="Does a sequential test err as often, and read as much, as the theory says?",
+    sizes={
+        "tiny": Settings(
+            400, 4000, 1000, (0.05,), 50, (-5.0, -1.0, 0.0, 1.0, 5.0), samples=500, skewed=_TINY, skew_data=2000
+        ),
+        "quick": Settings(1000, 10_000),
+        "full": Settings(20_000, 400_000),
+    },
+    parts=parts,
+    work=work,
+    report=report,
+    data=("mnist79",),
+)

@@ -1,0 +1,105 @@
+"""Keep a finished full-size run with the package: python -m samplers.experiments.store DIR [DIR ...]
+
+What the dashboard and docs/experiments.md show comes from there. Numbers are rounded, and curves of very many points
+are thinned, so that an experiment stays small.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.errors import BadInput
+from designer.files import write_whole
+from samplers.experiments import NAMES
+from samplers.experiments.report import Report, Series
+from samplers.experiments.running import stored
+
+STORED = Path(__file__).with_name("stored")
+DIGITS = 6  # significant ones
+MOST_BYTES = 300_000  # of a report
+MOST_POINTS, FEWEST_POINTS = 2000, 50  # of a curve, first and at last
+
+
+def store(run: str | Path, into: Path = STORED) -> Path:
+    """Round and thin what a finished run at full size left in a folder; returns the new folder."""
+    described, report = stored(run)
+    name = described.get("name")
+    if name not in NAMES:
+        raise BadInput(f"{run}: holds {name!r}, which is no experiment")
+    if described.get("size") != "full":
+        raise BadInput(f"{run}: was run at size {described.get('size')!r}; only full runs are kept")
+    folder = into / str(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "experiment.json", json.dumps(rounded(described), indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / "report.json", compact(report))
+    return folder
+
+
+def compact(report: Report) -> str:
+    """The report as JSON of at most MOST_BYTES, if thinning its curves can do that."""
+    points = MOST_POINTS
+    while True:
+        document = rounded(json.loads(thinned(report, points).to_json()))
+        text = json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n"
+        if len(text.encode()) <= MOST_BYTES or points <= FEWEST_POINTS:
+            return text
+        points //= 2
+
+
+def thinned(report: Report, points: int) -> Report:
+    """At most so many points of every curve, the first and the last among them."""
+    panels = [panel._replace(series=[_thinned(series, points) for series in panel.series]) for panel in report.panels]
+    return report._replace(panels=panels)
+
+
+def _thinned(series: Series, points: int) -> Series:
+    if len(series.x) <= points:
+        return series
+    kept = np.linspace(0, len(series.x) - 1, points).round().astype(int).tolist()
+
+    def some(values: Any) -> Any:
+        return None if values is None else [values[k] for k in kept]
+
+    low, high = some(series.low), some(series.high)
+    return series._replace(x=some(series.x), y=some(series.y), low=low, high=high)
+
+
+def rounded(value: Any) -> Any:
+    """The same document with DIGITS significant digits.
+
+    Examples
+    --------
+    >>> rounded({"a": [0.123456789, 12345678, "text", None], "b": 98765432.1})
+    {'a': [0.123457, 12345678, 'text', None], 'b': 98765400.0}
+    """
+    if isinstance(value, Mapping):
+        return {key: rounded(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [rounded(entry) for entry in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) and math.isfinite(value) else value
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: 0, or 2 with a line for the first folder that holds no finished full run."""
+    if not arguments:
+        print((__doc__ or "").splitlines()[0], file=sys.stderr)
+        return 2
+    for argument in arguments:
+        try:
+            folder = store(argument)
+        except BadInput as error:
+            print(error, file=sys.stderr)
+            return 2
+        print(f"{folder.name}: {(folder / 'report.json').stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

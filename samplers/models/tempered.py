@@ -1,0 +1,95 @@
+"""Any model with its likelihood, not its prior, to the power 1 / temperature (S17 section 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designer.errors import real
+from designer.schedule import Floats, Ints
+from samplers.models import LinearModel, Model, Rows
+from samplers.models.mixture import Mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Tempered:
+    """A model whose log-likelihoods are multiplied by `scale` = 1 / temperature; make one with `tempered`."""
+
+    model: Any
+    scale: float
+
+    @property
+    def n_data(self) -> int:
+        return int(self.model.n_data)
+
+    @property
+    def dimension(self) -> int | None:
+        return getattr(self.model, "dimension", None)
+
+    def log_prior(self, theta: Floats) -> float:
+        return float(self.model.log_prior(theta))
+
+    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        scaled: Floats = self.scale * self.model.terms(theta, theta_new, indices)
+        return scaled
+
+    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        scaled: Floats = self.scale * self.model.log_likelihood(theta, indices)
+        return scaled
+
+    def gradient(self, theta: Floats, indices: Ints) -> Floats:
+        scaled: Floats = self.scale * self.model.gradient(theta, indices)
+        return scaled
+
+    def prior_gradient(self, theta: Floats) -> Floats:
+        prior: Floats = self.model.prior_gradient(theta)
+        return prior
+
+    def range_bound(self, theta: Floats, theta_new: Floats) -> float | None:
+        """None if the model has no bound."""
+        bound = getattr(self.model, "range_bound", None)
+        return None if bound is None else self.scale * bound(theta, theta_new)
+
+
+@dataclass(frozen=True, eq=False)
+class TemperedLinear(Tempered):
+    """The same for a linear model, so that modes and control variates are those of the tempered posterior."""
+
+    model: LinearModel
+
+    @property
+    def rows(self) -> Floats:
+        return self.model.rows
+
+    def value(self, eta: Floats, indices: Rows) -> Floats:
+        return self.scale * self.model.value(eta, indices)
+
+    def slope(self, eta: Floats, indices: Rows) -> Floats:
+        return self.scale * self.model.slope(eta, indices)
+
+    def curvature(self, eta: Floats, indices: Rows) -> Floats:
+        return self.scale * self.model.curvature(eta, indices)
+
+    def prior_curvature(self, theta: Floats) -> Floats:
+        return self.model.prior_curvature(theta)
+
+
+def tempered(model: Model, temperature: float) -> Model:
+    """The model at a temperature; itself at 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data(np.eye(3), [1, 0, 1])
+    >>> tempered(model, 2.0).terms(np.zeros(3), np.ones(3), np.array([0, 1])).round(3)
+    array([ 0.19, -0.31])
+    """
+    temperature = real("temperature", temperature, 0.0, 1e300, open_low=True)
+    if temperature == 1.0:
+        return model
+    if type(model) is Mixture:  # knows temperatures itself
+        return replace(model, temperature=model.temperature * temperature)
+    if isinstance(model, LinearModel):
+        return TemperedLinear(model, 1.0 / temperature)
+    return Tempered(model, 1.0 / temperature)

@@ -1,0 +1,140 @@
+"""`austerity run` and its neighbours: what is refused before anything is touched, and what is said at the end."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from designer import Design
+
+CONFIG = """
+[test]
+kind = "sequential"
+n_data = 500
+m = 100
+epsilon = 0.05
+[data]
+path = "table.csv"
+intercept = true
+[model]
+prior_precision = 1.0
+[run]
+draws = 200
+chains = 2
+"""
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; returns exit code, standard output and standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((500, 9))
+    header = ",".join([*(f"c{k}" for k in range(9)), "y"])
+    table = np.column_stack([x, rng.random(500) < 0.5])
+    np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=header, comments="")
+    (tmp_path / "config.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_the_end_of_a_run_says_what_matters(run, folder):
+    code, out, err = run("run", folder / "config.toml", "--output", folder / "out")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0].split() == ["name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat"]
+    assert len(lines) == 1 + 8 + 3  # the worst eight of ten parameters
+    assert all(line.startswith("theta[") for line in lines[1:9])
+    assert lines[9] == "2 chains of 200 draws; the 8 parameters of 10 with the fewest effective draws"
+    assert "acceptance 0." in lines[10]
+    assert "data per step (" in lines[10]
+    assert "400 steps in " in lines[10]
+    assert lines[11] == f"written to {folder / 'out' / 'results.nc'}"
+    fewest = [int(line.split()[4]) for line in lines[1:9]]
+    assert fewest == sorted(fewest)
+    code, out, _ = run("run", folder / "config.toml", "--output", folder / "out", "--resume", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [row["name"] for row in found["summary"]][:2] == ["theta[intercept]", "theta[c0]"]
+    assert len(found["summary"]) == 10
+    assert found["seconds"] == 0.0
+    assert (
+        "all steps were there already" in run("run", folder / "config.toml", "--output", folder / "out", "--resume")[1]
+    )
+
+
+def test_what_is_there_is_not_touched(run, folder):
+    target = folder / "used"
+    target.mkdir()
+    (target / "thesis.tex").write_text("mine")
+    before = sorted(folder.rglob("*"))
+    for output, options, message in [
+        (target, [], "is not empty; a run needs a directory of its own"),
+        (folder / "table.csv", [], "is a file; must be a directory"),
+        (folder / "nowhere", ["--resume"], "no such directory; leave out --resume"),
+        (target, ["--resume"], "holds no run; leave out --resume"),
+    ]:
+        code, out, err = run("run", folder / "config.toml", "--output", output, *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"austerity: {output}: {message}")
+        assert err.count("\n") == 1
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_a_second_run_in_the_same_place_needs_resume(run, folder):
+    assert run("run", folder / "config.toml", "--output", folder / "out")[0] == 0
+    files = {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")}
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out")
+    assert code == 2
+    assert "holds a run already; give --resume" in err
+    assert {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")} == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nowhere.toml", "--output", "out"], "nowhere.toml: cannot be read"),
+        (["evaluate", "--n-data", "100", "--m", "1", "--epsilon", "0.1"], "m = 1: must be a whole number"),
+        (["evaluate", "--m", "1"], "required: --n-data"),
+        (["nonsense"], "invalid choice"),
+    ],
+)
+def test_errors_are_json_too(run, arguments, message):
+    code, out, err = run(*arguments, "--json")
+    assert code == 2
+    assert list(json.loads(out)) == ["error"]
+    assert message in json.loads(out)["error"]
+    assert err == f"austerity: {json.loads(out)['error']}\n"
+
+
+def test_a_design_as_json_can_be_run(run, folder):
+    target = folder / "design.JSON"
+    options = ["--n-data", 500, "--acceptance", 0.5, "--tolerance", 0.05, "--m-low", 50, "--quiet"]
+    assert run("design", *options, "--output", target)[0] == 0
+    design = Design.from_json(target.read_text())
+    assert design.n_data == 500
+    code, out, _ = run("run", folder / "config.toml", "--design", target, "--output", folder / "out", "--json")
+    assert code == 0
+    assert json.loads(out)["data_per_step"] >= design.m
+
+
+def test_problems_with_the_table_name_line_and_column(run, folder):
+    text = (folder / "table.csv").read_text().splitlines()
+    text[7] = "oops" + text[7][text[7].index(",") :]
+    (folder / "table.csv").write_text("\n".join(text))
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out")
+    assert code == 2
+    assert f"data.path: {folder / 'table.csv'}: line 8, column 'c0': 'oops' is not a number" in err
+    assert not (folder / "out").exists()

@@ -1,0 +1,213 @@
+"""Page Trial run: what it shows is what the library says; uploads are told by line, and nothing is half-loaded."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.exports import sampler_config
+from app.session import Builtin, Loaded, Source
+from designer import TrialRun, search
+from designer.diagnostics import histograms_of, summarise, worst_student_check, worst_tail_check
+from designer.examples import EXAMPLES, example
+from samplers.config import SamplerConfig
+from samplers.runner import run_config
+from tests.app.pages import button, everything, figures, numbers, page, query, settled
+
+GOOD = b"# n_data: 5000\nmu,sigma,log_ratio\n-1e-4,0.02,0\n2e-5,0.03,0.1\n1e-5,0.02,0\n"
+BAD = b"# n_data: 5000\nmu,sigma\n-1e-4,0.02\nabc,0.03\n1e-5,-1\n"
+
+
+def test_first_paint_shows_the_logistic_example():
+    found, trial = page("trial_run"), example("logistic")
+    text, summary = everything(found), summarise(trial)
+    assert f"200 pairs, N = 100,000, digest {trial.digest[:12]}" in text
+    assert f"**{summary.probability.mean:.0%}**" in text
+    metrics = {metric.label: metric.value for metric in found.metric}
+    assert metrics["Mean acceptance"] == f"{summary.probability.mean:.3f}"
+    assert metrics["Median κ"] == f"{np.median(trial.kappa):.3g}"
+    check = worst_tail_check(trial, 500, 0.05)
+    assert f"accepts wrongly with {check.accept:.3g} and rejects wrongly with {check.reject:.3g}" in text
+    assert not found.query_params
+
+
+def test_the_figures_hold_the_librarys_numbers():
+    found, trial = page("trial_run"), example("logistic")
+    *bars, quantiles = figures(found)
+    for drawn, counts in zip(bars, histograms_of(trial).values(), strict=True):
+        assert np.array_equal(numbers(drawn["data"][0]["y"]), counts.counts)
+        assert numbers(drawn["data"][0]["x"]) == pytest.approx(counts.centres)
+    x, y = worst_student_check(np.random.default_rng(0), trial, 500, 0.05).curve()
+    assert numbers(quantiles["data"][1]["x"]) == pytest.approx(x)
+    assert numbers(quantiles["data"][1]["y"]) == pytest.approx(y)
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_a_link_brings_back_each_example(name):
+    found = page("trial_run", source=name)
+    assert example(name).digest[:12] in everything(found)
+    assert found.selectbox[0].value == name
+
+
+def test_choosing_another_example_goes_into_the_url():
+    found = page("trial_run")
+    found.selectbox[0].select("ica").run()
+    assert example("ica").digest[:12] in everything(found)
+    assert query(found, "source") == "ica"
+    found.selectbox[0].select("logistic").run()
+    assert "source" not in found.query_params
+
+
+def test_a_trial_run_without_skewness_says_what_is_needed():
+    assert "does not record the skewness" in everything(page("trial_run", source="ica"))
+
+
+def test_no_trial_run_yet():
+    found = page("trial_run", source="stationary", trial_n="50000", acceptance="0.5", pairs="120", seed="3")
+    made = TrialRun.at_stationarity(50_000, 0.5, 120, np.random.default_rng(3))
+    assert made.digest[:12] in everything(found)
+    found.number_input(key="made-pairs").set_value(60).run()
+    again = TrialRun.at_stationarity(50_000, 0.5, 60, np.random.default_rng(3))
+    assert again.digest[:12] in everything(found)
+    assert query(found, "pairs") == "60"
+
+
+def test_a_damaged_link_shows_defaults():
+    found = page("trial_run", source="stationary", trial_n="many", acceptance="nan", pairs="9999999", seed="-1")
+    made = TrialRun.at_stationarity(1_000_000, 0.3, 400, np.random.default_rng(0))
+    assert made.digest[:12] in everything(found)
+    assert example("logistic").digest[:12] in everything(page("trial_run", source="nonsense"))
+
+
+def upload(found: AppTest, name: str, content: bytes) -> AppTest:
+    found.selectbox[0].select("upload").run()
+    found.file_uploader[0].upload(name, content, "text/csv")
+    return found.run()
+
+
+def test_an_upload_is_used_and_named():
+    found = upload(page("trial_run"), "mine.csv", GOOD)
+    trial = TrialRun.from_csv(GOOD)
+    assert f"mine.csv: 3 pairs, N = 5,000, digest {trial.digest[:12]}" in everything(found)
+    assert query(found, "source") == "upload"
+    assert query(found, "digest") == trial.digest
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz"])
+def test_binary_uploads(suffix):
+    trial, sink = TrialRun.from_csv(GOOD), io.BytesIO()
+    trial.to_parquet(sink) if suffix == "parquet" else trial.to_npz(sink)
+    assert trial.digest[:12] in everything(upload(page("trial_run"), f"mine.{suffix}", sink.getvalue()))
+
+
+def test_a_bad_upload_is_told_by_line_and_the_previous_data_stay():
+    found = upload(page("trial_run", source="ica"), "broken.csv", BAD)
+    text = everything(found)
+    assert "broken.csv" in text and "2 problems, nothing loaded" in text
+    (table,) = [t.value for t in found.dataframe if "reason" in t.value]
+    assert list(table["line"]) == [4, 5]
+    assert list(table["column"]) == ["mu", "sigma"]
+    assert list(table["value"]) == ["abc", "-1"]
+    assert example("ica").digest[:12] in text  # still in use
+    assert query(found, "source") == "ica"
+
+
+def test_n_can_be_given_beside_the_file():
+    found = upload(page("trial_run"), "mine.csv", GOOD.removeprefix(b"# n_data: 5000\n"))
+    assert "number of data N is missing" in everything(found)
+    found.number_input(key="upload-n").set_value(5000).run()
+    assert TrialRun.from_csv(GOOD).digest[:12] in everything(found)
+
+
+def test_too_large_a_file_is_refused_in_code(monkeypatch):
+    from app.views import trial_run
+
+    monkeypatch.setattr(trial_run, "MOST_MEGABYTES", 1)
+    text = everything(upload(page("trial_run"), "mine.csv", GOOD + 2**20 * b" "))
+    assert "larger than 1 MB" in text and example("logistic").digest[:12] in text
+
+
+def test_a_link_to_somebody_elses_file_says_which():
+    found = page("trial_run", source="upload", digest="ab" * 32)
+    text = everything(found)
+    assert "digest abababababab" in text and "Load that file" in text
+    assert example("logistic").digest[:12] in text
+    trial = TrialRun.from_csv(GOOD)
+    found = page("trial_run", source="upload", digest=trial.digest)
+    found.file_uploader[0].upload("mine.csv", GOOD, "text/csv")
+    text = everything(found.run())
+    assert trial.digest[:12] in text and "not the file of the link" not in text
+
+
+def test_the_template_is_a_trial_run():
+    from app.views.trial_run import TEMPLATE
+
+    trial = TrialRun.from_csv(TEMPLATE.encode())
+    assert (trial.n_data, len(trial)) == (12_214, 3)
+    assert trial.skew is not None
+
+
+def test_a_builtin_experiment_makes_a_trial_run(monkeypatch):
+    trial = TrialRun.from_csv(GOOD)
+    work = Builtin("toy", "a toy", "three pairs", lambda job: Loaded("the toy", trial, "computed here"))
+    monkeypatch.setattr(session, "builtin_sources", lambda: (work,))
+    found = page("trial_run")
+    found.selectbox[0].select("toy").run()
+    assert example("logistic").digest[:12] in everything(found)
+    settled(button(found, "Run it").click().run())
+    assert f"the toy: 3 pairs, N = 5,000, digest {trial.digest[:12]}" in everything(found)
+    assert query(found, "source") == "toy"
+
+
+def test_only_a_few_uploads_are_remembered():
+    def script():
+        from app import session
+        from designer import TrialRun
+
+        for k in range(session.MOST_KEPT + 2):
+            session.load(session.Loaded(f"run {k}", TrialRun(1000, [0.0], [0.1 + k]), "made"))
+
+    found = AppTest.from_function(script).run()
+    assert not found.exception
+    assert [run.name for run in found.session_state["kept-runs"].values()] == ["run 2", "run 3", "run 4"]
+
+
+def test_sources_are_equal_after_a_trip_through_the_url():
+    def script():
+        import streamlit as st
+
+        from app import session
+
+        session.choose(st.session_state["there"])
+        del st.session_state["source"]
+        st.session_state["back"] = session.source()
+
+    for there in (
+        Source(),
+        Source("ica"),
+        Source("stationary", 123, 0.123456789012345, 7, 9),
+        Source("upload", digest="ab"),
+    ):
+        found = AppTest.from_function(script)
+        found.session_state["there"] = there
+        assert not found.run().exception
+        assert found.session_state["back"] == there
+
+
+def test_a_built_in_chain_gives_pairs_and_its_whole_config(tmp_path):
+    """The journey: run a chain, design, export; the export is a config that `austerity run` takes as it is."""
+    found = page("trial_run", source="run-e3-proxy")
+    button(found, "Run it").click().run()
+    settled(found)
+    loaded = found.session_state["kept-runs"]["run-e3-proxy"]
+    assert len(loaded.trial) == 100 and loaded.trial.n_data == 12_214
+    assert "synthetic" in loaded.origin
+    design = search(loaded.trial, 0.01).best
+    config = SamplerConfig.from_toml(sampler_config(design, loaded.config), draws=50, warmup=0, chains=1)
+    assert config.test == design
+    results = run_config(config, tmp_path / "run")
+    assert results["posterior"]["theta"].shape == (1, 50, 50)

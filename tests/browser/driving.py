@@ -1,0 +1,121 @@
+"""Driving the dashboard: a screen knows when a page is done, what it asked for and what went wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+IDLE = "[data-testid=stApp][data-test-script-state=notRunning][data-test-connection-state=CONNECTED]"
+SHADE = "() => parseInt(getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor.slice(4))"
+# opened at /page, Streamlit first looks for its server under /page/
+PROBES = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
+
+
+@contextmanager
+def chromium() -> Iterator[tuple[Any, str]]:
+    """A Chromium under Playwright; None, and why, if there is none."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        yield None, "playwright is not installed (pip install playwright)"
+        return
+    if path is None:
+        yield None, "there is no Chromium (make browser, or apt-get install chromium)"
+        return
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser, ""
+        browser.close()
+
+
+class Screen:
+    """A window with cookies and a session of its own."""
+
+    def __init__(self, browser: Any, address: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        self.address = address
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            accept_downloads=True,
+        )
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.wrong: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", self._note)
+
+    def _note(self, message: Any) -> None:
+        if message.type == "error" and not PROBES.search(message.location.get("url", "")):
+            self.wrong.append(f"{message.text} ({message.location.get('url')})")
+
+    def go(self, path: str = "") -> Screen:
+        """Open a page and wait until it is drawn."""
+        self.page.goto(f"{self.address}/{path.lstrip('/')}")
+        return self.settle()
+
+    def settle(self, quiet: int = 250) -> Screen:
+        """Wait until the page's script has ended and stays ended for `quiet` milliseconds."""
+        self.page.wait_for_selector(IDLE, state="attached")
+        self.page.wait_for_selector("[data-testid=stMainBlockContainer] h1")
+        while True:
+            self.page.wait_for_selector(IDLE, state="attached")
+            self.page.wait_for_timeout(quiet)
+            if self.page.query_selector(IDLE) and not self.page.query_selector("[data-testid=stSkeleton]"):
+                return self
+
+    def text(self) -> str:
+        """All that can be read on the page."""
+        return str(self.page.inner_text("[data-testid=stMainBlockContainer]"))
+
+    def press(self, name: str) -> Screen:
+        """Press the button of that name."""
+        self.page.get_by_role("button", name=name).first.click()
+        return self.settle()
+
+    def slide(self, name: str, steps: int) -> Screen:
+        """Move a slider by arrow keys: to the right, or to the left if negative."""
+        slider = self.page.get_by_role("slider", name=name).first
+        slider.focus()
+        for _ in range(abs(steps)):
+            slider.press("ArrowRight" if steps > 0 else "ArrowLeft")
+        return self.settle(600)
+
+    def theme(self, *, dark: bool) -> Screen:
+        """Light or dark, as the system has it."""
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        self.page.wait_for_function(f"{SHADE} {'<' if dark else '>'} 128")
+        return self.settle(600)
+
+    def resize(self, width: int, height: int = 844) -> Screen:
+        """Another window size."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        return self.settle(600)
+
+    def alarms(self) -> list[str]:
+        """Red boxes."""
+        found = self.page.locator("[data-testid=stException], [data-testid=stAlertContentError]")
+        return [str(text) for text in found.all_inner_texts()]
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        script = "() => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+        return int(self.page.evaluate(script))
+
+    def close(self) -> None:
+        self.context.close()

@@ -1,0 +1,47 @@
+"""Every page in a real browser: it opens cleanly, asks nobody else, fits, and can be used by everybody."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+PAGES = {
+    "explore": "",
+    "step error": "step-error",
+    "trial run": "trial-run",
+    "design": "design",
+    "compare": "compare",
+    "experiments": "experiments",
+    "method": "method",
+}
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+def test_page(open_screen, path, subtests):
+    """One visit, looked at in several ways."""
+    screen = open_screen(path)
+    with subtests.test("opens cleanly"):
+        assert screen.wrong == []
+        assert screen.page.title().endswith("· austerity")
+        assert screen.alarms() == []
+    with subtests.test("asks nobody else"):
+        assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
+    with subtests.test("light: everybody can use it"):
+        assert barriers(screen) == []
+    with subtests.test("dark: everybody can use it"):
+        assert barriers(screen.theme(dark=True)) == []
+    with subtests.test("fits a telephone"):
+        assert screen.resize(390).overflow() == 0
+
+
+def barriers(screen):
+    """What axe-core finds serious: names of controls, contrast, structure."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(screen.page).response["violations"]
+    return [_line(rule) for rule in found if rule["impact"] in ("serious", "critical")]
+
+
+def _line(rule):
+    places = [f"{' '.join(node['target'][0].split()[-2:])}: {node['html'][:160]}" for node in rule["nodes"][:4]]
+    return f"{rule['id']} ({len(rule['nodes'])} places): {rule['help']}: {places}"

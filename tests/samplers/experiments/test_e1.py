@@ -1,0 +1,46 @@
+"""E1: one sequential test, theory against simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from samplers.experiments.e1 import EXPERIMENT, _z
+from samplers.experiments.running import run_experiment
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e1"))
+
+
+def test_error_and_usage_lie_on_the_theory(done):
+    assert all(done.report.checks.values())
+    rows = np.array(done.report.tables[0].rows)
+    assert rows[:, 1].tolist() == [-5.0, -1.0, 0.0, 1.0, 5.0]
+    for theory, seen, se in ((2, 3, 4), (7, 8, 9)):
+        assert np.all(np.abs(rows[:, seen] - rows[:, theory]) < 4 * rows[:, se])
+    assert rows[2, 2] == pytest.approx(0.28199, abs=1e-5)  # worst case: N = 1000, m = 50, epsilon = 0.05
+    assert rows[0, 2] < 0.01 and rows[0, 7] < 0.15  # far from 0 both are small
+
+
+def test_skewness_moves_delta_where_the_theory_does_not_look(done):
+    rows = {row[0]: row for row in done.report.tables[1].rows}
+    theory = {name: row[4] for name, row in rows.items()}
+    assert theory["normal"] == pytest.approx(theory["exponential"])
+    assert rows["exponential"][5] < theory["exponential"] - 4 * rows["exponential"][6]
+    assert rows["−exponential"][5] > theory["−exponential"] + 2 * rows["−exponential"][6]
+    assert rows["exponential"][3] == pytest.approx(2.0, abs=0.5)
+
+
+def test_a_twin_is_announced(done):
+    assert done.report.notices[0].startswith("SYNTHETIC DATA")
+
+
+def test_the_statistic_is_that_of_the_papers():
+    """z against its definition, at two looks of a small population."""
+    values = np.random.default_rng(1).normal(size=40)
+    z = _z(values, np.array([5, 20]), 40, 0.3)
+    for n, found in zip((5, 20), z, strict=True):
+        error = values[:n].std(ddof=1) / np.sqrt(n) * np.sqrt(1 - (n - 1) / 39)
+        assert found == pytest.approx((values[:n].mean() - 0.3) / error)

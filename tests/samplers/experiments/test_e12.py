@@ -1,0 +1,45 @@
+"""E12: how many tests need all the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from samplers.experiments.e12 import BARKER, BERNSTEIN, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
+from samplers.experiments.running import run_experiment
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e12"))
+
+
+def rows(done, test):
+    return [Summary(*row) for row in done.report.tables[0].rows if row[1] == test]
+
+
+def test_the_calculator_predicts_who_needs_all(done):
+    assert all(done.report.checks.values())
+    for row in rows(done, FIXED) + rows(done, SHARE):
+        assert abs(row.all - row.all_predicted) < 4 * row.all_se
+        assert abs(row.usage - row.usage_predicted) < 4 * row.usage_se
+    assert [row.all_predicted for row in rows(done, SHARE)] == pytest.approx([0.228, 0.228], abs=0.01)
+    assert min(row.all for row in rows(done, SHARE) + rows(done, BERNSTEIN)) > 10 * LEMMA
+
+
+def test_more_looks_mean_fewer_full_tests_and_more_errors(done):
+    everything, _, wrong = done.report.panels
+    fixed = {panel.title: np.array(panel.series[0].y) for panel in (everything, wrong)}
+    assert np.all(np.diff(fixed["Needs all data"]) < 0) and np.all(np.diff(fixed["Wrong decisions"]) > 0)
+
+
+def test_barker_reads_a_constant_share(done):
+    """E[d^2 / (1 + d^2)] of a normal d is 1 - sqrt(pi e / 2) erfc(1 / sqrt 2) = 0.3443; batches round it up."""
+    for row in rows(done, BARKER):
+        assert row.all == 0.0
+        assert row.usage == pytest.approx(row.usage_predicted, abs=0.03)
+        assert row.usage == pytest.approx(0.3443, abs=4 * row.usage_se + 0.03)
+
+
+def test_concentration_never_errs(done):
+    assert [row.wrong for row in rows(done, BERNSTEIN)] == [0.0, 0.0]

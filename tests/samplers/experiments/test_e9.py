@@ -1,0 +1,100 @@
+"""E9: least squares by sequential tests against all data and against tuned SGD."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from designer.search import Cancelled
+from samplers.experiments.e9 import EXPERIMENT, Settings, outcome, problem
+from samplers.experiments.running import Work, run_experiment
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("e9")
+
+
+@pytest.fixture(scope="module")
+def done(folder):
+    return run_experiment(EXPERIMENT, "tiny", folder)
+
+
+@pytest.fixture(scope="module")
+def rows(done):
+    return {
+        (row[0], row[1]): dict(zip(done.report.tables[0].columns, row, strict=True))
+        for row in done.report.tables[0].rows
+    }
+
+
+def test_every_statement_holds(done):
+    assert done.report.checks and all(done.report.checks.values()), done.report.checks
+    assert len(done.report.checks) == 10
+
+
+@pytest.mark.parametrize("name", ["flights", "mnist3"])
+def test_the_sequential_test_reads_less_and_arrives(rows, name):
+    ours, whole = rows[name, "sequential"], rows[name, "all data"]
+    assert ours["passes to 99%"] < whole["passes to 99%"]
+    assert ours["passes read"] < whole["passes read"]
+    assert abs(ours["test loss"] - whole["test loss"]) < 0.005 * whole["test loss"]
+    assert whole["passes to 99%"] == int(whole["passes to 99%"])  # all-data IRLS reads whole passes
+    assert 0.0 <= ours["left"] < 0.001
+
+
+def test_the_printed_rule_stays_behind(rows):
+    """On the digits K16's rule runs away: a loss above that of theta = 0."""
+    assert rows["mnist3", "as printed"]["left"] > 1.0
+    assert rows["flights", "as printed"]["left"] > 0.01
+    assert np.isnan(rows["mnist3", "as printed"]["passes to 99%"])
+
+
+def test_batches_grow_in_the_panel(done):
+    panel = next(p for p in done.report.panels if p.title == "flights: rows per iteration")
+    share = np.array(panel.series[0].y)
+    assert share[-1] == 1.0 and share[0] <= 0.1  # the last iteration reads everything
+
+
+def test_panels_are_finite_and_twins_are_announced(done):
+    assert len(done.report.panels) == 8
+    for panel in done.report.panels:
+        for series in panel.series:
+            assert np.all(np.isfinite(series.x)) and np.all(np.isfinite(series.y)) and len(series.x) == len(series.y)
+    assert all(notice.startswith("SYNTHETIC DATA") for notice in done.report.notices)
+    assert "flights (LAD, N = 4,000)" in done.report.finding
+
+
+def test_parts_are_kept(done, folder):
+    assert run_experiment(EXPERIMENT, "tiny", folder).seconds == done.seconds
+
+
+def test_a_response_is_counted_from_its_median():
+    given = problem("flights", Work(), 500)
+    assert np.median(given.y) == 0.0 and np.all(given.x[:, -1] == 1.0)
+    assert set(np.unique(problem("mnist3", Work(), 500).y)) == {0.0, 1.0}
+
+
+def test_what_counts_as_arrived():
+    """A run that leaves again has not arrived; medians are over runs."""
+    train = np.array([10.0, 1.0, 5.0, 0.04, 0.0, 10.0, 0.05, 0.05, 0.05, 0.05])
+    part = {
+        "run": np.repeat([0.0, 1.0], 5),
+        "read": np.tile([10.0, 20.0, 30.0, 40.0, 50.0], 2),
+        "elapsed": np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 2),
+        "train": train,
+        "test": train,
+        "n_data": 10,
+        "start": 10.0,
+    }
+    found = outcome(part, 0.0)
+    assert found.passes == 2.0 and found.seconds == 2.0  # the lower median of 4 and 2
+    assert found.farther == 5.0 and found.left == 0.0
+    behind = outcome(part | {"train": np.full(10, 9.0)}, 0.0)
+    assert np.isnan(behind.passes) and behind.left == pytest.approx(0.9)
+
+
+def test_cancelling_is_noticed():
+    settings = Settings(("flights",), 2000, 1)
+    with pytest.raises(Cancelled):
+        EXPERIMENT.work(settings, "flights all data", Work(cancelled=lambda: True))

@@ -1,0 +1,111 @@
+"""Full-size results that come with the package: kept small, read back, and shown on a page that is up to date."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from designer.errors import BadInput
+from docs import make_experiments
+from samplers.experiments import NAMES, store
+from samplers.experiments.report import Panel, Report, Series, Table
+from samplers.experiments.running import shipped, stored
+
+
+def report(points):
+    x = np.linspace(0.0, 1.0, points) / 3.0
+    panel = Panel("p", "x", "y", [Series("long", x, x**2, x**2 - 0.1, None), Series("texts", ["a", "b"], [1.0, 2.0])])
+    return Report(
+        "found 1/3", {"true": True, "untrue": False}, [Table("t", ["a"], [[1.0 / 3.0], [12_345_678]])], [panel]
+    )
+
+
+def finished(folder, points=10, **changed):
+    described = {"name": "e7", "size": "full", "settings": {"seed": 1}, "seconds": {"a": 1.23456789}, "version": "1"}
+    folder.mkdir(exist_ok=True)
+    (folder / "experiment.json").write_text(json.dumps({**described, **changed}))
+    (folder / "report.json").write_text(report(points).to_json())
+    return folder
+
+
+def test_rounded_and_read_back(tmp_path):
+    folder = store.store(finished(tmp_path / "run"), tmp_path / "stored")
+    assert folder == tmp_path / "stored" / "e7"
+    described, kept = stored(folder)
+    assert described["seconds"] == {"a": 1.23457}
+    assert kept.tables[0].rows == [[0.333333], [12_345_678]]
+    assert kept.panels[0].series[0].x[-1] == 0.333333
+    assert kept.panels[0].series[1].x == ["a", "b"]
+    assert kept.checks == {"true": True, "untrue": False}
+
+
+def test_long_curves_are_thinned_until_they_fit(tmp_path):
+    folder = store.store(finished(tmp_path / "run", points=200_000), tmp_path / "stored")
+    assert (folder / "report.json").stat().st_size <= store.MOST_BYTES
+    long, short = stored(folder)[1].panels[0].series
+    assert len(long.x) == len(long.y) == len(long.low) == store.MOST_POINTS
+    assert long.high is None
+    assert (long.x[0], long.x[-1]) == (0.0, 0.333333)
+    assert np.allclose(np.array(long.x) ** 2, long.y, atol=1e-5)  # pairs stay together
+    assert len(short.x) == 2
+
+
+def test_many_curves_are_thinned_further():
+    many = report(1000)._replace(panels=[panel for _ in range(30) for panel in report(1000).panels])
+    text = store.compact(many)
+    assert len(text.encode()) <= store.MOST_BYTES
+    assert 50 <= len(Report.from_json(text).panels[0].series[0].x) <= 500
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"), [({"size": "quick"}, "only full runs"), ({"name": "../e7"}, "no experiment")]
+)
+def test_refused(tmp_path, changed, message):
+    with pytest.raises(BadInput, match=message):
+        store.store(finished(tmp_path / "run", **changed), tmp_path / "stored")
+    assert not (tmp_path / "stored").exists()
+
+
+def test_the_command_names_what_is_wrong(tmp_path, capsys):
+    assert store.main([str(tmp_path)]) == 2
+    assert "holds no finished experiment" in capsys.readouterr().err
+    assert store.main([]) == 2
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if (store.STORED / name).is_dir()])
+def test_what_is_shipped(name):
+    described, kept = shipped(name)
+    assert (described["name"], described["size"]) == (name, "full")
+    assert kept.finding and kept.checks
+    assert (store.STORED / name / "report.json").stat().st_size <= 1.1 * store.MOST_BYTES
+
+
+def test_the_page_is_up_to_date():
+    """If not: python -m docs.make_experiments"""
+    assert make_experiments.PAGE.read_text(encoding="utf-8") == make_experiments.page()
+
+
+def test_a_section_shows_what_was_found(tmp_path, monkeypatch):
+    kept = stored(finished(tmp_path / "run"))
+    monkeypatch.setattr(make_experiments, "shipped", lambda name: kept if name == "e7" else None)
+    text = make_experiments.section("e7")
+    for piece in ("found 1/3", "**holds**: true", "**does not hold**: untrue", "| 0.3333 |", "| 12,345,678 |"):
+        assert piece in text
+    assert "austerity experiment e7 --output e7" in text and "1.235 seconds" in text
+    assert "No full-size result" in make_experiments.section("e3")
+    assert "austerity experiment e3 --data DIR --output e3" in make_experiments.section("e3")
+
+
+def test_endless_tables_are_cut():
+    lines = make_experiments.markdown(Table("t", ["a"], [[k] for k in range(70)]))
+    assert [lines[4], lines[63]] == ["| 0 |", "| 59 |"]
+    assert lines[64] == "\nand 10 more rows in the dashboard."
+
+
+def test_text_that_markdown_would_take_for_its_own():
+    lines = make_experiments.markdown(Table("Δ* | θ*", ["a|b"], [["x < 1"]]))
+    assert lines[0] == r"**Δ\* \| θ\***"
+    assert lines[2] == r"| a\|b |"
+    assert lines[4] == r"| x \< 1 |"

@@ -1,0 +1,75 @@
+"""Predictions of `samplers.advice` against the real tests."""
+
+import numpy as np
+import pytest
+
+from designer import Design, TrialRun
+from designer.errors import BadInput
+from designer.search import Cancelled
+from samplers.accept.barker import BarkerTest
+from samplers.accept.concentration import ConcentrationTest
+from samplers.advice import Candidates, measure, predict, standard_population
+
+N = 20_000
+CANDIDATES = Candidates(Design(N, 500, 0.05), BarkerTest(m=50), ConcentrationTest(m=500))
+
+
+def stationary(acceptance, pairs=12):
+    return TrialRun.at_stationarity(N, acceptance, pairs, np.random.default_rng(5))
+
+
+@pytest.fixture(scope="module")
+def small_kappa():
+    """Pairs as control variates make them."""
+    trial = stationary(0.6)
+    return TrialRun(N, trial.mu, trial.sigma / 30.0)
+
+
+@pytest.mark.parametrize("which", ["plain", "small kappa"])
+def test_predictions_hold_for_the_real_tests(which, small_kappa):
+    trial = small_kappa if which == "small kappa" else stationary(0.6)
+    predicted = {p.test: p for p in predict(trial, CANDIDATES)}
+    seen = {m.test: m for m in measure(np.random.default_rng(1), trial, CANDIDATES, pairs=len(trial), repeats=150)}
+    for name in ("sequential", "Barker minibatch", "concentration"):
+        assert seen[name].acceptance == pytest.approx(predicted[name].acceptance, abs=4 * seen[name].acceptance_se)
+        # Barker: the sample's own variance decides, so that b scatters by a batch or two; concentration: grid of u
+        slack = 4 * seen[name].data_se + (0.0 if name == "sequential" else 0.03 * predicted[name].data)
+        assert seen[name].data == pytest.approx(predicted[name].data, abs=slack)
+    assert seen["exact"].data == predicted["exact, cached"].data == N
+    assert seen["exact"].acceptance == pytest.approx(
+        predicted["exact, cached"].acceptance, abs=4 * seen["exact"].acceptance_se
+    )
+
+
+def test_evaluations_count_both_states():
+    rows = {p.test: p for p in predict(stationary(0.5), CANDIDATES)}
+    assert rows["exact, cached"].evaluations == N
+    assert rows["exact, without cache"].evaluations == 2 * N
+    for row in rows.values():
+        assert row.per_move == pytest.approx(row.evaluations / row.acceptance)
+    assert rows["Barker minibatch"].acceptance < rows["sequential"].acceptance
+
+
+def test_barker_needs_kappa_squared_over_one_plus_it():
+    """math: b / N = kappa^2 / (1 + kappa^2), up to whole batches."""
+    trial = stationary(0.5)
+    share = trial.kappa**2 / (1.0 + trial.kappa**2)
+    row = next(p for p in predict(trial, CANDIDATES) if p.test == "Barker minibatch")
+    assert 0.0 <= row.data / N - share.mean() <= 50 / N + 1e-4
+
+
+def test_populations_have_the_wanted_moments():
+    values = standard_population(np.random.default_rng(2), 200_000, -1.5)
+    assert values.mean() == pytest.approx(0.0, abs=1e-12)
+    assert values.std() == pytest.approx(1.0, abs=1e-12)
+    assert np.mean(values**3) == pytest.approx(-1.5, abs=0.05)
+
+
+def test_bad_input_and_cancel():
+    big = TrialRun.at_stationarity(10**7, 0.5, 5, np.random.default_rng(1))
+    with pytest.raises(BadInput, match="n_data = 10,000,000: too many"):
+        measure(np.random.default_rng(1), big, Candidates(Design(10**7, 500, 0.05)))
+    with pytest.raises(BadInput, match="range_in_sd"):
+        predict(stationary(0.5), CANDIDATES._replace(range_in_sd=0.0))
+    with pytest.raises(Cancelled):
+        measure(np.random.default_rng(1), stationary(0.5), CANDIDATES, cancelled=lambda: True)

@@ -1,0 +1,54 @@
+"""The dashboard's server as a process of its own, for the tests that talk to it over HTTP or in a browser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+PATIENCE = 120.0  # seconds until it must be up, kernels compiled
+
+
+class Server(NamedTuple):
+    """Where it is, its process, and what it has written so far."""
+
+    address: str
+    process: subprocess.Popen[str]
+    output: IO[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def said(self) -> str:
+        return Path(self.output.name).read_text(encoding="utf-8")
+
+
+@contextmanager
+def running(*command: str) -> Iterator[Server]:
+    """`austerity app` on a free port, or the Python `command` that serves something else."""
+    chosen = command or ("-m", "app.cli", "app", "--port", "0", "--no-browser")
+    with (
+        tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".log") as output,
+        subprocess.Popen([sys.executable, *chosen], stdout=output, stderr=output, text=True) as process,
+    ):
+        try:
+            yield Server(_address(process, Path(output.name)), process, output)
+        finally:
+            process.terminate()
+
+
+def _address(process: subprocess.Popen[str], output: Path) -> str:
+    """Waits until the server says where it is."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and process.poll() is None:
+        for line in output.read_text(encoding="utf-8").splitlines():
+            if line.startswith("austerity is at "):
+                return line.split()[3]
+        time.sleep(0.05)
+    raise AssertionError(f"the server did not come up: {output.read_text(encoding='utf-8')}")
