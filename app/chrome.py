@@ -19,6 +19,8 @@ EXACTNESS = "Error and data use are computed to 10⁻¹⁰; beyond 4,000 looks, 
 STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; padding-bottom: 2rem; }
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 2rem; }
+.stMainBlockContainer h2 { font-size: 1.5rem; }
+.stMainBlockContainer h3 { font-size: 1.25rem; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.8; }
 [data-testid="stBaseButton-primary"]:enabled, [data-tag] { color: light-dark(#ffffff, #0a1622); }
 .stMarkdown table { display: block; overflow-x: auto; }

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
 import streamlit as st
+
+from designer.files import csv_text
 
 
 def link(values: Mapping[str, Any]) -> str:
@@ -23,17 +24,16 @@ def copy_link(values: Mapping[str, Any]) -> None:
         st.code(link(values), language=None, wrap_lines=True)
 
 
-def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
-    """A CSV text of columns of equal length; numbers to their last bit, nothing where there is none."""
-    rows = zip(*columns.values(), strict=True)
-    return "\n".join([",".join(columns), *(",".join(map(_cell, row)) for row in rows)]) + "\n"
-
-
 def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, Iterable[Any]]]) -> None:
     """A button to save a table, which is written when it is asked for."""
+
+    def text() -> str:
+        found = columns()
+        return csv_text(found, zip(*found.values(), strict=True))
+
     st.download_button(
         label,
-        lambda: csv_text(columns()),
+        text,
         file_name,
         "text/csv",
         key=f"download-{file_name}",
@@ -44,8 +44,3 @@ def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, 
 
 def _plain(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def _cell(value: Any) -> str:
-    plain = value.item() if isinstance(value, np.generic) else value
-    return "" if plain is None or plain != plain else str(plain)

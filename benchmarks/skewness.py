@@ -41,6 +41,8 @@ GROUPS = {
     "exponential": Group("gamma", 2.0, 500),
     "lognormal-1-100": Group("lognormal", 1.0, 100),
     "lognormal-2-500": Group("lognormal", 2.0, 500),
+    "gamma-2.8-500": Group("gamma", 2.8, 500),
+    "lognormal-1.25-100": Group("lognormal", 1.25, 100),
     "lognormal-6-4000": Group("lognormal", 6.0, 4000),
     "outlier": Group("outlier", 50.0, 4000),
 }

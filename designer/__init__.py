@@ -5,8 +5,8 @@ A test is a `Design` (N, m, epsilon, alpha, growth) or a `Plan` (any looks, any 
 
 characteristics, worst_case, stopping
     what one test does at a given standardised mean
-acceptance, stationary_bound, sweep_bound
-    what it does to the acceptance probability, and to the posterior at worst
+acceptance, predictions, stationary_bound, sweep_bound
+    what it does to the acceptance probability (with skewed l_i, too), and to the posterior at worst
 search, frontier
     the best design for a tolerance; for many tolerances
 bootstrap, cross_validate, summarise, tail_check, student_check
@@ -15,7 +15,7 @@ simulate, simulate_step
     what really happens
 """
 
-from designer.acceptance import Acceptance, acceptance, stationary_bound, sweep_bound
+from designer.acceptance import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
 from designer.boundary import Boundary
 from designer.criteria import Cost
 from designer.diagnostics import student_check, summarise, tail_check
@@ -42,6 +42,7 @@ __all__ = [
     "Grid",
     "NumericalFailure",
     "Plan",
+    "Predictions",
     "Schedule",
     "SearchResult",
     "Space",
@@ -52,6 +53,7 @@ __all__ = [
     "characteristics",
     "cross_validate",
     "frontier",
+    "predictions",
     "search",
     "simulate",
     "simulate_step",

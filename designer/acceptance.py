@@ -17,7 +17,7 @@ from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
-from designer.skew import FINEST, SLACK, in_range, out_of_range, skew_of, slopes
+from designer.skew import FINEST, SLACK, Mask, in_range, out_of_range, skew_of, slopes
 from designer.walk import WINDOW, outcomes
 
 Rule = Literal["metropolis", "barker"]
@@ -129,7 +129,7 @@ def _acceptance(trial: TrialRun, barker: bool, curve: Curves, found: Floats, rem
 
 
 def exact_probability(a: Floats, barker: bool) -> Floats:
-    """P_a of pairs with these A: min(1, e^A), or 1 / (1 + e^-A) by Barker's rule."""
+    """P_a of pairs with these A: min(1, e^A), or 1 / (1 + e^-A) by Barker's rule. Also P(log u or logit u <= A)."""
     return np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(np.minimum(a, 0.0))
 
 
@@ -141,7 +141,7 @@ def skew_corrected(
     Pairs out of its range become NaN, and the line that says so is returned.
     """
     gamma, a = skew_of(trial), trial.log_acceptance
-    inside, skewed = in_range(plan, gamma), gamma != 0
+    inside, skewed = covered(plan, trial, barker), gamma != 0
     if np.any(inside & skewed):
         steeper = _with_slopes(plan, curve, tolerance)
         change = gamma * (integrate(steeper, a, trial.kappa, barker) - found)[:4]
@@ -152,9 +152,16 @@ def skew_corrected(
         beyond = np.maximum(least - corrected, corrected - most)[[0, 1, 3]]
         inside &= np.all(beyond <= SLACK, axis=0) | ~skewed
         found[:4] = np.where(skewed, np.clip(corrected, least, most), found[:4])
-    found[4] += FINEST * np.abs(gamma)
+    found[4] += FINEST * np.abs(np.where(inside, gamma, 0.0))
     found[:4, ~inside] = np.nan
     return out_of_range(plan, gamma, inside)
+
+
+def covered(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
+    """Which pairs the correction for skewness is good for."""
+    a, clear = trial.log_acceptance, trial.kappa * panel_edges(plan, reach_of(trial))[-1]
+    doubt = exact_probability(a + clear, barker) - exact_probability(a - clear, barker)
+    return in_range(plan, skew_of(trial), doubt)
 
 
 def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 
-from designer.acceptance import Rule, check_rule, check_same_data, curves, integrate, reach_of, skew_corrected
+from designer.acceptance import Rule, check_rule, check_same_data, covered, curves, integrate, reach_of, skew_corrected
 from designer.errors import BadInput, real
 from designer.plan import Plan
 from designer.records import TrialRun
@@ -64,7 +64,10 @@ class Measure(Protocol):
 
 
 class WorstCase:
-    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there; with `skew`, for the largest."""
+    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there.
+
+    Given the pairs' skewness, the error is that of the most skewed pair, on the side where skewness adds to it.
+    """
 
     def __init__(self, skew: Floats | None = None) -> None:
         self.skew = skew
@@ -94,14 +97,16 @@ class OverPairs:
     def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None, *, skew: bool = False) -> None:
         self.trial, self.rule, self.quantile, self.skew = trial, check_rule(rule), quantile, skew
         self.reach = reach_of(trial)
-        self.skewness = skew_of(trial) if skew else np.zeros(len(trial))
+        self.everyone = trial  # of whom none may be too skewed
+        if skew:
+            skew_of(trial)
 
     def __call__(self, plan: Plan, tolerance: float) -> Measured:
         check_same_data(plan, self.trial)
-        if not in_range(plan, self.skewness).all():
+        barker = self.rule == "barker"
+        if self.skew and not covered(plan, self.everyone, barker).all():
             return UNKNOWN
         curve = curves(plan, self.reach, tolerance, verify=False)
-        barker = self.rule == "barker"
         found = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
         if self.skew and skew_corrected(plan, curve, self.trial, barker, found, tolerance):
             return UNKNOWN
@@ -117,7 +122,7 @@ class OverPairs:
         order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
         spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
         small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew)
-        small.skewness = self.skewness  # no test that any pair rules out
+        small.everyone = self.everyone
         return small
 
 

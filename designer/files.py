@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import secrets
 from collections.abc import Iterable
@@ -39,7 +41,7 @@ def write_whole(target: Target, content: str | bytes) -> None:
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table as CSV text; empty where there is no value.
+    """A table as CSV text, numbers to their last bit; empty where there is no value or none that is a number.
 
     Examples
     --------
@@ -47,11 +49,17 @@ def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     'm,feasible\\n500,true\\n600,\\n'
     """
 
-    def cell(value: Any) -> str:
+    def cell(value: Any) -> Any:
         plain = value.item() if hasattr(value, "item") else value  # numpy's scalars
-        return "" if plain is None else str(plain).lower() if isinstance(plain, bool) else str(plain)
+        if plain is None or plain != plain:
+            return ""
+        return str(plain).lower() if isinstance(plain, bool) else plain
 
-    return "\n".join([",".join(fields), *(",".join(map(cell, row)) for row in rows)]) + "\n"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows(map(cell, row) for row in rows)
+    return text.getvalue()
 
 
 def shorten(value: object, limit: int = 40) -> str:

@@ -412,12 +412,8 @@ class _Job:
         closest = min(self.rows, key=lambda row: (row.found.error, row.shape, row.epsilon))
         plan = closest.shape.plan(threshold(closest.epsilon))
         nearest = self.measure(plan, ACCURACY).error * (1.0 + 1e-6)
-        if math.isinf(nearest) and self.trial is not None:  # only the correction for skewness says so
-            skew = skew_of(self.trial)
-            why = (
-                out_of_range(plan, skew, in_range(plan, skew)) or "the correction for skewness holds for no test tried"
-            )
-            return SearchResult(None, self.table(target), why, None, target, self.criterion)
+        if math.isinf(nearest) and self.trial is not None:
+            return SearchResult(None, self.table(target), self.too_skewed(self.trial), None, target, self.criterion)
         name = "E(0)" if self.criterion == "worst-case" else "|Delta|"
         sizes, smallest = [row.shape.m for row in self.rows], min(row.epsilon for row in self.rows)
         reason = (
@@ -427,6 +423,12 @@ class _Job:
             "smaller epsilon"
         )
         return SearchResult(None, self.table(target), reason, nearest, target, self.criterion)
+
+    def too_skewed(self, trial: TrialRun) -> str:
+        """Why no error at all is known: the correction for skewness holds for none of the tests."""
+        largest, skew = max(row.shape for row in self.rows), skew_of(trial)
+        plan = largest.plan(self.space.bounds[0])
+        return out_of_range(plan, skew, in_range(plan, skew)) or "the correction for skewness holds for no test tried"
 
     def table(self, target: float, *more: _Row) -> Evaluated:
         """All evaluations (the rows of the search, and `more`), each design once, at its best accuracy."""

@@ -22,9 +22,9 @@ from designer.schedule import Floats
 from designer.walk import Grid, Resolution, capped, totals
 
 FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger
-LARGEST = 0.1  # of |gamma| / sqrt(m): verified against the real test up to here (docs/skewness.md)
+LARGEST = 0.125  # of |gamma| / sqrt(m): verified against the real test up to here (docs/skewness.md)
+UNTRIED = 0.3  # not even for pairs whose decisions are mostly clear
 SLACK = 0.004  # what the second order may amount to there, in any of the probabilities
-
 
 Mask = npt.NDArray[np.bool_]
 
@@ -87,11 +87,16 @@ def skew_of(trial: TrialRun) -> Floats:
     return trial.skew
 
 
-def in_range(plan: Plan, skew: Floats) -> Mask:
-    """Which pairs a first order is enough for; where all the data are read at once, all of them."""
+def in_range(plan: Plan, skew: Floats, doubt: Floats | float = 1.0) -> Mask:
+    """Which pairs a first order is enough for; where all the data are read at once, all of them.
+
+    The second order is of size gamma^2 / m for those u whose decision the first look leaves open; `doubt` is their
+    probability, and below 1 for pairs of small kappa.
+    """
     if plan.schedule.size == 1:
         return np.ones(skew.size, dtype=np.bool_)
-    return np.abs(skew) <= LARGEST * math.sqrt(plan.schedule.m)
+    size = np.abs(skew) / math.sqrt(plan.schedule.m)
+    return np.asarray((size * np.sqrt(doubt) <= LARGEST) & (size <= UNTRIED))
 
 
 def out_of_range(plan: Plan, skew: Floats, inside: Mask) -> str | None:
@@ -99,8 +104,7 @@ def out_of_range(plan: Plan, skew: Floats, inside: Mask) -> str | None:
     if inside.all():
         return None
     m, most = plan.schedule.m, float(np.abs(skew[~inside]).max())
-    count, limit, enough = np.count_nonzero(~inside), LARGEST * math.sqrt(m), math.ceil((most / LARGEST) ** 2)
-    line = f"{count:,} of {skew.size:,} pairs are too skewed for m = {m:,} (up to {most:.3g}; the correction holds"
-    if most <= limit:
-        return f"{line} to {limit:.3g}, but with these bounds not there): no prediction; audit the chain"
-    return f"{line} to {limit:.3g}): no prediction; take m >= {enough:,}, or audit the chain"
+    enough = math.ceil((most / LARGEST) ** 2)
+    line = f"{np.count_nonzero(~inside):,} of {skew.size:,} pairs are too skewed for m = {m:,} (up to {most:.3g})"
+    advice = f"take m >= {enough:,}, or audit the chain" if enough > m else "audit the chain"
+    return f"{line}, no prediction: {advice}"

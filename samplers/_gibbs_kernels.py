@@ -10,7 +10,7 @@ import numpy.typing as npt
 from designer._jit import inlined, kernel
 from samplers._kernels import decide
 from samplers._permutation import Permutation, draw, put_back
-from samplers.fused.models import log_sigmoid
+from samplers.fused.logistic import log_sigmoid
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.fused.block import run_block
 from samplers.fused.build import fused_model, fused_parts, fused_proposal, fused_test
-from samplers.fused.decisions import fill_log_likelihood
+from samplers.fused.decisions import begin
 from samplers.fused.parts import MORE_LOOKS, Exact, Sequential
 from samplers.likelihoods import Likelihoods
 from samplers.models import Model
@@ -206,7 +206,7 @@ class Chain:
         if isinstance(test, Exact) and not (
             self._filled_at is not None and np.array_equal(self._filled_at, self.theta)
         ):
-            fill_log_likelihood(model, self.theta, test.current)
+            begin(model, test, self.theta)
         self._filled_at = None
         draws, before = Draws.empty(steps, self.theta.size), (self.theta.copy(), self.rng.bit_generator.state)
         done = 0

@@ -82,15 +82,20 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+def _both(name: str, skewed: float, gaussian: float, style: str) -> str:
+    """A line with a number for either theory."""
+    cells = ["-" if math.isnan(value) else format(value, style) for value in (skewed, gaussian)]
+    return f"{name:<42}{cells[0]:>14}{cells[1]:>12}"
+
+
 def _skewed(found: Acceptance, gaussian: Acceptance, data: dict[str, Any], head: str) -> Answer:
     """The answer of `delta --skew`: with the correction for skewness, and without."""
     lines = [
         head,
         f"{'':<42}{'with skewness':>14}{'without':>12}",
-        f"{'mean |error in the acceptance probability|':<42}{found.mean_abs_delta:>14.4f}"
-        f"{gaussian.mean_abs_delta:>12.4f}",
-        f"{'largest':<42}{found.max_abs_delta:>14.4f}{gaussian.max_abs_delta:>12.4f}",
-        f"{'mean data used per step':<42}{found.mean_usage:>14.2%}{gaussian.mean_usage:>12.2%}",
+        _both("mean |error in the acceptance probability|", found.mean_abs_delta, gaussian.mean_abs_delta, ".4f"),
+        _both("largest", found.max_abs_delta, gaussian.max_abs_delta, ".4f"),
+        _both("mean data used per step", found.mean_usage, gaussian.mean_usage, ".2%"),
     ]
     lines += [found.remark] if found.remark else []
     return Answer(data | {"gaussian": _per_pair(gaussian), "remark": found.remark}, lines)

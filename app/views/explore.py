@@ -124,7 +124,7 @@ def _curve_columns(drawn: Sequence[tuple[str, Any]], simulation: Simulation | No
     if simulation is not None:
         parts.append(("simulated", simulation.mu_std, simulation.error, simulation.usage))
     return {
-        "design": [f'"{name}"' for name, mu, *_ in parts for _ in mu],
+        "design": [name for name, mu, *_ in parts for _ in mu],
         "mu_std": np.concatenate([mu for _, mu, _, _ in parts]),
         "error": np.concatenate([error for _, _, error, _ in parts]),
         "usage": np.concatenate([usage for _, _, _, usage in parts]),

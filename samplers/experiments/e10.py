@@ -234,8 +234,8 @@ def _data_table(rows: Mapping[tuple[str, str], Row]) -> Table:
 
 
 def _score_table(rows: Mapping[tuple[str, str], Row]) -> Table:
-    columns = ["0.15 is the", "test", "samples", "Eqn 23", "independent draws", "paper", "chi-squared"]
-    columns += ["independent draws", "paper"]
+    columns = ["0.15 is the", "test", "samples", "Eqn 23", "Eqn 23, independent draws", "Eqn 23, paper"]
+    columns += ["chi-squared", "chi-squared, independent draws", "chi-squared, paper"]
     cells: list[list[Cell]] = []
     for row in rows.values():
         score, chi = SCORES.get(row.test, (None, None))

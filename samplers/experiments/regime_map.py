@@ -21,7 +21,7 @@ MOVES = {
     GRADIENTS: "gradients of all data",
 }
 TESTS = {BARKER: "Barker", CONCENTRATION: "concentration", EXACT: "exact", NUTS: "NUTS"}
-LEAST_EFFECTIVE = 20.0  # effective draws, to say anything of a chain
+LEAST_EFFECTIVE, LEAST_JUDGED = 20.0, 50.0  # effective draws, to say anything of a chain, and to acquit it of bias
 TOLERATED = 0.1  # bias of means and spread, in posterior standard deviations
 SURE = 2.0  # standard errors
 
@@ -68,14 +68,28 @@ class Row(NamedTuple):
     bias: float | None = None
     noise: float | None = None
     spread: float | None = None
+    coordinates: int = 1
 
     @property
     def biased(self) -> bool | None:
-        """Whether more than TOLERATED bias is seen; None if the chain is too short to tell."""
-        if self.bias is None or self.noise is None or self.spread is None:
+        """Whether more than TOLERATED bias is seen; None if the chain is too short to tell.
+
+        Coordinates are taken for independent: the noise of an average over them falls with the root of their number.
+        """
+        if self.effective is None or self.bias is None or self.noise is None or self.spread is None:
             return None
-        limit = TOLERATED + SURE * self.noise
-        return self.bias > limit or abs(self.spread - 1.0) > TOLERATED + SURE * self.noise / math.sqrt(2.0)
+        noise = SURE * self.noise / math.sqrt(2.0 * self.coordinates)
+        shifted = self.bias > math.hypot(TOLERATED, self.noise) + noise
+        if shifted or abs(self.spread - 1.0) > TOLERATED + noise:
+            return True
+        return None if self.effective < LEAST_JUDGED else False
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.effective is None:
+            return f"ESS < {LEAST_EFFECTIVE:g}: not measured"
+        return {True: "biased", False: "no bias seen", None: f"ESS < {LEAST_JUDGED:g}: bias not judged"}[self.biased]
 
 
 def row_of(cell: Cell, found: Values, reference: Values) -> Row:
@@ -99,6 +113,7 @@ def row_of(cell: Cell, found: Values, reference: Values) -> Row:
         bias=float(np.sqrt(np.mean(((found["mean"] - reference["mean"]) / reference["sd"]) ** 2))),
         noise=1.0 / math.sqrt(effective),
         spread=float(np.mean(found["sd"] / reference["sd"])),
+        coordinates=len(reference["sd"]),
     )
 
 
@@ -228,13 +243,11 @@ def _map(rows: list[Row]) -> Table:
     columns = ["N", "proposal", "test", "steps", "data per step", "of the data", "evaluations per step", "steps/s"]
     columns += ["acceptance", "min ESS", "min ESS/s", "evaluations per effective draw", "bias (sd)", "noise of it"]
     columns += ["sd / reference", "verdict"]
-    short = f"ESS < {LEAST_EFFECTIVE:g}: not measured"
-    verdicts = {None: short, True: "biased", False: "no bias seen"}
     entries: list[list[Entry]] = [
         [
             row.cell.n_data, MOVES[row.cell.move], row.cell.test_label, row.steps, row.data,
             row.data / row.cell.n_data, row.evaluations, row.rate, row.acceptance, row.effective, row.effective_rate,
-            row.price, row.bias, row.noise, row.spread, verdicts[row.biased],
+            row.price, row.bias, row.noise, row.spread, row.verdict,
         ]
         for row in rows
     ]  # fmt: skip

@@ -186,7 +186,7 @@ EXPERIMENT = Experiment(
     question="For how many data does a test on a subsample pay, and what do control variates change about it?",
     sizes={
         "tiny": Settings((2000, 8000), 4000, 200, 8e6, 2e6, 0.0, dimension=5),
-        "quick": Settings((10**4, 10**5), 10_000, 500, 2.5e7, 1e7, 2.0, dimension=10),
+        "quick": Settings((10**4, 10**5), 10_000, 500, 2e7, 1e7, 1.0, dimension=10),
         "full": Settings((10**4, 10**5, 10**6, 10**7), 100_000, 10_000, 8e8, 2e8, 120.0),
     },
     parts=parts,

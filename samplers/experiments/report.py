@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from designer.files import csv_text
 from designer.schedule import Floats
 
 Style = Literal["line", "points", "bars", "steps"]
@@ -50,11 +49,7 @@ class Table(NamedTuple):
 
     def to_csv(self) -> str:
         """The table as CSV text."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return csv_text(self.columns, self.rows)
 
 
 class Report(NamedTuple):

@@ -25,7 +25,6 @@ from samplers.models.mixture import Mixture
 from samplers.models.tempered import Tempered, TemperedLinear
 from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
-MOST_CACHED = 2**24  # data whose log-likelihoods the exact test keeps, 16 bytes each
 FIRST_LOOKS = 4096  # whose bounds are computed before any decision has needed more
 
 _packed: WeakKeyDictionary[Controlled, parts.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
@@ -42,9 +41,7 @@ def fused_parts(
 
 def fused_model(model: Model) -> Any:
     if type(model) is Logistic:
-        if model.labels is None and model.rows.flags.writeable and model.rows.dtype == np.float64:
-            return parts.LogisticRows(model.rows, model.prior_precision)
-        return parts.LogisticMapped(frozen(model.rows), _labels(model), model.prior_precision)
+        return parts.LogisticRows(frozen(model.rows), _labels(model), model.prior_precision)
     if type(model) is Controlled:
         return _residuals(model)
     if type(model) is ICA:
@@ -108,8 +105,7 @@ def fused_test(test: AcceptTest, n_data: int, rule: Rule, looks: int | None = No
     if type(test) is SequentialTest:
         return parts.Sequential(n_data, rule == "barker", *test.bounds(min(looks or FIRST_LOOKS, test.n_looks)))
     if type(test) is ExactTest:
-        room = n_data if n_data <= MOST_CACHED else 0
-        return parts.Exact(n_data, rule == "barker", np.empty(room), np.empty(room))
+        return parts.Exact(n_data, rule == "barker", np.empty(2))
     if type(test) is BarkerTest and rule == "barker" and not test.skew_corrected and test.m <= n_data:
         table = correction(test.sigma) if test.table is None else test.table
         return parts.Barker(n_data, test.m, test.sigma, table.x, table.cdf, table.mass, table.width)

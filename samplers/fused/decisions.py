@@ -9,15 +9,24 @@ import numpy as np
 from numba.extending import overload
 
 from designer._jit import kernel
-from samplers._kernels import decide
-from samplers._permutation import CHUNK, draw, is_a, put_back
-from samplers.fused.models import log_likelihood, term
+from samplers._kernels import add_shifted, decide
+from samplers._permutation import draw, is_a, put_back
+from samplers.fused.logistic import ROOM
+from samplers.fused.models import fill_terms, full_log_likelihood
 from samplers.fused.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Sequential
 
 
-def accept(rng: Any, model: Any, test: Any, theta: Any, theta_new: Any, log_ratio: Any, permutation: Any) -> Any: ...
+def accept(
+    rng: Any, model: Any, test: Any, theta: Any, theta_new: Any, log_ratio: Any, permutation: Any, room: Any
+) -> Any: ...
 def moved(test: Any) -> Any: ...
-def forget(model: Any, test: Any, theta: Any) -> Any: ...
+def forget(model: Any, test: Any, theta: Any, room: Any) -> Any: ...
+
+
+@kernel
+def new_room():
+    """Three rows to work in and one for the results."""
+    return np.empty((4, ROOM))
 
 
 @kernel
@@ -36,16 +45,15 @@ def without_data(log_ratio):
 
 
 @kernel
-def read(rng, model, theta, theta_new, permutation, n, goal, shift, total, squares):
+def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
     """Let the sample grow to `goal`, adding l_i - shift and their squares; the first l_i is the shift."""
     while n < goal:
-        permutation, new = draw(rng, permutation, n, min(n + CHUNK, goal), goal)
+        permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
+        terms = room[3, : new.size]
+        fill_terms(model, theta, theta_new, new, room, terms)
         if n == 0:
-            shift = term(model, theta, theta_new, new[0])
-        for k in range(new.size):
-            x = term(model, theta, theta_new, new[k]) - shift
-            total += x
-            squares += x * x
+            shift = terms[0]
+        total, squares = add_shifted(terms, shift, total, squares)
         n += new.size
     return permutation, shift, total, squares
 
@@ -59,10 +67,10 @@ def correction_quantile(test, p):
 
 
 @overload(accept)
-def _accept(rng, model, test, theta, theta_new, log_ratio, permutation):
+def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
     if is_a(Sequential, test):
 
-        def sequential(rng, model, test, theta, theta_new, log_ratio, permutation):
+        def sequential(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             """K14 Alg. 1, as `SequentialTest.decide`."""
             n_data, v = test.n_data, threshold(rng, test.barker)
             if not math.isfinite(log_ratio):
@@ -71,7 +79,7 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation):
             n, shift, total, squares, verdict, looks = 0, 0.0, 0.0, 0.0, 0, MORE_LOOKS
             for j in range(test.looks.size):
                 permutation, shift, total, squares = read(
-                    rng, model, theta, theta_new, permutation, n, test.looks[j], shift, total, squares
+                    rng, model, theta, theta_new, permutation, room, n, test.looks[j], shift, total, squares
                 )
                 n = test.looks[j]
                 if not math.isfinite(total):
@@ -90,26 +98,20 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation):
         return sequential
     if is_a(Exact, test):
 
-        def exact(rng, model, test, theta, theta_new, log_ratio, permutation):
+        def exact(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             v = threshold(rng, test.barker)
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation
-            total = 0.0
-            if test.current.size == 0:
-                for i in range(test.n_data):
-                    total += term(model, theta, theta_new, i)
-            else:
-                for i in range(test.n_data):
-                    test.proposed[i] = log_likelihood(model, theta_new, i)
-                    total += test.proposed[i] - test.current[i]
-            looks = 1 if math.isfinite(total) else NOT_A_NUMBER
-            return total - log_ratio > v, test.n_data, looks, permutation
+            test.totals[1] = full_log_likelihood(model, theta_new, test.n_data, room)
+            change = test.totals[1] - test.totals[0]
+            looks = 1 if math.isfinite(change) else NOT_A_NUMBER
+            return change - log_ratio > v, test.n_data, looks, permutation
 
         return exact
     if is_a(Barker, test):
 
-        def barker(rng, model, test, theta, theta_new, log_ratio, permutation):
+        def barker(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             """S17 Alg. 1, as `BarkerTest.decide` without correction for skewness."""
             n_data, v, looks, n = test.n_data, threshold(rng, True), 0, 0
             if not math.isfinite(log_ratio):
@@ -120,7 +122,7 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation):
                 looks += 1
                 goal = min(looks * test.m, n_data)
                 permutation, shift, total, squares = read(
-                    rng, model, theta, theta_new, permutation, n, goal, shift, total, squares
+                    rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares
                 )
                 n = goal
                 if not math.isfinite(total):
@@ -139,30 +141,29 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation):
     return None
 
 
-@kernel
-def fill_log_likelihood(model, theta, out):
-    """log p(x_i; theta) of every datum."""
-    for i in range(out.size):
-        out[i] = log_likelihood(model, theta, i)
-
-
 @overload(moved)
 def _moved(test):
     if is_a(Exact, test):
 
         def remember(test):
-            test.current[:] = test.proposed
+            test.totals[0] = test.totals[1]
 
         return remember
     return lambda test: None
 
 
 @overload(forget)
-def _forget(model, test, theta):
+def _forget(model, test, theta, room):
     if is_a(Exact, test):
 
-        def refill(model, test, theta):
-            fill_log_likelihood(model, theta, test.current)
+        def again(model, test, theta, room):
+            test.totals[0] = full_log_likelihood(model, theta, test.n_data, room)
 
-        return refill
-    return lambda model, test, theta: None
+        return again
+    return lambda model, test, theta, room: None
+
+
+@kernel
+def begin(model, test, theta):
+    """Let the test know where the chain is; only the exact one wants to."""
+    forget(model, test, theta, new_room())

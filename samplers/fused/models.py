@@ -6,21 +6,21 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
-from designer._jit import JIT, kernel
+from designer._jit import kernel
 from samplers._permutation import is_a
-from samplers.fused.parts import (
-    Hot,
-    ICARows,
-    LassoRows,
-    LogisticExpanded,
-    LogisticMapped,
-    LogisticResiduals,
-    LogisticRows,
-    MixtureData,
+from samplers.fused.logistic import (
+    ROOM,
+    dot,
+    fill_proxies,
+    fill_residuals,
+    quadratic,
+    signed,
+    sum_log_sigmoid,
+    two_dots,
 )
+from samplers.fused.parts import Hot, ICARows, LassoRows, LogisticExpanded, LogisticResiduals, LogisticRows, MixtureData
 from samplers.models._kernels import (
     ORTHONORMAL,
     departure,
@@ -33,65 +33,31 @@ from samplers.models._kernels import (
     mixture_value,
 )
 
+NO_LABELS = np.empty(0, dtype=np.int8)
+
 
 def log_prior(model: Any, theta: Any) -> Any: ...
 def term(model: Any, theta: Any, theta_new: Any, i: Any) -> Any: ...
+def fill_terms(model: Any, theta: Any, theta_new: Any, indices: Any, room: Any, out: Any) -> Any: ...
 def log_likelihood(model: Any, theta: Any, i: Any) -> Any: ...
+def sum_block(model: Any, theta: Any, first: Any, size: Any, room: Any) -> Any: ...
+def full_log_likelihood(model: Any, theta: Any, n_data: Any, room: Any) -> Any: ...
 def gradient(model: Any, theta: Any, indices: Any, scale: Any, out: Any) -> Any: ...
 
 
-@njit(fastmath={"reassoc", "contract"}, **JIT)
-def dot(row, theta):
-    """A plain sum of products; only its order of summation is free, so that it vectorises."""
-    total = 0.0
-    for k in range(theta.size):
-        total += row[k] * theta[k]
-    return total
-
-
-@njit(fastmath={"reassoc", "contract"}, **JIT)
-def quadratic(matrix, d):
-    total = 0.0
-    for i in range(d.size):
-        total += d[i] * dot(matrix[i], d)
-    return total
-
-
 @kernel
-def log_sigmoid(eta):
-    if eta > 0.0:
-        return -math.log1p(math.exp(-eta))
-    return eta - math.log1p(math.exp(eta))
-
-
-@kernel
-def signed(labels, i, eta):
-    """eta of a datum whose label is 1, -eta of one whose label is 0 or -1."""
-    return eta if labels.size == 0 or labels[i] > 0 else -eta
-
-
-@kernel
-def expanded_prior(model, theta):
-    """The prior's and the sum of the proxies."""
+def proxies(model, theta):
+    """The sum of all proxies, less their values at the centre."""
     d = theta - model.centre
-    prior = -0.5 * model.prior_precision * dot(theta, theta)
-    return prior + dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
-
-
-@kernel
-def expansion(model, i):
-    """eta*, slope and curvature of a datum's log-likelihood at the centre."""
-    eta = signed(model.labels, i, dot(model.rows[i], model.centre))
-    slope = math.exp(log_sigmoid(-eta))
-    return eta, model.scale * slope, -model.second * model.scale * slope * (1.0 - slope)
+    return dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
 
 
 @overload(log_prior)
 def _log_prior(model, theta):
-    if is_a(LogisticRows, model) or is_a(LogisticMapped, model):
+    if is_a(LogisticRows, model):
         return lambda model, theta: -0.5 * model.prior_precision * dot(theta, theta)
     if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
-        return lambda model, theta: expanded_prior(model, theta)
+        return lambda model, theta: -0.5 * model.prior_precision * dot(theta, theta) + proxies(model, theta)
     if is_a(ICARows, model):
         return lambda model, theta: 0.0 if departure(theta, model.rows.shape[1]) <= ORTHONORMAL else -math.inf
     if is_a(MixtureData, model):
@@ -103,42 +69,12 @@ def _log_prior(model, theta):
     return None
 
 
+# --- terms of the data that a test has drawn ------------------------------------------------------------------------
+
+
 @overload(term)
 def _term(model, theta, theta_new, i):
-    if is_a(LogisticRows, model):
-
-        def plain(model, theta, theta_new, i):
-            row = model.rows[i]
-            return log_sigmoid(dot(row, theta_new)) - log_sigmoid(dot(row, theta))
-
-        return plain
-    if is_a(LogisticMapped, model):
-
-        def mapped(model, theta, theta_new, i):
-            row = model.rows[i]
-            new = log_sigmoid(signed(model.labels, i, dot(row, theta_new)))
-            return new - log_sigmoid(signed(model.labels, i, dot(row, theta)))
-
-        return mapped
-    if is_a(LogisticResiduals, model):
-
-        def controlled(model, theta, theta_new, i):
-            row, n = model.rows[i], theta.size
-            old, new = dot(row, theta), dot(row, theta_new)
-            proxy = (new - old) * (row[n + 1] + 0.5 * row[n + 2] * (new + old - 2.0 * row[n]))
-            return model.scale * (log_sigmoid(new) - log_sigmoid(old)) - proxy
-
-        return controlled
-    if is_a(LogisticExpanded, model):
-
-        def expanded(model, theta, theta_new, i):
-            row = model.rows[i]
-            old, new = signed(model.labels, i, dot(row, theta)), signed(model.labels, i, dot(row, theta_new))
-            centre, slope, curvature = expansion(model, i)
-            proxy = (new - old) * (slope + 0.5 * curvature * (new + old - 2.0 * centre))
-            return model.scale * (log_sigmoid(new) - log_sigmoid(old)) - proxy
-
-        return expanded
+    """Of one datum, where nothing is gained by handling many together."""
     if is_a(ICARows, model):
         return lambda model, theta, theta_new, i: ica_term(model.rows[i], theta, theta_new)
     if is_a(MixtureData, model):
@@ -147,44 +83,122 @@ def _term(model, theta, theta_new, i):
         )
     if is_a(LassoRows, model):
         return lambda model, theta, theta_new, i: lasso_term(model.rows[i], theta, theta_new, model.precision)
-    if is_a(Hot, model):
-        return lambda model, theta, theta_new, i: model.scale * term(model.model, theta, theta_new, i)
     return None
 
 
-@overload(log_likelihood)
-def _log_likelihood(model, theta, i):
+@overload(fill_terms)
+def _fill_terms(model, theta, theta_new, indices, room, out):
+    """Of at most ROOM data; `room` has three rows to work in."""
     if is_a(LogisticRows, model):
-        return lambda model, theta, i: log_sigmoid(dot(model.rows[i], theta))
-    if is_a(LogisticMapped, model):
-        return lambda model, theta, i: log_sigmoid(signed(model.labels, i, dot(model.rows[i], theta)))
+
+        def plain(model, theta, theta_new, indices, room, out):
+            old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
+            for k in range(out.size):
+                before, after = two_dots(model.rows[indices[k]], theta, theta_new)
+                old[k], new[k] = signed(model.labels, indices[k], before), signed(model.labels, indices[k], after)
+                proxy[k] = 0.0
+            fill_residuals(old, new, 1.0, proxy, out)
+
+        return plain
     if is_a(LogisticResiduals, model):
 
-        def controlled(model, theta, i):
-            row, n = model.rows[i], theta.size
-            eta = dot(row, theta)
-            d = eta - row[n]
-            return model.scale * log_sigmoid(eta) - d * (row[n + 1] + 0.5 * row[n + 2] * d)
+        def controlled(model, theta, theta_new, indices, room, out):
+            old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
+            n = theta.size
+            for k in range(out.size):
+                row = model.rows[indices[k]]
+                before, after = two_dots(row, theta, theta_new)
+                old[k], new[k] = before, after
+                proxy[k] = (after - before) * (row[n + 1] + 0.5 * row[n + 2] * (after + before - 2.0 * row[n]))
+            fill_residuals(old, new, model.scale, proxy, out)
 
         return controlled
     if is_a(LogisticExpanded, model):
 
-        def expanded(model, theta, i):
-            eta = signed(model.labels, i, dot(model.rows[i], theta))
-            centre, slope, curvature = expansion(model, i)
-            d = eta - centre
-            return model.scale * log_sigmoid(eta) - d * (slope + 0.5 * curvature * d)
+        def expanded(model, theta, theta_new, indices, room, out):
+            old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
+            for k in range(out.size):
+                row, sign = model.rows[indices[k]], signed(model.labels, indices[k], 1.0)
+                before, after = two_dots(row, theta, theta_new)
+                old[k], new[k], proxy[k] = sign * before, sign * after, sign * dot(row, model.centre)
+            fill_proxies(old, new, proxy, model.scale, model.second)
+            fill_residuals(old, new, model.scale, proxy, out)
 
         return expanded
+    if is_a(Hot, model):
+
+        def hot(model, theta, theta_new, indices, room, out):
+            fill_terms(model.model, theta, theta_new, indices, room, out)
+            for k in range(out.size):
+                out[k] *= model.scale
+
+        return hot
+
+    def one_by_one(model, theta, theta_new, indices, room, out):
+        for k in range(out.size):
+            out[k] = term(model, theta, theta_new, indices[k])
+
+    return one_by_one
+
+
+# --- the log-likelihood of all data ---------------------------------------------------------------------------------
+
+
+@overload(log_likelihood)
+def _log_likelihood(model, theta, i):
     if is_a(ICARows, model):
         return lambda model, theta, i: ica_value(model.rows[i], theta)
     if is_a(MixtureData, model):
         return lambda model, theta, i: model.beta * mixture_value(model.x[i], theta, model.variance)
     if is_a(LassoRows, model):
         return lambda model, theta, i: lasso_value(model.rows[i], theta, model.precision)
-    if is_a(Hot, model):
-        return lambda model, theta, i: model.scale * log_likelihood(model.model, theta, i)
     return None
+
+
+@overload(sum_block)
+def _sum_block(model, theta, first, size, room):
+    """Over consecutive data, at most ROOM; of logistic regression without proxies, at temperature 1."""
+    if is_a(LogisticRows, model) or is_a(LogisticExpanded, model):
+        return lambda model, theta, first, size, room: sum_log_sigmoid(
+            model.rows, model.labels, theta, first, size, room
+        )
+    if is_a(LogisticResiduals, model):
+        return lambda model, theta, first, size, room: sum_log_sigmoid(model.rows, NO_LABELS, theta, first, size, room)
+
+    def one_by_one(model, theta, first, size, room):
+        part = 0.0
+        for i in range(first, first + size):
+            part += log_likelihood(model, theta, i)
+        return part
+
+    return one_by_one
+
+
+@kernel
+def sum_blocks(model, theta, n_data, room):
+    """Kahan's sum: totals of 10^8 data are compared with each other."""
+    total, lost = 0.0, 0.0
+    for first in range(0, n_data, ROOM):
+        part = sum_block(model, theta, first, min(ROOM, n_data - first), room) - lost
+        longer = total + part
+        lost = (longer - total) - part
+        total = longer
+    return total
+
+
+@overload(full_log_likelihood)
+def _full_log_likelihood(model, theta, n_data, room):
+    """What the proxies miss, for a model that has them: their own sum is known without a pass over the data."""
+    if is_a(Hot, model):
+        return lambda model, theta, n_data, room: model.scale * full_log_likelihood(model.model, theta, n_data, room)
+    if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
+        return lambda model, theta, n_data, room: (
+            model.scale * sum_blocks(model, theta, n_data, room) - proxies(model, theta)
+        )
+    return lambda model, theta, n_data, room: sum_blocks(model, theta, n_data, room)
+
+
+# --- gradients ------------------------------------------------------------------------------------------------------
 
 
 @overload(gradient)

@@ -10,7 +10,8 @@ from numba.extending import overload
 
 from designer._jit import kernel
 from samplers._permutation import CHUNK, draw, is_a, put_back
-from samplers.fused.models import dot, gradient, quadratic
+from samplers.fused.logistic import dot, quadratic
+from samplers.fused.models import gradient
 from samplers.fused.parts import Drift, Rotation, Step, Walk
 from samplers.models._kernels import ORTHONORMAL, rotate
 

@@ -19,14 +19,15 @@ MORE_LOOKS = -2  # and: a decision needs looks whose bounds have not been comput
 
 
 class LogisticRows(NamedTuple):
-    """Logistic regression: signed rows and the prior's precision."""
+    """Logistic regression with rows as they are; labels above 0 are ones (none at all: signed rows)."""
 
     rows: Floats
+    labels: Labels
     prior_precision: float
 
 
 class LogisticResiduals(NamedTuple):
-    """The same with control variates: each row is followed by eta*, slope and curvature at the centre."""
+    """Signed rows with control variates: each row is followed by eta*, slope and curvature at the centre."""
 
     rows: Floats
     scale: float  # of the log-likelihood: 1 / temperature
@@ -36,16 +37,8 @@ class LogisticResiduals(NamedTuple):
     hessian: Floats
 
 
-class LogisticMapped(NamedTuple):
-    """Logistic regression with rows as they are; labels above 0 are ones (none at all: signed rows)."""
-
-    rows: Floats
-    labels: Labels
-    prior_precision: float
-
-
 class LogisticExpanded(NamedTuple):
-    """`LogisticMapped` with control variates whose eta*, slope and curvature are computed for each drawn row."""
+    """`LogisticRows` with control variates whose eta*, slope and curvature are computed for each drawn row."""
 
     rows: Floats
     labels: Labels
@@ -136,12 +129,11 @@ class Sequential(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """All data; log-likelihoods of the current and the proposed state, kept per datum unless there is no room."""
+    """All data; `totals` are the log-likelihoods of the current and the proposed state."""
 
     n_data: int
     barker: bool
-    current: Floats
-    proposed: Floats
+    totals: Floats
 
 
 class Barker(NamedTuple):

@@ -62,10 +62,11 @@ def irls(
     start
         Initial theta; zeros by default.
     tolerance
-        "converged" says that an update by all data gains less than this fraction of the objective. This is so when
-        the last iteration has read all data; otherwise it is so with probability 1 - epsilon (at a look, see
-        `Direction.decrement`) where the last iteration began, and its update is taken if its direction is certain. For
-        LAD, whose least squares are steeper than the loss, the way left is several times as much as one update gains.
+        "converged" says that an update by all data gains less than this fraction of the objective. If the last
+        iteration has read all data, it does. Otherwise two samples in a row, the second as large as the first and
+        looked at once, put the limit of `Direction.decrement` below it: in error with a probability of at most
+        epsilon. An update that is not certain is then not taken. For LAD, whose least squares are steeper than the
+        loss, five to seven times as much is left as one update gains (floor 0.01).
     max_iterations, max_read
         Stop after so many iterations; begin no iteration after reading so many rows.
     progress, cancelled
@@ -74,6 +75,7 @@ def irls(
 
     Examples
     --------
+    >>> from samplers.irls import LAD
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=(100_000, 3))
     >>> y = x @ [1.0, 2.0, 3.0] + rng.normal(size=100_000)
@@ -91,19 +93,20 @@ def irls(
     looks = _first_looks(rows.shape[0], theta.size, first, increment)
     reader = _Reader(rng, rows, response, Subsampler(rows.shape[0]), *looks, bound, rule, tolerance, cancelled)
     recorder = Recorder(progress)
-    read, n = 0, 0
+    read, n, settled = 0, 0, False
     for _ in range(integer("max_iterations", max_iterations, 1, MAX_ITERATIONS)):
         if read >= budget:
             return recorder.fit(theta, read, "budget")
         equations = NormalEquations(loss, theta)
-        move, looked = reader.grow(equations, last=n)
+        move, looked = reader.grow(equations, reader.begin(n, settled))
         n = equations.n
         read += n
         if move is None:
             return recorder.fit(theta, read, "cancelled")
         theta = advance(theta, move)
         recorder.add(summary(equations, move, read, looked, rows.shape[0]), theta)
-        if negligible(move, equations, tolerance):
+        confirmed, settled = settled and looked == 1, negligible(move, equations, tolerance)
+        if settled and (move.exact or confirmed):
             return recorder.fit(theta, read, "converged")
     return recorder.fit(theta, read, "iterations")
 
@@ -130,15 +133,15 @@ class _Reader(NamedTuple):
     tolerance: float
     cancelled: Callable[[], bool] | None
 
-    def _begin(self, last: int) -> int:
-        """Rows at the first look of an iteration after one that needed `last`."""
-        if self.rule == "printed":
-            return self.first
-        return last if last == self.y.size else max(self.first, last // 2)
+    def begin(self, last: int, settled: bool) -> int:
+        """Rows at the first look of an iteration, after one that needed `last` and may have found nothing to gain."""
+        if settled or (self.rule != "printed" and last == self.y.size):
+            return last
+        return self.first if self.rule == "printed" else max(self.first, last // 2)
 
-    def grow(self, equations: NormalEquations, last: int) -> tuple[Direction | None, int]:
-        """One iteration after one that needed `last` rows: its direction (None if cancelled) and number of looks."""
-        target, looks = self._begin(last), 0
+    def grow(self, equations: NormalEquations, target: int) -> tuple[Direction | None, int]:
+        """One iteration that looks first at `target` rows: its direction (None if cancelled) and number of looks."""
+        looks = 0
         self.sample.reset()
         while self.cancelled is None or not self.cancelled():
             new = np.sort(self.sample.extend(self.rng, target))  # in order of memory

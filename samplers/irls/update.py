@@ -17,9 +17,7 @@ Rule = Literal["descent", "euclidean", "printed"]
 Solve = Callable[[Floats], Floats]  # b -> A^-1 b
 
 DEPENDENT = 1e-10  # squared length of a scaled column that the others leave unexplained, below which it depends on them
-UNSEEN = (
-    4.0  # rows that contradict all others and were missed: 2.3 sd of them are 4.6, and 0.99^n > 1% while n < 4.6/0.01
-)
+UNSEEN = 4.0  # at 2.3 sd they are 4.6 rows; of a kind of row that n show none of there are, at 99%, at most 4.6/n
 BOUND = -float(ndtri(0.01))  # normal quantile of the default confidence
 
 
@@ -136,9 +134,8 @@ def _ratio(signal: float, variance: float) -> float:
 def _largest(noise: Floats, gram: Floats) -> float:
     """The largest eigenvalue of A^-1 M."""
     scale = 1.0 / np.sqrt(np.diag(gram))
-    scales, top = np.outer(scale, scale), gram.shape[0] - 1
-    found = eigh(noise * scales, gram * scales, eigvals_only=True, subset_by_index=[top, top])
-    return max(float(found[0]), 0.0)
+    scales = np.outer(scale, scale)
+    return max(float(eigh(noise * scales, gram * scales, eigvals_only=True)[-1]), 0.0)
 
 
 def _limit(gain: float, relative: Floats, largest: float, bound: float) -> float:

@@ -7,7 +7,6 @@ import time
 import numpy as np
 import pytest
 
-from app.share import csv_text
 from app.views import explore
 from designer import Design, characteristics, pictures, stopping, worst_case
 from tests.app.pages import figure, numbers, open_page, trace
@@ -163,8 +162,3 @@ def test_a_simulation_beyond_the_limits_is_declined():
     assert not test.exception
     assert "try a smaller N" in test.error[0].value
     assert len(test.get("plotly_chart")) == 2
-
-
-def test_csv_text():
-    text = csv_text({"a": np.array([1, 2]), "b": [0.1, np.nan], "c": ['"x, y"', None]})
-    assert text == 'a,b,c\n1,0.1,"x, y"\n2,,\n'

@@ -10,11 +10,11 @@ from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, measure, predict, standard_population
 
-N = 20_000
-CANDIDATES = Candidates(Design(N, 500, 0.05), BarkerTest(m=50), ConcentrationTest(m=500))
+N = 6_000
+CANDIDATES = Candidates(Design(N, 300, 0.05), BarkerTest(m=50), ConcentrationTest(m=300))
 
 
-def stationary(acceptance, pairs=12):
+def stationary(acceptance, pairs=8):
     return TrialRun.at_stationarity(N, acceptance, pairs, np.random.default_rng(5))
 
 

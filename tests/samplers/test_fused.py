@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,8 @@ from designer import Design
 from samplers.accept import BarkerTest, ConcentrationTest, ExactTest, SequentialTest, ridge_correction
 from samplers.chain import Chain, fused_parts
 from samplers.control import Controlled, find_mode
+from samplers.fused.decisions import begin
+from samplers.fused.logistic import fill_proxies, fill_residuals
 from samplers.models.ica import ICA, whiten
 from samplers.models.lasso import Lasso, draw_line
 from samplers.models.logistic import Logistic
@@ -93,6 +98,65 @@ def test_the_fused_chain_makes_the_same_decisions_as_the_protocols(parts, name):
     np.testing.assert_array_equal(fast.n_looks, slow.n_looks)
     np.testing.assert_allclose(fast.theta, slow.theta, rtol=1e-9, atol=1e-12)
     assert 0 < fast.accepted.sum() < 150 or fast.n_used.max() > 150
+
+
+@pytest.mark.parametrize("parts", CHAINS)
+def test_the_exact_test_knows_the_log_likelihood_of_all_data(parts):
+    """One logarithm for 256 data and the proxies' known sum against every datum's own."""
+    model, proposal, start = parts()
+    theta = start if type(model) is ICA else start + 0.1
+    data, _, test = fused_parts(model, proposal, ExactTest())
+    begin(data, test, theta)
+    values = model.log_likelihood(theta, np.arange(N_DATA))
+    assert test.totals[0] == pytest.approx(math.fsum(values), rel=1e-12, abs=1e-12 * np.abs(values).sum())
+
+
+@pytest.mark.parametrize("n_data", [2, 9, 256, 1003])
+@pytest.mark.parametrize("size", [0.1, 30.0, 3e4])
+def test_no_datum_is_left_out_of_the_sum_and_nothing_overflows(n_data, size):
+    rng = np.random.default_rng(6)
+    model = Logistic.from_data(size * rng.standard_normal((n_data, 5)), rng.random(n_data) < 0.5)
+    data, _, test = fused_parts(model, RandomWalk.isotropic(0.1, 5), ExactTest())
+    theta = rng.standard_normal(5)
+    begin(data, test, theta)
+    assert test.totals[0] == pytest.approx(math.fsum(model.log_likelihood(theta, np.arange(n_data))), rel=1e-13)
+
+
+def exact_residual(old: float, new: float, centre: float) -> tuple[Decimal, Decimal]:
+    """l_i and the change of its proxy, in 50 digits."""
+
+    def value(eta: Decimal) -> Decimal:
+        return -(1 + (-eta).exp()).ln()
+
+    with localcontext(prec=50):
+        a, b, c = (Decimal(float(x)) for x in (old, new, centre))
+        slope = 1 / (1 + c.exp())
+        return value(b) - value(a), (b - a) * (slope - slope * (1 - slope) * (a + b - 2 * c) / 2)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 5.0, 30.0])
+def test_terms_and_residuals_are_right_to_the_last_digits(size):
+    """Residuals are small differences: what counts is the error of the terms that they are made of."""
+    rng = np.random.default_rng(7)
+    old = rng.normal(0.0, size, 301)
+    new, centre = old + rng.normal(0.0, min(size, 1.0), (2, 301))
+    terms, residuals, proxy = np.empty(301), np.empty(301), centre.copy()
+    fill_residuals(old, new, 1.0, np.zeros(301), terms)
+    fill_proxies(old, new, proxy, 1.0, 1.0)
+    fill_residuals(old, new, 1.0, proxy, residuals)
+    for k in range(301):
+        term, change = exact_residual(old[k], new[k], centre[k])
+        assert abs(Decimal(terms[k]) - term) < 2e-16 * (1.0 + abs(terms[k]))
+        assert abs(Decimal(residuals[k]) - (term - change)) < 4e-16 * (1.0 + abs(terms[k]))
+
+
+def test_terms_far_out_and_those_that_are_not_finite():
+    old = np.array([0.0, 0.0, 0.0, -1e300, 800.0, -800.0, 0.0, np.nan])
+    new = np.array([800.0, -800.0, np.inf, 1e300, 900.0, 800.0, -np.inf, 0.0])
+    terms, log_2 = np.empty(8), math.log(2.0)
+    fill_residuals(old, new, 1.0, np.zeros(8), terms)
+    wanted = [log_2, log_2 - 800.0, log_2, 1e300, 0.0, 800.0, -np.inf, np.nan]
+    np.testing.assert_allclose(terms, wanted, rtol=1e-15, atol=1e-300)
 
 
 def test_what_is_not_built_in_goes_by_the_protocols():

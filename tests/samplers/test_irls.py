@@ -96,7 +96,7 @@ def test_the_default_statistics_follow_their_derivation(loss, rule):
     gram = a.T @ a
     scores = a * (b - a @ theta)[:, None]
     d = np.linalg.solve(gram, scores.sum(axis=0))
-    m = 150 * np.cov(scores.T, bias=True) * 150 / (150 - 4) * (1000 - 150) / 999
+    m = (150 * np.cov(scores.T, bias=True) * 150 / (150 - 4) + 4 * x.T @ x / 150) * (1000 - 150) / 999
     s = np.linalg.inv(gram) @ m @ np.linalg.inv(gram)
     p = gram if rule == "descent" else np.eye(4)
     signal = d @ p @ d - np.trace(p @ s)
@@ -104,7 +104,16 @@ def test_the_default_statistics_follow_their_derivation(loss, rule):
     variance = d @ p @ s @ p @ d + np.trace(p @ s @ p @ s)
     assert found.statistic == pytest.approx(signal / math.sqrt(variance), rel=1e-8)
     assert found.fraction == pytest.approx(max(signal / (d @ p @ d), 0.0), rel=1e-8)
-    assert found.decrement == pytest.approx(max(d @ gram @ d, np.trace(gram @ s)) / 300, rel=1e-8)
+    half = np.linalg.cholesky(gram).T  # in the metric of A noise has the covariance half S half'
+    values = np.linalg.eigvalsh(half @ s @ half.T)
+    z, squared = -ndtri(0.01), max(d @ gram @ d, values.sum())
+    few = (math.sqrt(squared) + z * math.sqrt(values[-1])) ** 2
+    assert found.decrement <= few / 300 * (1 + 1e-8)
+    limit = 300 * found.decrement
+    if limit < few * (1 - 1e-8):
+        low = limit - z * math.sqrt(4 * values[-1] * limit + 2 * np.sum(values**2))
+        assert squared - values.sum() == pytest.approx(low, rel=1e-7, abs=1e-7 * limit)
+    assert not found.exact
 
 
 @pytest.mark.parametrize("rule", [*RULES, "printed"])
@@ -113,6 +122,8 @@ def test_all_data_leave_no_doubt(rule):
     found = direction(filled(LAD(), np.zeros(3), x, y), 100, rule)
     assert found.statistic == math.inf
     assert found.fraction == 1.0
+    assert found.exact
+    assert found.decrement == pytest.approx(found.update @ filled(LAD(), np.zeros(3), x, y).score / 200, rel=1e-12)
 
 
 # --- the error of the test --------------------------------------------------------------------------------------------
@@ -208,19 +219,6 @@ def test_lad_converges_to_the_linear_programme():
     assert mean_loss(x, y, LAD(), fit.theta) == pytest.approx(exact.fun / n, rel=2e-5)
 
 
-def test_lad_of_a_constant_is_the_median():
-    y = np.random.default_rng(2).exponential(size=3001)
-    fit = irls(np.random.default_rng(8), np.ones((3001, 1)), y, LAD(0.001), tolerance=1e-10, max_iterations=1000)
-    assert fit.theta[0] == pytest.approx(np.median(y), abs=2e-3)
-
-
-def test_a_small_sample_that_balances_by_luck_does_not_stop_it():
-    equations = filled(LAD(), np.zeros(1), np.ones((4, 1)), np.array([-3.5, -0.5, 0.5, 3.5]))
-    found = direction(equations, 1000)
-    assert found.update[0] == 0.0
-    assert found.decrement > 0.05 * equations.objective
-
-
 @LOSSES
 def test_it_reads_far_less_than_batch_for_the_same_test_error(loss):
     x, y = made(loss, 110_000, 20)
@@ -232,11 +230,12 @@ def test_it_reads_far_less_than_batch_for_the_same_test_error(loss):
         good = [mean_loss(*test, loss, theta) <= goal for theta in fit.trace.theta]
         return int(fit.trace.read[good.index(True)])
 
-    sequential = irls(np.random.default_rng(1), *train, loss, tolerance=3e-3)
+    tolerance = 3e-3 if isinstance(loss, LAD) else 1e-2  # LAD's updates gain but a part of what is left
+    sequential = irls(np.random.default_rng(1), *train, loss, tolerance=tolerance)
     assert sequential.reason == "converged"
     assert read_until(sequential) * 20 < read_until(batch)
-    # It stops by itself, with what batch IRLS would have spent on less than its first iteration.
-    assert sequential.read < 100_000
+    # It stops by itself, with what batch IRLS would have spent on half of its first iteration.
+    assert sequential.read < 50_000
     assert mean_loss(*test, loss, sequential.theta) <= goal
 
 
@@ -350,8 +349,9 @@ def test_the_trace_adds_up(loss):
     assert seen == list(zip(trace.read, trace.n, trace.objective, strict=True))
     np.testing.assert_array_equal(trace.theta[-1], fit.theta)
     assert np.all((trace.fraction >= 0.0) & (trace.fraction <= 1.0))
-    assert np.all(trace.statistic[:-1] > -ndtri(0.01))  # only the last iteration may end without confidence
     path = np.vstack([np.zeros(5), trace.theta[:-1]])
+    certain = trace.statistic > -ndtri(0.01)
+    np.testing.assert_array_equal(trace.theta[~certain], path[~certain])  # without confidence there is no step
     truth = np.array([mean_loss(x, y, loss, theta) for theta in path])
     partial = trace.n < 30_000
     off = np.abs(trace.objective - truth)

@@ -107,24 +107,26 @@ def values(**changed):
 
 
 @pytest.mark.parametrize(
-    ("changed", "biased"),
+    ("changed", "biased", "verdict"),
     [
-        ({}, False),
-        ({"mean": np.full(2, 0.15)}, False),  # within the noise of 400 draws
-        ({"mean": np.full(2, 0.25)}, True),
-        ({"sd": np.full(2, 1.25)}, True),
-        ({"effective": 19.0}, None),
+        ({}, False, "no bias seen"),
+        ({"mean": np.full(2, 0.14)}, False, "no bias seen"),  # within the noise of 400 draws, beyond what is tolerated
+        ({"mean": np.full(2, 0.2)}, True, "biased"),
+        ({"sd": np.full(2, 1.14)}, False, "no bias seen"),
+        ({"sd": np.full(2, 1.2)}, True, "biased"),
+        ({"effective": 40.0}, None, "ESS < 50: bias not judged"),
+        ({"effective": 40.0, "sd": np.full(2, 1.5)}, True, "biased"),
+        ({"effective": 19.0}, None, "ESS < 20: not measured"),
     ],
 )
-def test_verdicts(changed, biased):
+def test_verdicts(changed, biased, verdict):
     reference = {"mean": np.zeros(2), "sd": np.ones(2)}
     row = row_of(Cell(100, "walk", "exact"), values(**changed), reference)
-    assert row.biased is biased
-    if biased is None:
+    assert row.biased is biased and row.verdict == verdict
+    if row.effective == 400.0:
+        assert (row.effective_rate, row.price) == (200.0, 50.0)
+    if "not measured" in verdict:
         assert row.effective_rate is None and row.price is None
-    else:
-        assert row.effective_rate == 200.0
-        assert row.price == 50.0
 
 
 def test_the_best_of_those_without_bias_wins():
