@@ -22,7 +22,8 @@ from designer import (
     pictures,
     stopping,
 )
-from designer.acceptance import Rule
+from designer.acceptance import Predictions, Rule
+from designer.acceptance import predictions as with_and_without_skewness
 from designer.criteria import Criterion, Measured, measure_of
 from designer.diagnostics import (
     Histogram,
@@ -129,6 +130,12 @@ def student(digest: str, m: int, epsilon: float, _trial: TrialRun) -> StudentChe
 def steps(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Acceptance:
     """What a test does to the acceptance probability of every pair."""
     return acceptance(design, _trial, rule)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def skewed(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Predictions:
+    """The same with and without what the skewness of the pairs does to it."""
+    return with_and_without_skewness(design, _trial, rule)
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)

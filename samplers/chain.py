@@ -6,10 +6,11 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +133,30 @@ def compare(
     return Comparison(model.n_data, terms, log_ratio, rule, None if bound is None else bound(theta, theta_new))
 
 
+class Stateful(Protocol):
+    """What the steps of a chain change."""
+
+    theta: Floats
+    steps: int
+    rng: np.random.Generator
+
+
+@contextmanager
+def all_steps_or_none(chain: Stateful) -> Iterator[None]:
+    """An error in the block takes the chain back to its begin, as if no step had been made.
+
+    Not so `ChainStopped`, which hands over the draws so far: the chain stands behind the last of them.
+    """
+    before = chain.theta.copy(), chain.steps, chain.rng.bit_generator.state
+    try:
+        yield
+    except ChainStopped:
+        raise
+    except BaseException:
+        chain.theta, chain.steps, chain.rng.bit_generator.state = before
+        raise
+
+
 class Chain:
     """One chain: its parts, its state and its random numbers.
 
@@ -169,11 +194,8 @@ class Chain:
         if wanted is not None and self.theta.size != wanted:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {wanted:,}")
         self._check(proposal)
-        self._kept: Likelihoods | None = None  # made when steps are made on the protocols
         self._fused = fused_parts(model, proposal, test, rule) if fuse else None
-        if self._fused is not None:
-            self._permutation = _permutation.fresh(model.n_data)
-            self._filled_at: Floats | None = None  # theta whose log-likelihoods the exact test holds
+        self._forget()
 
     def use(self, proposal: Proposal, model: Model | None = None) -> None:
         """Go on with another proposal, as warmup may want to, and with other control variates.
@@ -196,9 +218,21 @@ class Chain:
         if factor is not None and factor.shape != (self.theta.size, self.theta.size):
             raise BadInput(f"proposal: is for {factor.shape[0]:,} numbers, start has {self.theta.size:,}")
 
+    def _forget(self) -> None:
+        """Keep nothing of earlier steps but the state: an error may have left the rest half made."""
+        self._kept: Likelihoods | None = None  # made when steps are made on the protocols
+        if self._fused is not None:
+            self._permutation = _permutation.fresh(self.model.n_data)
+            self._filled_at: Floats | None = None  # theta whose log-likelihoods the exact test holds
+
     def advance(self, steps: int) -> Draws:
-        """Make so many steps."""
-        return self._advance_fused(steps) if self._fused is not None else self._advance_by_steps(steps)
+        """Make so many steps, or none if there is an error other than `ChainStopped`."""
+        with all_steps_or_none(self):
+            try:
+                return self._advance_fused(steps) if self._fused is not None else self._advance_by_steps(steps)
+            except BaseException:
+                self._forget()
+                raise
 
     def _advance_fused(self, steps: int) -> Draws:
         assert self._fused is not None
@@ -229,7 +263,7 @@ class Chain:
         self._fused = model, proposal, fused_test(self.test, test.n_data, self.rule, 4 * test.looks.size)
 
     def _advance_by_steps(self, steps: int) -> Draws:
-        """On the protocols. If it fails, theta, steps and random numbers are as after the last good step."""
+        """On the protocols. If stopped, theta, steps and random numbers are as after the last good step."""
         draws = Draws.empty(steps, self.theta.size)
         if self._kept is None and isinstance(self.test, ExactTest):
             self._kept = Likelihoods.of(self.model)

@@ -13,7 +13,7 @@ from designer.errors import BadInput
 from designer.schedule import Floats
 from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
 from samplers.accept.sequential import SequentialTest
-from samplers.chain import ChainStopped, Draws
+from samplers.chain import ChainStopped, Draws, all_steps_or_none
 from samplers.models.rj_logistic import Jump, RJLogistic, RJState
 
 
@@ -53,7 +53,14 @@ class JumpChain:
         return jump, question if self.temperature == 1.0 else question.at_temperature(self.temperature)
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps. If it fails, theta, steps and random numbers are as after the last good one."""
+        """Make so many steps. If stopped, theta, steps and random numbers are as after the last good one.
+
+        After any other error they are as before the first.
+        """
+        with all_steps_or_none(self):
+            return self._advance(steps)
+
+    def _advance(self, steps: int) -> Draws:
         draws = Draws.empty(steps, self.theta.size)
         for s in range(steps):
             before = self.rng.bit_generator.state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designer.errors import BadInput
+from designer.files import shorten
 from designer.records import Design, TrialRun
 from designer.search import Cancelled
 from samplers.accept.exact import ExactTest
@@ -131,6 +133,7 @@ class _SavedChain:
         self.until, self.seconds, self.files = config.run.warmup, config.run.checkpoint_seconds, files
         self.chain, self.warmup = parts.chain(rng), Warmup(config, parts)
         self.unsaved: list[Draws] = []
+        self.reached: Checkpoint | None = None  # the end of the last of them
         self.saved_at = time.monotonic()
 
     def run(self, steps: int, report: Reporter, stop: Callable[[], bool]) -> None:
@@ -142,8 +145,10 @@ class _SavedChain:
                 report.add(self.advance(steps))
                 if time.monotonic() - self.saved_at >= self.seconds:
                     self.save()
-        finally:  # also when a likelihood is not finite, or the user interrupts: what there is is saved
-            self.save()
+        except BaseException as error:  # a likelihood that is not finite, no memory, ...: what there is is saved
+            self._save_after(error)
+            raise
+        self.save()
 
     def resume(self) -> None:
         """Take up the newest good checkpoint."""
@@ -163,20 +168,31 @@ class _SavedChain:
         try:
             part = self.chain.advance(goal - self.chain.steps)
         except ChainStopped as stopped:
-            self.unsaved.append(stopped.draws)
+            self._keep(stopped.draws)
             raise
-        self.unsaved.append(part)
         if warming:
             self.warmup.learn(self.chain, part)
+        self._keep(part)
         return part
+
+    def _keep(self, part: Draws) -> None:
+        """Steps to save, and the state at their end: later steps, which may fail half-way, do not touch it."""
+        state = deepcopy({"theta": self.chain.theta, **self.warmup.state()})
+        self.unsaved.append(part)
+        self.reached = Checkpoint(self.chain.steps, self.chain.rng.bit_generator.state, state)
 
     def save(self) -> None:
         """Write what is new."""
-        if sum(part.accepted.size for part in self.unsaved):
-            state = {"theta": self.chain.theta, **self.warmup.state()}
-            checkpoint = Checkpoint(self.chain.steps, self.chain.rng.bit_generator.state, state)
-            self.files.save(checkpoint, Draws.joined(self.unsaved)._asdict())
+        if self.reached is not None and sum(part.accepted.size for part in self.unsaved):
+            self.files.save(self.reached, Draws.joined(self.unsaved)._asdict())
         self.unsaved, self.saved_at = [], time.monotonic()
+
+    def _save_after(self, error: BaseException) -> None:
+        """Whatever goes wrong now is less interesting than the error that is on its way."""
+        try:
+            self.save()
+        except Exception as another:
+            error.add_note(f"and the last steps could not be saved: {shorten(another, 100)}")
 
 
 def _results(store: Store, config: SamplerConfig) -> DataTree:

@@ -163,6 +163,18 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
         )
 
 
+def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
+    """What the recorded skewness of the pairs does to the prediction."""
+    found = cached.skewed(design, trial.digest, asked.rule, trial)
+    if found.skewed is None or found.remark is not None:
+        st.caption(f"By the normal theory; not corrected for skewness: {found.remark}.")
+        return
+    st.caption(
+        f"By the normal theory. With the skewness of your pairs: mean |Δ| {found.skewed.mean_abs_delta:.4g}, data "
+        f"{found.skewed.mean_usage:.2%}."
+    )
+
+
 def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
     design = mark.design.bare
     step = cached.steps(design, trial.digest, asked.rule, trial)
@@ -183,6 +195,7 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
         f"{band.usage.low:.2%} to {band.usage.high:.2%}. Numerical error below "
         f"{max(step.estimate, worst.estimate):.0e}."
     )
+    _skewness(design, asked, trial)
     warning = band.warning(asked.tolerance) if asked.criterion in ("average", "fixed-m") else None
     if warning:
         st.warning(warning, icon=":material/group:")

@@ -11,7 +11,19 @@ from app import exports
 from app.cli import main
 from app.question import Question
 from app.session import Source
-from designer import Cost, Design, Space, TrialRun, acceptance, bootstrap, cross_validate, frontier, search, worst_case
+from designer import (
+    Cost,
+    Design,
+    Space,
+    TrialRun,
+    acceptance,
+    bootstrap,
+    cross_validate,
+    frontier,
+    predictions,
+    search,
+    worst_case,
+)
 from designer.examples import example
 from designer.resample import halves
 from samplers.config import SamplerConfig
@@ -274,3 +286,13 @@ def test_a_whole_config_holds_the_design(head):
     assert whole.test == best and whole.run.draws == 7 and whole.model.control == 1
     assert exports.read_design(exports.sampler_config(best, config)) == best
     assert exports.sampler_config(best, None) == best.to_toml()
+
+
+def test_the_prediction_is_shown_with_and_without_skewness():
+    trial = example("logistic")
+    found = page("design")
+    design = search(trial, 0.01).best
+    corrected = predictions(design.bare, trial).skewed
+    assert f"mean |Δ| {corrected.mean_abs_delta:.4g}, data {corrected.mean_usage:.2%}" in everything(found)
+    made_up = page("design", **SMALL)
+    assert "does not record the skewness" in everything(made_up)

@@ -10,6 +10,7 @@ from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain, ChainStopped, fused_parts, run, streams
 from samplers.control import Controlled, find_mode
+from samplers.fused.block import run_block
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
 
@@ -225,3 +226,43 @@ def test_a_bound_that_the_model_knows_spares_the_concentration_test_a_full_pass(
     model = Mixture.from_data(draw_mixture(np.random.default_rng(1), 2000), temperature=20.0)
     chain = Chain(model, RandomWalk.isotropic(0.5, 2), ConcentrationTest(m=100), [0.0, 1.0], np.random.default_rng(2))
     assert chain.advance(200).n_used.max() <= 2000
+
+
+class Exhausted(RandomWalk):
+    """Finds no memory at its 40th proposal."""
+
+    calls = 0
+
+    def propose(self, rng, theta):
+        Exhausted.calls += 1
+        if Exhausted.calls == 40:
+            raise MemoryError("no room")
+        return super().propose(rng, theta)
+
+
+@pytest.mark.parametrize("test", [ExactTest(), sequential()])
+def test_an_error_takes_the_chain_back_to_the_begin_of_the_block(model, covariance, controlled, test):
+    Exhausted.calls = 0
+    chains = [Chain(model, kind(covariance), test, controlled.centre, streams(3, 1)[0])
+              for kind in (Exhausted.with_covariance, RandomWalk.with_covariance)]  # fmt: skip
+    chains[0].advance(30)
+    with pytest.raises(MemoryError, match="no room"):
+        chains[0].advance(30)
+    assert chains[0].steps == 30
+    np.testing.assert_allclose(chains[0].advance(30).theta, chains[1].advance(60).theta[30:])
+
+
+def test_an_error_in_the_fused_block_takes_the_chain_back(controlled, monkeypatch):
+    parts = controlled, ProxyStep.of(controlled), sequential(), controlled.centre
+    chains = [Chain(*parts, streams(3, 1)[0]) for _ in range(2)]
+
+    def exhausted(rng, *arguments):
+        run_block(rng, *arguments)
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("samplers.chain.run_block", exhausted)
+        with pytest.raises(MemoryError, match="no room"):
+            chains[0].advance(30)
+    assert chains[0].steps == 0
+    np.testing.assert_array_equal(chains[0].advance(30).theta, chains[1].advance(30).theta)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design, TrialRun
+from samplers import store
 from samplers.chain import ChainStopped
 from samplers.config import SamplerConfig
 from samplers.control import Controlled
@@ -20,6 +21,7 @@ from samplers.runner import _warmed_up, audit_config, build, collect_pairs, run_
 from samplers.store import Store
 
 N_DATA = 2000
+REAL_WRITE = store._write
 
 CONFIG = f"""
 [test]
@@ -255,3 +257,59 @@ def test_tables_with_named_columns_can_be_read(folder):
     expected = build(SamplerConfig.load(folder / "config.toml")).model.model.rows
     for found in rows:
         np.testing.assert_allclose(found, expected)
+
+
+class Exhausted:
+    """A proposal, or a test, that finds no memory at its `limit`-th call."""
+
+    def __init__(self, part, limit: int) -> None:
+        self.part, self.left = part, limit
+
+    def propose(self, rng, theta):
+        return self._counted(self.part.propose(rng, theta))
+
+    def decide(self, rng, comparison):
+        return self._counted(self.part.decide(rng, comparison))
+
+    def _counted(self, answer):
+        self.left -= 1
+        if not self.left:
+            raise MemoryError("no room")
+        return answer
+
+
+@pytest.mark.parametrize("broken_disk", [False, True])
+def test_what_there_was_is_saved_at_any_error_and_can_be_resumed(folder, monkeypatch, broken_disk):
+    config = SamplerConfig.load(folder / "config.toml", chains=1, checkpoint_seconds=1000.0)
+    good = build(config)
+    broken = good._replace(proposal=Exhausted(good.proposal, 400))
+    with monkeypatch.context() as patched:
+        patched.setattr("samplers.runner.build", lambda config: broken)
+        if broken_disk:
+            patched.setattr("samplers.store._write", _full_disk)
+        with pytest.raises(MemoryError, match="no room") as caught:
+            run_config(config, folder / "out")
+    if broken_disk:
+        assert "and the last steps could not be saved: the disk is full" in caught.value.__notes__[0]
+        return
+    assert Store(folder / "out").chain(0).latest().step == 256  # the 400th step was in the third block
+    whole = run_config(config, folder / "whole")["posterior/theta"].values
+    np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
+
+
+def _full_disk(path, header, content):
+    if path.name != "run.bin":
+        raise OSError("the disk is full")
+    return REAL_WRITE(path, header, content)
+
+
+def test_an_error_in_learning_leaves_the_last_whole_block(folder, monkeypatch):
+    text = CONFIG.replace('kind = "proxy"', 'kind = "adaptive"').replace("warmup = 100", "warmup = 700")
+    (folder / "config.toml").write_text(text)
+    config = SamplerConfig.load(folder / "config.toml", chains=1, checkpoint_seconds=1000.0)
+    whole = run_config(config, folder / "whole")["posterior/theta"].values
+    with monkeypatch.context() as patched:
+        patched.setattr("samplers.adapt.RandomWalk.with_covariance", _no_factor)
+        with pytest.raises(BadInput, match="no factor"):
+            run_config(config, folder / "out")
+    np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
