@@ -14,8 +14,9 @@ from designer.errors import BadInput
 
 ICON = Path(__file__).with_name("icon.png")
 CITATION = "Korattikara, Chen, Welling (ICML 2014; Neural Computation 2016) and Seita, Pan, Chen, Canny (UAI 2017)"
-EXACTNESS = "Error and data use are computed to 10⁻¹⁰; beyond 4,000 looks, to the estimate shown with them."
-# the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll
+EXACTNESS = "Each page states the accuracy of its numbers; curves are drawn to 10⁻⁶."
+# the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll; a number
+# beside a slider needs no buttons to step it, but room for ten digits
 STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; padding-bottom: 2rem; }
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 2rem; }
@@ -23,6 +24,7 @@ STYLE = """<style>
 .stMainBlockContainer h3 { font-size: 1.25rem; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.8; }
 [data-testid="stBaseButton-primary"]:enabled, [data-tag] { color: light-dark(#ffffff, #0a1622); }
+[data-testid="stNumberInput"]:has(input[aria-label$=", exactly"]) button { display: none; }
 .stMarkdown table { display: block; overflow-x: auto; }
 .katex-display { overflow-x: auto; overflow-y: hidden; }
 @media (max-width: 640px) {

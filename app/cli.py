@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"austerity: {line}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("austerity: interrupted", file=sys.stderr)
+        more = "; what there is is saved, --resume goes on" if given[:1] == ["run"] else ""
+        print(f"austerity: interrupted{more}", file=sys.stderr)
         return 130
     print(json.dumps(answer.data, allow_nan=False) if options.json else "\n".join(answer.lines))
     return answer.code
@@ -123,6 +124,7 @@ def build_parser() -> Parser:
     sub.add_argument("--every", type=whole, default=10, help="steps from one to the next (default: %(default)s)")
     sub.add_argument("--seed", type=whole, help="instead of the config's")
     sub.add_argument("--output", metavar="TRIAL.csv", required=True, help="also .parquet or .npz")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
     sub = command(
         "run", sampling.run_chains, "Run the chains of a config; --resume goes on with a run that was stopped."

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Collection
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
@@ -67,15 +67,23 @@ class Guard:
     def refusal(self, kind: str, headers: Headers) -> PlainTextResponse | None:
         """The answer to a request that is not let in."""
         host = headers.get("host", "")
-        if self.hosts and urlsplit(f"//{host}").hostname not in self.hosts:
+        if self.hosts and _split(f"//{host}").hostname not in self.hosts:
             return PlainTextResponse("unknown host", 403)
         # Streamlit would look up this machine's address on the internet to judge a foreign origin
-        if kind == "websocket" and urlsplit(headers.get("origin", f"//{host}")).netloc != host:
+        if kind == "websocket" and _split(headers.get("origin", f"//{host}")).netloc != host:
             return PlainTextResponse("foreign origin", 403)
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self.most_bytes:
+        if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= self.most_bytes):
             return PlainTextResponse("too large", 413)
         return None
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address; none of them if it is malformed, as `//[` is."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def security_headers() -> dict[str, str]:

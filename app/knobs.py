@@ -9,7 +9,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from designer.records import Design
-from designer.schedule import MAX_N_DATA
+from designer.schedule import MAX_N_DATA, MIN_GROWTH
 
 
 class Knob(NamedTuple):
@@ -126,13 +126,23 @@ def knob(spec: Knob, *, key: str | None = None, default: float | None = None, mo
 
 
 def test_knobs() -> Design:
-    """All knobs of a sequential test, the usual ones first; raises BadInput if they do not fit together."""
-    n_data = knob(N_DATA)
-    m, epsilon = knob(BATCH, most=n_data), knob(EPSILON)
+    """All knobs of a sequential test, the usual ones first.
+
+    Where they do not fit together, the nearest test that does is used and that is said: the knobs stay where they are,
+    so that a slider dragged too far and back leaves no trace.
+    """
+    n_data = int(knob(N_DATA))
+    asked = int(knob(BATCH, most=n_data))
+    if asked > n_data:
+        st.caption(f":material/info: A batch of {asked:,} is more than all the data: used is m = N = {n_data:,}.")
+    epsilon = knob(EPSILON)
     with st.expander("Shape and growth of the looks"):
         alpha, growth = knob(ALPHA), knob(GROWTH)
-    st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(TEST_KNOBS,))
-    return Design(int(n_data), int(m), epsilon, alpha, growth)
+    if 1.0 < growth < MIN_GROWTH:
+        st.caption(f":material/info: A growth of {growth:g} is too close to 1: used is {MIN_GROWTH:g}.")
+        growth = MIN_GROWTH
+    reset_button(TEST_KNOBS)
+    return Design(n_data, min(asked, n_data), epsilon, alpha, growth)
 
 
 def knob_values(design: Design) -> dict[str, float]:
@@ -145,6 +155,11 @@ def turn_to(design: Design) -> None:
     """Put the knobs of a sequential test to those of a design."""
     for key, value in knob_values(design).items():
         st.session_state[key] = value
+
+
+def reset_button(specs: Sequence[Knob]) -> None:
+    """A button that puts knobs back to their defaults."""
+    st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(specs,))
 
 
 def reset(specs: Sequence[Knob]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,11 +22,16 @@ STEPS = 1000  # of the progress bar
 
 
 def run_quick(job: Job, name: str) -> Report:
-    """`austerity experiment NAME --quick` in a folder that is thrown away; cancelling ends the process."""
+    """`austerity experiment NAME --quick` in a folder that is thrown away; cancelling ends it and what it started."""
+    job.progress(0, STEPS, "preparing: its process starts, makes the data and warms up")
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
         command = [sys.executable, "-m", "app.cli", "experiment", name, "--quick", "--output", folder, "--no-figures"]
         with subprocess.Popen(
-            [*command, "--progress-lines"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [*command, "--progress-lines"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         ) as process:
             lines: list[str] = []
             assert process.stderr is not None
@@ -33,11 +40,21 @@ def run_quick(job: Job, name: str) -> Report:
             try:
                 _wait(process, job)
             finally:
-                process.kill()  # nothing happens if it has ended
+                _end(process)
                 reader.join()
         if process.returncode != 0:
             raise BadInput(lines[-1] if lines else f"{name}: the experiment stopped with code {process.returncode}")
         return stored(Path(folder))[1]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill the process with its children (NUTS runs in one); nothing happens if it has ended."""
+    if process.poll() is not None:
+        return
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)  # its session's group has its number
+    else:
+        process.kill()
 
 
 def _wait(process: subprocess.Popen[str], job: Job) -> None:

@@ -22,7 +22,7 @@ from designer.criteria import measure_of
 from designer.diagnostics import histograms_of, worst_tail_check
 from designer.pictures import look_table, some_of, summary
 from designer.plan import as_plan
-from designer.records import Design
+from designer.records import Design, TrialRun
 from designer.search import ACCURACY
 
 MOST_LOOKS = 40
@@ -45,25 +45,28 @@ def html(design: Design, found: Answer, run: Loaded, source: Source, now: dateti
     """The report of a design in view, and of the search it comes from or is compared with."""
     asked, trial = found.question, run.trial
     step = acceptance(design, trial, asked.rule)
-    judged = measure_of(asked.criterion, trial, asked.rule, asked.quantile)(as_plan(design), ACCURACY)
-    mark = Marked("this design", design, judged.error, judged.usage)
-    searched = found.found.best is not None and design.bare == found.found.best.bare
+    marks, best = [_marked("this design", design, found, trial, "in view")], found.found.best
+    searched = best is not None and design.bare == best.bare
+    legend = "the star is this one"
+    if best is not None and not searched:
+        marks.append(_marked("found by the search", best, found, trial, "found"))
+        legend += ", the hexagon the one that the search found"
     parts = [
         _heading(design, step, found, run),
-        _numbers(design, step, found, judged.looks),
+        _numbers(design, step, found, marks[0].error, trial),
         _figure(
-            figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, [mark]),
-            f"Error against data use of the {len(found.found.evaluated):,} designs evaluated; the star is this one.",
+            figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, marks),
+            f"Error against data use of the {len(found.found.evaluated):,} designs evaluated; {legend}.",
         ),
         _figure(
             figures.pair_by_pair(step, trial),
             "Error in the acceptance probability (above) and data read (below) of every pair.",
         ),
         "<h2>The trial run</h2>",
-        f"<p>{escape(run.line)}; {escape(run.origin)}.</p>",
+        f"<p>{escape(run.line)}; {escape(run.origin.rstrip('.'))}.</p>",
         '<div class="pair">',
         *(
-            _figure(trial_figures.bars(name, counts), trial_figures.PANELS[name][2])
+            _figure(trial_figures.bars(name, counts), trial_figures.caption(name, counts))
             for name, counts in histograms_of(trial, asked.rule).items()
         ),
         "</div>",
@@ -78,6 +81,13 @@ def html(design: Design, found: Answer, run: Loaded, source: Source, now: dateti
     return page.replace("TITLE", escape(title)).replace("BODY", "\n".join(parts)).replace("PLOTLY", get_plotlyjs(), 1)
 
 
+def _marked(name: str, design: Design, found: Answer, trial: TrialRun, kind: str) -> Marked:
+    """A design as the criterion of the question judges it."""
+    asked = found.question
+    judged = measure_of(asked.criterion, trial, asked.rule, asked.quantile)(as_plan(design), ACCURACY)
+    return Marked(name, design, judged.error, judged.usage, kind)
+
+
 def _heading(design: Design, step: Acceptance, found: Answer, run: Loaded) -> str:
     asked = found.question
     return (
@@ -89,13 +99,15 @@ def _heading(design: Design, step: Acceptance, found: Answer, run: Loaded) -> st
     )
 
 
-def _numbers(design: Design, step: Acceptance, found: Answer, looks: float) -> str:
-    worst = summary(design)
+def _numbers(design: Design, step: Acceptance, found: Answer, error: float, trial: TrialRun) -> str:
+    asked, worst = found.question, summary(design)
+    looks = measure_of("average", trial, asked.rule, asked.quantile)(as_plan(design), ACCURACY).looks
     rows = [
+        (f"what the criterion {asked.criterion} judges: {figures.ERRORS[asked.criterion]}", f"{error!r}"),
         ("mean |Δ| over the pairs", f"{step.mean_abs_delta!r}"),
         ("largest |Δ| of any pair", f"{step.max_abs_delta!r}"),
         ("mean share of the data per step", f"{step.mean_usage!r}"),
-        ("looks per step, expected", f"{looks:.4g}"),
+        ("looks per step, mean over the pairs", f"{looks:.4g}"),
         ("looks at most", f"{worst.looks:,}"),
         ("error of the hardest decision (μ_std = 0)", f"{worst.worst_error!r}"),
         ("its share of the data", f"{worst.worst_usage!r}"),

@@ -55,12 +55,12 @@ class Source(NamedTuple):
 
 
 class Builtin(NamedTuple):
-    """A built-in experiment that makes a trial run: its key in the URL, a title, what it is, and the work."""
+    """A built-in experiment that makes a trial run: its key in the URL, a title, what it is, and the work by seed."""
 
     key: str
     title: str
     about: str
-    make: Callable[[Job], Loaded]
+    make: Callable[[int, Job], Loaded]
 
 
 def builtin_sources() -> Sequence[Builtin]:
@@ -70,12 +70,18 @@ def builtin_sources() -> Sequence[Builtin]:
     ]
 
 
-def _collect(name: str, job: Job) -> Loaded:
+def _collect(name: str, seed: int, job: Job) -> Loaded:
     """Pairs of a built-in chain, with the config that runs it."""
-    config = built_in(name)
-    trial = collect_pairs(config, BUILT_IN_PAIRS, progress=job.progress, cancelled=job.cancelled)
+    config = built_in(name, seed=seed)
+    job.progress(0, 0, "reading the data and building the model; the first steps come after that")
+
+    def told(done: int, steps: int) -> None:
+        doing = "warming up" if done < config.run.warmup else "recording pairs"
+        job.progress(done, steps, f"{doing}: step {done:,} of {steps:,}")
+
+    trial = collect_pairs(config, BUILT_IN_PAIRS, progress=told, cancelled=job.cancelled)
     about = " ".join(filter(None, (BUILT_IN[name].about, twin_notice(config))))
-    return Loaded(BUILT_IN[name].title, trial, f"run here: {about}", config.to_toml())
+    return Loaded(BUILT_IN[name].title, trial, f"run here with seed {seed}: {about}", config.to_toml())
 
 
 # --- the trial run ----------------------------------------------------------------------------------------------------
@@ -192,6 +198,18 @@ def load(run: Loaded, key: str | None = None) -> None:
     kept[key or run.trial.digest] = run
     st.session_state["kept-runs"] = dict([*kept.items()][-MOST_KEPT:])
     choose(Source(key) if key else Source(UPLOAD, digest=run.trial.digest))
+
+
+def kept_files() -> dict[str, Loaded]:
+    """The uploaded files that this session remembers, by digest."""
+    return {key: run for key, run in _kept().items() if key == run.trial.digest}
+
+
+def next_seed(key: str) -> int:
+    """0 for the first run of a built-in experiment in this session, another number for every further one."""
+    seed: int = st.session_state.get(f"next-seed-{key}", 0)
+    st.session_state[f"next-seed-{key}"] = seed + 1
+    return seed
 
 
 def _kept() -> dict[str, Loaded]:

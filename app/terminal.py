@@ -111,6 +111,19 @@ def progress_bar(*, quiet: bool) -> Iterator[Show | None]:
         print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
 
 
+@contextmanager
+def doing(what: str, *, quiet: bool) -> Iterator[None]:
+    """Say on a terminal what takes a while and has no progress to show."""
+    shown = not quiet and sys.stderr.isatty()
+    if shown:
+        print(f"\r{what} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
+
+
 def steps_shown_by(show: Show | None) -> Callable[[Progress], None] | None:
     """Show the progress of chains, a few times a second."""
     if show is None:

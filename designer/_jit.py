@@ -1,12 +1,21 @@
-"""How every kernel of the project is compiled, in one place."""
+"""How every kernel of the project is compiled, in one place.
+
+Numba keeps compiled code for as long as the file of the function is unchanged, and does not see that a function in
+another file, which it calls, has changed. So a digest of all files concerned goes into its stamp.
+"""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 
 
 def _can_keep() -> bool:
@@ -29,9 +38,46 @@ JIT: dict[str, Any] = {"cache": _can_keep(), "nogil": True, "error_model": "nump
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first use and keep the machine code on disk."""
-    return njit(**JIT)(function)
+    return kernel_with()(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Like `kernel`, for a few lines used inside other kernels' innermost loops."""
-    return njit(inline="always", **JIT)(function)
+    return kernel_with(inline="always")(function)
+
+
+def kernel_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Like `kernel`, with more of numba's options."""
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = njit(**options, **JIT)(function)
+        with suppress(AttributeError, KeyError, OSError):  # nothing is kept, or not in this way, or there is no file
+            kept = dispatcher._cache._cache_file
+            kept._source_stamp = kept._source_stamp, sources(vars(sys.modules[function.__module__]))
+        return dispatcher
+
+    return compiled
+
+
+_digests: dict[str, str] = {}  # of modules
+
+
+def sources(names: dict[str, Any]) -> str:
+    """Digest of a module's file, given its names, and of the files of kernels and records that it imports, and so on.
+
+    Constants are those of a module that also gives a kernel or a record.
+    """
+    module = names["__name__"]
+    if module not in _digests:
+        digest = sha256(Path(names["__file__"]).read_bytes())
+        for other in sorted({_home(value) for value in names.values()} - {module, ""}):
+            digest.update(sources(vars(sys.modules[other])).encode())
+        _digests[module] = digest.hexdigest()
+    return _digests[module]
+
+
+def _home(value: object) -> str:
+    """Module of a kernel or of a record; empty for anything else."""
+    if isinstance(value, Dispatcher):
+        return str(value.py_func.__module__)
+    return value.__module__ if isinstance(value, type) and issubclass(value, tuple) else ""

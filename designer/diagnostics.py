@@ -11,15 +11,21 @@ import numpy.typing as npt
 from designer import _kernels
 from designer.acceptance import Rule, check_rule, exact_probability
 from designer.boundary import epsilon_of
+from designer.criteria import measure_of
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
+from designer.skew import LARGEST
+from designer.space import Space
 
-Verdict = Literal["good", "fair", "poor"]
+Verdict = Literal["good", "fair", "poor", "unknown"]
 
 GOOD, FAIR = 1.25, 2.0  # tail probabilities off by at most these factors
 MADE_UP = 200_000  # values of a made-up population, at most
+CLIP = 2.0  # a Q-Q plot shows t statistics up to so many times the theory's extremes
+USUAL_EPSILON, ROUGH = 0.05, 1e-4  # of the test that shows what the pairs ask for, and how exactly it is computed
+MUCH = 0.5  # share of the data per step from which on the pairs are remarked on
 SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -32,7 +38,11 @@ class Spread(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What the pairs of a trial run look like, and what that says."""
+    """What the pairs of a trial run look like, and what that says.
+
+    `usage` is the mean share of the data that a usual test would read per step: m as the search's smallest, constant
+    bounds with epsilon = 0.05.
+    """
 
     pairs: int
     n_data: int
@@ -40,19 +50,22 @@ class Summary(NamedTuple):
     kappa: Spread
     probability: Spread
     skew: Spread | None
+    usual: Design
+    usage: float
     remarks: list[str]
 
 
 class TailCheck(NamedTuple):
     """One-sided error rates of a single look at mu = mu_0: wanted, and as skewness makes them.
 
-    `factor` is the worse of the two ratios to the wanted rate (or its inverse).
+    `factor` is the worse of the two ratios to the wanted rate (or its inverse). Beyond the range of the first order
+    the verdict is "unknown", and there are no rates.
     """
 
     wanted: float
-    accept: float
-    reject: float
-    factor: float
+    accept: float | None
+    reject: float | None
+    factor: float | None
     verdict: Verdict
     sentence: str
 
@@ -71,11 +84,24 @@ class StudentCheck(NamedTuple):
     sentence: str
 
     def curve(self, points: int = 200) -> tuple[Floats, Floats]:
-        """Theoretical and seen quantiles for a Q-Q plot: evenly spread ranks, and the extreme ones on both sides."""
+        """Theoretical and seen quantiles for a Q-Q plot: evenly spread ranks, and the extreme ones on both sides.
+
+        Without those so far out that they would squeeze the others, of which there are `outside`.
+        """
         last, tail = self.t.size - 1, min(20, self.t.size)
         ranks = np.linspace(0, last, min(points, self.t.size)).astype(int)
         ranks = np.unique(np.concatenate([np.arange(tail), ranks, last - np.arange(tail)]))
+        ranks = ranks[self._shown[ranks]]
         return self.theoretical[ranks], self.t[ranks]
+
+    @property
+    def outside(self) -> int:
+        """How many values are too far out for a Q-Q plot."""
+        return int(np.count_nonzero(~self._shown))
+
+    @property
+    def _shown(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.abs(self.t) <= CLIP * self.theoretical[-1])
 
 
 class Histogram(NamedTuple):
@@ -132,10 +158,12 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
     >>> round(summarise(trial).probability.mean, 1)
     0.5
     """
-    a, kappa, probability = trial.log_acceptance, trial.kappa, _probability(trial, rule)
+    a, kappa, probability = _spread(trial.log_acceptance), _spread(trial.kappa), _spread(_probability(trial, rule))
     skew = None if trial.skew is None else _spread(trial.skew)
-    remarks = _remarks(len(trial), _spread(kappa), _spread(probability), skew)
-    return Summary(len(trial), trial.n_data, _spread(a), _spread(kappa), _spread(probability), skew, remarks)
+    usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
+    usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
+    found = Summary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
+    return found._replace(remarks=_remarks(found))
 
 
 def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:
@@ -149,11 +177,17 @@ def tail_check(design: Design | Plan, skew: float) -> TailCheck:
     """How skewness of the l_i distorts the first look's error rates at mu = mu_0.
 
     First-order (Edgeworth) correction of the studentised mean without replacement: the sample standard deviation is
-    correlated with the mean, and the mean itself is skewed.
+    correlated with the mean, and the mean itself is skewed. Too much skewness for a first order (`designer.skew`) is
+    called so, without rates.
     """
     plan = as_plan(design)
     n, pi, bound = _first_look(plan)
     wanted = epsilon_of(bound)
+    if abs(skew) > LARGEST * math.sqrt(n):
+        enough = math.ceil((skew / LARGEST) ** 2)
+        larger = f"take m >= {enough:,}, or " if enough < plan.schedule.n_data else ""
+        sentence = f"unknown: skewness {skew:.3g} is beyond the first-order correction at m = {n:,}"
+        return TailCheck(wanted, None, None, None, "unknown", f"{sentence}; {larger}audit the chain")
     rates = [epsilon_of(_effective_bound(side, bound, skew, n, pi)) for side in (1.0, -1.0)]
     factor = _worse_factor(rates, wanted)
     verdict = _verdict(factor)
@@ -269,17 +303,18 @@ def _spread(values: Floats) -> Spread:
     return Spread(float(values.mean()), float(values.std()), quantiles)
 
 
-def _remarks(pairs: int, kappa: Spread, probability: Spread, skew: Spread | None) -> list[str]:
-    remarks = []
-    if pairs < 50:
-        remarks.append(f"{pairs} pairs are few: 100 or more give steadier designs")
+def _remarks(found: Summary) -> list[str]:
+    probability, skew, remarks = found.probability, found.skew, []
+    if found.pairs < 50:
+        remarks.append(f"{found.pairs} pairs are few: 100 or more give steadier designs")
     if probability.mean < 0.05:
         remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too large")
     if probability.mean > 0.95:
         remarks.append(f"mean acceptance is {probability.mean:.2g}: a random walk's steps would be too small")
-    if kappa.mean > 5:
+    if found.usage > MUCH:
         remarks.append(
-            f"kappa is {kappa.mean:.2g} on average: most decisions need most of the data; control variates lower it"
+            f"kappa is {found.kappa.mean:.2g} on average, and a usual test (m = {found.usual.m:,}, epsilon = "
+            f"{found.usual.epsilon:g}) would read {found.usage:.0%} of the data per step: control variates lower both"
         )
     if skew is None:
         remarks.append("no skewness recorded: the check of the normal approximation is limited")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.acceptance import Rule, acceptance, check_rule
+from designer.acceptance import Acceptance, Rule, acceptance, check_rule
 from designer.boundary import epsilon_of
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
@@ -29,6 +29,8 @@ LONG = 50.0  # curves that reach beyond this mu_std are drawn on a logarithmic a
 EARLY_BOUND = 4.0  # a look with a bound below this stops some test now and then
 PATH_POINTS = 250  # drawn of one path
 BARS = 40  # in a picture of where the test stops
+THINNEST = 1.0 / BARS  # of its axis, the least that the first and the last of them get
+CLOSER = 41  # points in each round of looking for the largest Delta between those of a curve
 MOST_PATHS = 50
 MOST_WORK = 5e8  # data read in a simulation for a picture: a few seconds, up to half a minute for large N
 PART_WORK = 2e7  # data of one part of it, at most: it can be cancelled in between
@@ -101,20 +103,28 @@ class LookTable(NamedTuple):
 class StopBars(NamedTuple):
     """Probabilities of stopping after more than `after` and up to `upto` data, by decision.
 
-    `width` is that of the bar left of `upto`: in data, or in powers of ten on a logarithmic axis.
+    A bar is drawn from `left`, `width` data wide on any axis: the first one of a logarithmic axis does not begin at 0,
+    and the last one, where the test has read everything, is never too thin to be seen.
     """
 
     after: Ints
     upto: Ints
+    left: Floats
     width: Floats
     accept: Floats
     reject: Floats
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where an axis must begin and end to show all of them."""
+        return float(self.left[0]), float(self.left[-1] + self.width[-1])
 
 
 class StepCurves(NamedTuple):
     """Error of one step against the exact acceptance probability: a row per kappa, a column per probability.
 
     `wrong` is E_u[E], the probability of a wrong decision; `worst` its bound E(0), the same for every kappa.
+    `largest` is the largest |Delta| of each kappa, also between the probabilities listed; `estimate` bounds its error.
     """
 
     kappa: tuple[float, ...]
@@ -129,7 +139,7 @@ class StepCurves(NamedTuple):
 
     @property
     def delta_max(self) -> float:
-        """What no |Delta| on the curves exceeds: the largest with its numerical error, or the worst case."""
+        """What no |Delta| exceeds: the largest with its numerical error, or the worst case."""
         return min(float(self.largest.max()) + self.estimate, self.worst)
 
 
@@ -203,12 +213,14 @@ def stop_bars(where: Stopping, *, logarithmic: bool = False) -> StopBars:
     start = np.append(0, last[:-1] + 1)
     upto = where.n[last]
     after = np.append(0, upto[:-1])
-    if logarithmic and upto.size > 1:
-        steps = np.diff(np.log10(upto))
-        wide = np.append(steps[0], steps)
+    left, right = after.astype(np.float64), upto.astype(np.float64)
+    if logarithmic:
+        left[0] = right[0] / (right[-1] / right[0]) ** THINNEST
+        right[-1] = max(right[-1], left[-1] * (right[-1] / left[0]) ** THINNEST)
     else:
-        wide = (upto - after).astype(np.float64)
-    return StopBars(after, upto, wide, np.add.reduceat(where.accept, start), np.add.reduceat(where.reject, start))
+        right[-1] = max(right[-1], left[-1] + THINNEST * right[-1])
+    found = (np.add.reduceat(decided, start) for decided in (where.accept, where.reject))
+    return StopBars(after, upto, left, right - left, *found)
 
 
 def z_range(where: Stopping) -> float:
@@ -279,15 +291,50 @@ def step_curves(
         raise BadInput(f"kappa: {len(kappa)} values given, allowed are 1 to {MOST_KAPPAS}")
     scales = [real("kappa", value, SMALLEST_KAPPA, LARGEST_KAPPA) for value in kappa]
     even = np.linspace(0.0, 0.5 * math.pi, points)
-    p = np.clip(np.sin(even) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
-    log_ratio = np.log(p) - np.log1p(-p) if barker else np.log(p)
+    p = _probability(even, barker=barker)
     n_data, tolerance = plan.schedule.n_data, FINE if plan.schedule.size <= FINE_LOOKS else EYE
-    sigma = np.repeat(scales, p.size) * (math.sqrt(n_data - 1) / n_data)
-    step = acceptance(plan, TrialRun(n_data, np.tile(log_ratio / n_data, len(scales)), sigma), rule, tolerance)
-    delta, wrong, usage = (values.reshape(len(scales), p.size) for values in (step.delta, step.wrong, step.usage))
+
+    def steps(angle: Floats, scale: Floats) -> Acceptance:
+        """Pairs with these P_a = sin^2 angle and kappa."""
+        at = _probability(angle, barker=barker)
+        log_ratio = np.log(at) - np.log1p(-at) if barker else np.log(at)
+        trial = TrialRun(n_data, log_ratio / n_data, scale * (math.sqrt(n_data - 1) / n_data))
+        return acceptance(plan, trial, rule, tolerance)
+
+    found = steps(np.tile(even, len(scales)), np.repeat(scales, p.size))
+    delta, wrong, usage = (values.reshape(len(scales), p.size) for values in (found.delta, found.wrong, found.usage))
     worst = float(worst_case(plan).error[0])
-    largest = np.abs(delta).max(axis=1)
-    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, step.estimate)
+    largest, missed = _largest(np.abs(delta), np.array(scales), even, lambda *pairs: np.abs(steps(*pairs).delta))
+    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, found.estimate + missed)
+
+
+def _probability(angle: Floats, *, barker: bool) -> Floats:
+    """P_a = sin^2 of an angle in [0, pi / 2], dense at both ends; its logit is finite by Barker's rule."""
+    found: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
+    return found
+
+
+def _largest(
+    size: Floats, scales: Floats, angle: Floats, sizes: Callable[[Floats, Floats], Floats]
+) -> tuple[Floats, float]:
+    """The largest |Delta| of each kappa, looked for twice more around every peak of its curve; and what is missed.
+
+    A smooth peak between two of the last points is above both by less than they and their neighbours differ.
+    """
+    padded = np.pad(size, ((0, 0), (1, 1)), constant_values=-np.inf)
+    row, peak = np.nonzero((size >= padded[:, :-2]) & (size >= padded[:, 2:]))
+    centre, reach = angle[peak], angle[1] - angle[0]
+    values = size[row, peak][:, None]
+    for _ in range(2):
+        near = np.clip(centre[:, None] + np.linspace(-reach, reach, CLOSER), angle[0], angle[-1])
+        values = sizes(near.ravel(), np.repeat(scales[row], CLOSER)).reshape(near.shape)
+        best = values.argmax(axis=1)
+        centre, reach = near[np.arange(row.size), best], 2.0 * reach / (CLOSER - 1)
+    top = values.max(axis=1)
+    largest = np.zeros(scales.size)
+    np.maximum.at(largest, row, top)
+    beside = np.clip(best[:, None] + [-1, 1], 0, CLOSER - 1)
+    return largest, float((top[:, None] - np.take_along_axis(values, beside, axis=1)).max())
 
 
 def _reach(plan: Plan) -> float:

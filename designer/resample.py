@@ -7,13 +7,14 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from designer.acceptance import Rule, acceptance
-from designer.criteria import Criterion
+from designer.acceptance import Acceptance, Rule, acceptance
+from designer.criteria import Criterion, WorstCase, check_criterion
 from designer.errors import BadInput, integer, real
-from designer.plan import Plan
+from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
-from designer.search import Options, search
+from designer.search import ACCURACY, Options, search
+from designer.skew import skew_of
 
 GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
 FEW_PAIRS = 10
@@ -51,7 +52,10 @@ class Bootstrap(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """A design made without one part of the pairs, measured on both parts; None where nothing was feasible."""
+    """A design made without one part of the pairs, measured on both parts; None where nothing was feasible.
+
+    The errors are the criterion's, the data use is the mean over the pairs.
+    """
 
     design: Design | None
     train_error: float | None
@@ -63,8 +67,9 @@ class Fold(NamedTuple):
 class CrossValidation(NamedTuple):
     """All folds, and the error on pairs the designs had not seen, with its standard error.
 
-    The error is the criterion's: mean |Delta|, or its quantile. Pairs are taken as independent; those of a slowly
-    mixing chain are not, and know less than their number says.
+    The error is the criterion's: mean |Delta|, or its quantile, or the error of the hardest decision. The last is the
+    same for all pairs that are not corrected for skewness, so it is the largest of the folds, with no standard error.
+    Pairs are taken as independent; those of a slowly mixing chain are not, and know less than their number says.
     """
 
     folds: list[Fold]
@@ -134,10 +139,11 @@ def cross_validate(
     **options: Unpack[Options],
 ) -> CrossValidation:
     """Design on all parts of the pairs but one, measure on that one; `options` are those of `search`."""
-    folds = integer("folds", folds, 2, 100)
+    folds, criterion = integer("folds", folds, 2, 100), check_criterion(criterion)
     if len(trial) < 2 * folds:
         raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds}")
     rule, report = options.get("rule", "metropolis"), options.pop("progress", None) or (lambda done, total: None)
+    level = options.get("quantile", 0.95)
     parts = np.array_split(rng.permutation(len(trial)), folds)
     done: list[Fold] = []
     unseen: list[Floats] = []
@@ -150,17 +156,38 @@ def cross_validate(
         else:
             skew = options.get("skew", False)
             seen, fresh = (acceptance(found.best, pairs, rule, skew=skew) for pairs in (train, test))
-            unseen.append(np.abs(fresh.delta))
-            measured = seen.mean_abs_delta, seen.mean_usage, fresh.mean_abs_delta, fresh.mean_usage
-            done.append(Fold(found.best, *measured))
+            known, unknown = (
+                _errors(criterion, found.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
+            )
+            unseen.append(unknown)
+            before, after = (_judged(criterion, errors, level) for errors in (known, unknown))
+            done.append(Fold(found.best, before, seen.mean_usage, after, fresh.mean_usage))
         report(number + 1, folds)
-    if not unseen:
+    errors = np.concatenate(unseen) if unseen else np.full(1, np.nan)
+    if not np.isfinite(errors).all():  # or unseen pairs are more skewed than the correction can take
         return CrossValidation(done, tolerance, None, None)
-    errors = np.concatenate(unseen)
-    if np.isnan(errors).any():  # unseen pairs more skewed than the correction can take
-        return CrossValidation(done, tolerance, None, None)
+    return CrossValidation(done, tolerance, _judged(criterion, errors, level), _noise(rng, criterion, errors, level))
+
+
+def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool) -> Floats:
+    """What the criterion looks at: |Delta| of every pair, or the one error of the hardest decision."""
+    if criterion != "worst-case":
+        return np.abs(step.delta)
+    return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), ACCURACY).error])
+
+
+def _judged(criterion: Criterion, errors: Floats, level: float) -> float:
+    """The criterion's error, given what it looks at."""
+    if criterion == "worst-case":
+        return float(errors.max())
+    return float(np.quantile(errors, level) if criterion == "quantile" else errors.mean())
+
+
+def _noise(rng: np.random.Generator, criterion: Criterion, errors: Floats, level: float) -> float:
+    """The standard error of that."""
+    if criterion == "worst-case":
+        return 0.0
     if criterion != "quantile":
-        return CrossValidation(done, tolerance, float(errors.mean()), float(errors.std() / math.sqrt(errors.size)))
-    level = options.get("quantile", 0.95)
+        return float(errors.std() / math.sqrt(errors.size))
     again = np.quantile(errors[rng.integers(errors.size, size=(500, errors.size))], level, axis=1)
-    return CrossValidation(done, tolerance, float(np.quantile(errors, level)), float(again.std()))
+    return float(again.std())

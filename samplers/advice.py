@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.acceptance import Rule, acceptance
+from designer.acceptance import Rule, acceptance, exact_probability
 from designer.errors import BadInput, integer, real
 from designer.records import Design, TrialRun
 from designer.schedule import Floats, Schedule
@@ -28,6 +28,7 @@ from samplers.accept.sequential import SequentialTest
 
 LEVELS = 400  # of u, over which the concentration test's data are averaged
 MOST_DATA = 2_000_000  # in a population that is made to measure on
+CACHED = "exact, cached"
 Report = Callable[[int, int], None]
 
 
@@ -49,13 +50,19 @@ class Prediction(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Data and acceptance of the real test, with standard errors."""
+    """Data and acceptance of the real test on some of the pairs, with standard errors.
+
+    `predicted_data` and `predicted_acceptance` are what `predict` says of the same pairs, to be held against them: over
+    all pairs of the trial run the means are others.
+    """
 
     test: str
     data: float
     data_se: float
     acceptance: float
     acceptance_se: float
+    predicted_data: float
+    predicted_acceptance: float
 
 
 class Candidates(NamedTuple):
@@ -79,7 +86,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     >>> [round(p.data) for p in predict(trial, Candidates(Design(100_000, 500, 0.05)))][:2]
     [100000, 100000]
     """
-    n_data, metropolis = trial.n_data, _probability(trial, "metropolis")
+    n_data, metropolis = trial.n_data, exact_probability(trial.log_acceptance, barker=False)
     real("range_in_sd", candidates.range_in_sd, 1.0, 1e12)
     step = acceptance(candidates.sequential, trial)
     barker = barker_data(candidates.barker, trial)
@@ -88,7 +95,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     table = correction(candidates.barker.sigma).error
     lines: list[tuple[str, Rule, float, float, Floats, float, str]] = [
         ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, 0.0, "every decision is right"),
-        ("exact, cached", "metropolis", float(n_data), 1.0, metropolis, 0.0, "keeps log p(x_i; theta) of all data"),
+        (CACHED, "metropolis", float(n_data), 1.0, metropolis, 0.0, "keeps log p(x_i; theta) of all data"),
         (
             "sequential",
             "metropolis",
@@ -103,9 +110,9 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             "barker",
             float(barker.mean()),
             2.0,
-            _probability(trial, "barker"),
+            exact_probability(trial.log_acceptance, barker=True),
             table,
-            "error of the correction table alone: the sample mean is taken as normal",
+            "its error is that of the correction table alone: the sample mean is taken as normal",
         ),
         (
             "concentration",
@@ -133,9 +140,14 @@ def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
     return TrialRun(trial.n_data, trial.mu, trial.sigma / real("factor", factor, 1.0, 1e9), trial.log_ratio)
 
 
+def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:
+    """m, or all the data if there are fewer."""
+    return min(test.m, trial.n_data)
+
+
 def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
     """Data of S17's test for each pair: batches until N^2 sigma^2 / b (1 - b / N) < sigma_0^2."""
-    n_data, m = trial.n_data, min(test.m, trial.n_data)
+    n_data, m = trial.n_data, first_batch(test, trial)
     variance = (n_data * trial.sigma) ** 2
     enough = variance / (test.sigma**2 + variance / n_data)
     data: Floats = np.minimum(np.ceil(np.maximum(enough / m, 1.0)) * m, float(n_data))
@@ -148,7 +160,7 @@ def concentration_data(test: ConcentrationTest, trial: TrialRun, range_in_sd: fl
     The sample mean is taken at its expectation: its noise is small beside the bound.
     """
     n_data = trial.n_data
-    looks = Schedule.geometric(n_data, min(test.m, n_data), test.growth).n
+    looks = Schedule.geometric(n_data, first_batch(test, trial), test.growth).n
     u = (np.arange(LEVELS) + 0.5) / LEVELS
     distance = np.abs(trial.log_acceptance[:, None] - np.log(u)) / (n_data * trial.sigma[:, None])
     data = np.full(distance.shape, float(n_data))
@@ -169,7 +181,7 @@ def measure(
     progress: Report | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[Measured]:
-    """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run.
+    """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run, and predict.
 
     Populations are normal, or of gamma type where the trial run knows their skewness.
     """
@@ -179,10 +191,13 @@ def measure(
     repeats = integer("repeats", repeats, 2, 10**6)
     chosen = np.linspace(0, len(trial) - 1, count).astype(np.int64)
     tests: dict[str, tuple[AcceptTest, Rule]] = {
-        "exact": (ExactTest(), "metropolis"),
+        CACHED: (ExactTest(), "metropolis"),
         "sequential": (SequentialTest.from_design(candidates.sequential), "metropolis"),
-        "Barker minibatch": (candidates.barker, "barker"),
-        "concentration": (candidates.concentration, "metropolis"),
+        "Barker minibatch": (replace(candidates.barker, m=first_batch(candidates.barker, trial)), "barker"),
+        "concentration": (
+            replace(candidates.concentration, m=first_batch(candidates.concentration, trial)),
+            "metropolis",
+        ),
     }
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in tests}
     for done, index in enumerate(chosen):
@@ -194,7 +209,8 @@ def measure(
             seen[name] += [(float(d.n_used), float(d.accept)) for d in decisions]
         if progress is not None:
             progress(done + 1, count)
-    return [_measured(name, np.array(rows), count) for name, rows in seen.items()]
+    predicted = {row.test: row for row in predict(trial.subset(chosen), candidates)}
+    return [_measured(predicted[name], np.array(rows), count) for name, rows in seen.items()]
 
 
 def _prediction(
@@ -202,12 +218,6 @@ def _prediction(
 ) -> Prediction:
     rate, evaluations = float(accept.mean()), data * evaluations_per_datum
     return Prediction(test, rule, data, evaluations, rate, error, evaluations / max(rate, 1e-300), note)
-
-
-def _probability(trial: TrialRun, rule: Rule) -> Floats:
-    """P_a of each pair."""
-    a = trial.log_acceptance
-    return np.exp(-np.logaddexp(0.0, -a)) if rule == "barker" else np.exp(np.minimum(a, 0.0))
 
 
 def _comparison(rng: np.random.Generator, trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
@@ -228,10 +238,11 @@ def standard_population(rng: np.random.Generator, n: int, skew: float) -> Floats
     return standard
 
 
-def _measured(name: str, rows: Floats, pairs: int) -> Measured:
-    """Means over all decisions, with standard errors from within the pairs (the pairs are the same for prediction)."""
+def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measured:
+    """Means over all decisions beside what is predicted of these pairs; standard errors are those within the pairs."""
     grouped = rows.reshape(pairs, -1, 2)
     within = grouped.var(axis=1, ddof=1).mean(axis=0)
     se = np.sqrt(within / rows.shape[0])
     data, accept = rows.mean(axis=0)
-    return Measured(name, float(data), float(se[0]), float(accept), float(se[1]))
+    seen = float(data), float(se[0]), float(accept), float(se[1])
+    return Measured(predicted.test, *seen, predicted.data, predicted.acceptance)

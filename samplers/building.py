@@ -21,7 +21,7 @@ from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
-from samplers.datasets import Dataset, load
+from samplers.datasets import MAX_BYTES, Dataset, load
 from samplers.jump_chain import JumpChain, state_of
 from samplers.models.ica import ICA, whiten
 from samplers.models.lasso import Lasso
@@ -61,7 +61,7 @@ class Parts(NamedTuple):
     rule: Rule
     temperature: float
     names: tuple[str, ...] | None
-    notes: dict[str, str]
+    notes: dict[str, str | int]
 
     def chain(self, rng: np.random.Generator) -> AnyChain:
         """A chain at its start."""
@@ -84,13 +84,17 @@ def build(config: SamplerConfig) -> Parts:
     test = _test(config, data.x.shape[0])
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
-    with _told_of(f"{config.data.told}: "):
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name
         made = _parts(config, data)
-    start = made.start if config.run.start is None else _start(config, made)
-    notes = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
+    start = _start(config, made)
+    notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
+    notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
     heat = config.run.temperature
-    return Parts(made.model, made.proposal, test, start, data.digest, config.rule, heat, made.names, notes)
+    parts = Parts(made.model, made.proposal, test, start, data.digest, config.rule, heat, made.names, notes)
+    with _told_of("run."):
+        parts.chain(np.random.default_rng())  # what no chain can begin with is refused now
+    return parts
 
 
 def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
@@ -128,12 +132,14 @@ def _parts(config: SamplerConfig, data: Dataset) -> _Made:
 def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> _Made:
     assert data.y is not None
     make = Logistic.mapped if isinstance(data.x, np.memmap) else Logistic.from_data
-    base: Any = tempered(make(data.x, data.y, table.prior_precision), config.run.temperature)
-    try:
-        mode, asked = find_mode(base), config.proposal
-    except NumericalFailure as failure:
-        raise NumericalFailure(f"model.prior_precision = {table.prior_precision:g}: {failure}") from None
-    controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
+    asked = config.proposal
+    with _told_of(f"{config.data.told}: "):
+        base: Any = tempered(make(data.x, data.y, table.prior_precision), config.run.temperature)
+        try:
+            mode = find_mode(base)
+        except NumericalFailure as failure:
+            raise NumericalFailure(f"model.prior_precision = {table.prior_precision:g}: {failure}") from None
+        controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
     model = controls[table.control] if table.control else base
     if isinstance(asked, LangevinTable):
         return _Made(model, Langevin(base, asked.step, asked.batch), mode, data.names)
@@ -153,7 +159,8 @@ def _ica(table: IcaTable, config: SamplerConfig, data: Dataset) -> _Made:
     assert isinstance(config.proposal, StiefelTable)
     size = data.x.shape[1]
     make = ICA.mapped if isinstance(data.x, np.memmap) and not table.whiten else ICA.from_data
-    model = make(whiten(data.x).rows if table.whiten else data.x)
+    with _told_of(f"{config.data.told}: "):
+        model = make(whiten(_copied(data.x, "model.whiten = true")).rows if table.whiten else data.x)
     columns = data.names or tuple(map(str, range(size)))
     names = tuple(f"w[{j}, {name}]" for j in range(size) for name in columns)
     walk = StiefelWalk(config.proposal.scale, size)
@@ -162,21 +169,25 @@ def _ica(table: IcaTable, config: SamplerConfig, data: Dataset) -> _Made:
 
 def _mixture(table: MixtureTable, config: SamplerConfig, data: Dataset) -> _Made:
     if data.x.shape[1] != 1:
-        there = f"there are {data.x.shape[1]}; data.columns says which one to use"
-        raise BadInput(f"model.kind = 'mixture' is about one column; {there}")
+        there = f"model.kind = 'mixture' is about one column; there are {data.x.shape[1]}"
+        can_choose = data.names is not None and config.data.source is None
+        advice = "; data.columns says which one to use" if can_choose else ""
+        raise BadInput(f"{config.data.told}: {there}{advice}")
     make = Mixture.mapped if isinstance(data.x, np.memmap) else Mixture.from_data
-    plain = make(data.x[:, 0], 1.0, table.variance, table.prior_variances)
+    with _told_of(f"{config.data.told}: "):
+        plain = make(data.x[:, 0], 1.0, table.variance, table.prior_variances)
     model = tempered(plain, config.run.temperature)
     return _Made(model, _walk(config, 2), mixture_moments(plain), ("theta1", "theta2"))
 
 
 def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
     heat, options = config.run.temperature, (table.precision, table.penalty)
-    if data.y is None and isinstance(data.x, np.memmap):
-        plain = Lasso.mapped(data.x, *options)
-    else:
-        x, y = (data.x[:, :-1], data.x[:, -1]) if data.y is None else (data.x, data.y)
-        plain = Lasso.from_data(x, y, *options)
+    with _told_of(f"{config.data.told}: "):
+        if data.y is None and isinstance(data.x, np.memmap):
+            plain = Lasso.mapped(data.x, *options)
+        else:
+            x, y = (data.x[:, :-1], data.x[:, -1]) if data.y is None else (data.x, data.y)
+            plain = Lasso.from_data(x, y, *options)
     model: Any = tempered(plain, heat)
     asked, proposal = config.proposal, None
     if isinstance(asked, LangevinTable):
@@ -187,8 +198,16 @@ def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
 def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> _Made:
     assert data.y is not None and isinstance(config.proposal, JumpsTable)
     options = table.model_dump(exclude={"kind"}) | config.proposal.model_dump(exclude={"kind"})
-    model = RJLogistic.from_data(data.x, data.y, **options)
+    with _told_of(f"{config.data.told}: "):
+        model = RJLogistic.from_data(_copied(data.x, "model.kind = 'rj-logistic'"), data.y, **options)
     return _Made(model, None, best_single(model), data.names)
+
+
+def _copied(rows: Floats, why: str) -> Floats:
+    """Rows that will be copied into memory, also those of a mapped file, if they may be so many."""
+    if rows.nbytes > MAX_BYTES:
+        raise BadInput(f"has {rows.nbytes:,} bytes; {why} copies the rows, which may have {MAX_BYTES:,}")
+    return rows
 
 
 def _walk(config: SamplerConfig, dimension: int) -> RandomWalk:
@@ -199,7 +218,11 @@ def _walk(config: SamplerConfig, dimension: int) -> RandomWalk:
 
 
 def _start(config: SamplerConfig, made: _Made) -> Floats:
-    """`run.start`, if the model can be there."""
+    """`run.start`, if the model can be there, or else the one that was found."""
+    if config.run.start is None:
+        if not np.all(np.isfinite(made.start)):
+            raise BadInput(f"{config.data.told}: no finite state to start from was found; the numbers are too large")
+        return made.start
     theta = np.array(config.run.start, dtype=np.float64)
     if theta.size != made.start.size:
         raise BadInput(f"run.start: has {theta.size:,} numbers, the model has {made.start.size:,} parameters")

@@ -130,7 +130,8 @@ def compare(
 
     log_ratio = model.log_prior(theta) - model.log_prior(theta_new) + log_q
     bound = getattr(model, "range_bound", None)  # of max |l_i|; a model may know one
-    return Comparison(model.n_data, terms, log_ratio, rule, None if bound is None else bound(theta, theta_new))
+    found = None if bound is None else lambda: bound(theta, theta_new)  # when a test asks: it may cost a pass
+    return Comparison(model.n_data, terms, log_ratio, rule, found)
 
 
 class Stateful(Protocol):
@@ -195,6 +196,8 @@ class Chain:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {wanted:,}")
         self._check(proposal)
         self._fused = fused_parts(model, proposal, test, rule) if fuse else None
+        self._kept: Likelihoods | None  # made when steps are made on the protocols
+        self._filled_at: Floats | None  # theta whose log-likelihoods the exact test holds
         self._forget()
 
     def use(self, proposal: Proposal, model: Model | None = None) -> None:
@@ -220,10 +223,10 @@ class Chain:
 
     def _forget(self) -> None:
         """Keep nothing of earlier steps but the state: an error may have left the rest half made."""
-        self._kept: Likelihoods | None = None  # made when steps are made on the protocols
+        self._kept = None
         if self._fused is not None:
             self._permutation = _permutation.fresh(self.model.n_data)
-            self._filled_at: Floats | None = None  # theta whose log-likelihoods the exact test holds
+            self._filled_at = None
 
     def advance(self, steps: int) -> Draws:
         """Make so many steps, or none if there is an error other than `ChainStopped`."""

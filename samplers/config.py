@@ -174,6 +174,8 @@ def _line(table: str, make: type[BaseModel], error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return f"{path}: unknown; allowed are {', '.join(make.model_fields)}"
     message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    if isinstance(limit := error.get("ctx", {}).get("le"), float):  # not with all its zeros
+        message = f"must be less than or equal to {limit:g}"
     return f"{path} = {shown(error['input'])}: {message}"
 
 

@@ -106,10 +106,11 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
     Steps are halved while they do not raise the log posterior.
     """
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
-    if model.n_data > 2 * SUBSAMPLE:
-        with suppress(NumericalFailure):  # some of the rows may have no mode where all have one
-            theta = _newton(model, theta, [slice(None, None, model.n_data // SUBSAMPLE)], 1e-3)
-    return _newton(model, theta, blocks(model.n_data), tolerance)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        if model.n_data > 2 * SUBSAMPLE:
+            with suppress(NumericalFailure):  # some of the rows may have no mode where all have one
+                theta = _newton(model, theta, [slice(None, None, model.n_data // SUBSAMPLE)], 1e-3)
+        return _newton(model, theta, blocks(model.n_data), tolerance)
 
 
 def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Floats:
@@ -142,8 +143,11 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
             eta = rows @ theta
             gradient += scale * (rows.T @ model.slope(eta, block))
             hessian += scale * ((rows * model.curvature(eta, block)[:, None]).T @ rows)
+        if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
+            raise BadInput("no mode: sums of the columns' squares are not finite; the columns are too large")
         information = max(information, -float(np.trace(hessian)))
-        if not -float(np.trace(hessian)) > 1e-7 * information:
+        proper = bool(np.all(np.diag(model.prior_curvature(theta)) < 0.0))  # then there is a mode, however far away
+        if not proper and not -float(np.trace(hessian)) > 1e-7 * information:
             raise NumericalFailure("no mode: the data are separable; a prior would help")
         try:
             step = np.linalg.solve(-hessian, gradient)

@@ -21,6 +21,7 @@ from designer.schedule import Floats
 
 SEPARATORS = ",;\t"
 MOST_NAMED = 3  # problems in one message
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "?"}
 
@@ -56,19 +57,34 @@ def layout(file: Path) -> Layout:
     if all(_parsed(name, ".") is not None for name in names):
         raise BadInput(f"data.path: {file}: line {number + 1}: numbers where the names of the columns should be")
     for name in names:
-        if names.count(name) > 1 or not name:
-            what = f"two columns are called {shown(name)}" if name else "a column has no name"
-            raise BadInput(f"data.path: {file}: line {number + 1}: {what}")
+        if name and names.count(name) > 1:
+            raise BadInput(f"data.path: {file}: line {number + 1}: two columns are called {shown(name)}")
     return Layout(file, separator if len(names) > 1 else ";", names, number)
 
 
 def read(where: Layout, columns: Sequence[str], label: str | None) -> Read:
     """The numbers of some columns, and the texts of the label's."""
-    for point in ".," if where.separator != "," else ".":
-        found = _fast(where, columns, label, point)
-        if found is not None:
-            return found
-    return _careful(where, columns, label)
+    if "" in columns:
+        what = "a column has no name; data.columns says which columns to use"
+        raise BadInput(f"data.path: {where.file}: line {where.skipped + 1}: {what}")
+    found = _fast(where, columns, label, ".")
+    if found is None and where.separator != ",":
+        _refuse_thousands(where, columns)
+        found = _fast(where, columns, label, ",")
+    return _careful(where, columns, label) if found is None else found
+
+
+def _refuse_thousands(where: Layout, columns: Sequence[str]) -> None:
+    """Commas are not decimal points if all of them could separate thousands: 1,100 is more likely 1100 than 1.1."""
+    places, example = [where.names.index(name) for name in columns], ""
+    for _, fields in _rows(where):
+        for cell in (fields[place].strip() for place in places if place < len(fields)):
+            if "," in cell and not _THOUSANDS.fullmatch(cell):
+                return
+            example = example or (cell if "," in cell else "")
+    if example:
+        doubt = f"{shown(example)} may have a decimal comma or one between thousands; write such numbers without"
+        raise BadInput(f"data.path: {where.file}: {doubt}")
 
 
 def _fast(where: Layout, columns: Sequence[str], label: str | None, point: str) -> Read | None:

@@ -15,6 +15,7 @@ from designer.files import shorten
 from designer.schedule import Floats
 from samplers import csv_files
 from samplers.models._kernels import blocks
+from samplers.scaling import unit
 from samplers.tables import DataTable, Labels
 
 if TYPE_CHECKING:
@@ -80,7 +81,12 @@ def _built_in(data: DataTable, labels: Labels) -> Dataset:
     assert data.source is not None
     if data.source not in sources.NAMES:
         raise BadInput(f"data.source = {shown(data.source)}: must be one of {', '.join(sources.NAMES)}")
-    found = sources.load(data.source, data.folder, data.rows)
+    if data.folder is not None and not Path(data.folder).is_dir():
+        raise BadInput(f"data.folder: {data.folder}: no such directory")
+    try:
+        found = sources.load(data.source, data.folder, data.rows)
+    except BadInput as problem:
+        raise BadInput(f"data.source = {shown(data.source)}: {problem}") from None
     if labels and not found.y.size:
         raise BadInput(f"data.source = {shown(data.source)}: has no labels, which the model needs")
     if labels == "binary" and not np.isin(found.y, (0.0, 1.0)).all():
@@ -273,12 +279,16 @@ def _label(text: str) -> float | None:
 def _standardised(found: Dataset) -> Dataset:
     """Every column with mean 0 and standard deviation 1."""
     names = found.names or tuple(f"x{k}" for k in range(found.x.shape[1]))
-    mean, sd = found.x.mean(axis=0), found.x.std(axis=0)
+    scale = unit(found.x)
+    x = found.x / scale
+    mean, sd = x.mean(axis=0), x.std(axis=0)
     for name, centre, spread in zip(names, mean, sd, strict=True):
         if not spread > 1e-12 * abs(centre):
             raise BadInput(f"data.standardise: column {shown(name)} is constant")
-    known = {name: (float(a), float(b)) for name, a, b in zip(names, mean, sd, strict=True)}
-    return found._replace(x=(found.x - mean) / sd, standardised=known)
+    x -= mean
+    x /= sd
+    known = {name: (float(a), float(b)) for name, a, b in zip(names, mean * scale, sd * scale, strict=True)}
+    return found._replace(x=x, standardised=known)
 
 
 def _with_intercept(found: Dataset) -> Dataset:

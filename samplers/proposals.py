@@ -152,7 +152,7 @@ class Langevin:
 
     The mini-batch is drawn first, whatever theta is, and both directions of the ratio use it: each mini-batch's kernel
     is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for theta and
-    theta', and not counted in a test's n_used.
+    theta', and not counted in a test's n_used; the results of a run have them as `gradient_batch`.
 
     Examples
     --------

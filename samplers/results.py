@@ -177,6 +177,10 @@ def _check_seal(path: Path, size: int) -> None:
 # --- summary ----------------------------------------------------------------------------------------------------------
 
 
+MIXED = 1.01  # R-hat of chains that agree (Vehtari et al. 2021)
+ENOUGH = 100  # effective draws of each chain for R-hat and ESS to be trusted (the same)
+
+
 class Row(NamedTuple):
     """One parameter: moments, standard error of the mean, effective sample sizes, convergence. Not known: nan."""
 
@@ -205,6 +209,19 @@ class Summary(NamedTuple):
         note = f"the {count} parameters of {len(self.rows):,} with the fewest effective draws"
         return self._replace(rows=tuple(ranked[:count]), note=f"{note}; {self.note}" if self.note else note)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader of the table must know: chains that do not agree, or are too short to tell."""
+        apart = sum(row.r_hat > MIXED for row in self.rows)
+        few = sum(row.ess_bulk < ENOUGH * self.chains for row in self.rows)
+        return [
+            *([f"r_hat above {MIXED:g} for {apart:,} of {len(self.rows):,} parameters: run longer"] * bool(apart)),
+            *(
+                [f"fewer than {ENOUGH} effective draws per chain for {few:,} of {len(self.rows):,} parameters"]
+                * bool(few)
+            ),
+        ]
+
     def text(self) -> str:
         """A table for people."""
         cells = [list(Row._fields)]
@@ -219,18 +236,23 @@ class Summary(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Of all steps: acceptance rate, mean number of data read, and that as a fraction of all data (None if unknown)."""
+    """Of all steps: acceptance rate, mean number of data read, and that as a fraction of all data (None if unknown).
+
+    The test's data are meant; `gradient_data` are those that a Langevin proposal reads besides in every step.
+    """
 
     acceptance: float
     data_per_step: float
     usage: float | None
+    gradient_data: int = 0
 
 
 def steps(results: DataTree) -> Steps:
     """What the tests did on average."""
     stats = results["sample_stats"]
     used, n_data = float(stats["n_used"].mean()), results.attrs.get("n_data")
-    return Steps(float(stats["accepted"].mean()), used, None if n_data is None else used / int(n_data))
+    usage = None if n_data is None else used / int(n_data)
+    return Steps(float(stats["accepted"].mean()), used, usage, int(results.attrs.get("gradient_batch", 0)))
 
 
 def summary(results: DataTree) -> Summary:

@@ -1,18 +1,21 @@
-"""How good an estimate from a chain is: effective sample sizes, and risk = bias² + variance against time and data."""
+"""How good an estimate from a chain is: effective sample sizes, standard errors, and risk = bias² + variance."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.schedule import Floats
 
+BLOCKS = 20  # stretches of a chain whose means are taken for independent
+
 
 class Risk(NamedTuple):
-    """Mean squared error of running means against the truth, averaged over quantities and chains, at some steps."""
+    """Mean squared error against the truth, averaged over quantities and chains, with bands of two standard errors."""
 
-    step: Floats
     risk: Floats
     low: Floats
     high: Floats
@@ -34,18 +37,24 @@ def effective_size(draws: Floats) -> float:
     return min(float(stats.ess(column[None, :], chain_axis=0, draw_axis=1)) for column in columns.T)
 
 
-def running_risk(chains: list[Floats], truth: Floats, points: int = 60) -> Risk:
-    """Risk of the running mean of each quantity, at log-spaced steps (K14 section 3).
+def block_error(values: Floats, blocks: int = BLOCKS) -> float:
+    """Standard error of the mean of a chain's values, which are correlated: from the means of its blocks.
 
-    `chains` hold the values (steps x quantities) of some functions of the state, `truth` their expectations. The band
-    is two standard errors over the chains (none with one chain).
+    Examples
+    --------
+    >>> block_error(np.tile([0.0, 2.0], 10), blocks=2)
+    0.0
     """
-    steps = min(chain.shape[0] for chain in chains)
-    at = np.unique(np.geomspace(min(10, steps), steps, points).astype(np.int64))
-    squares = np.empty((len(chains), at.size))
-    for k, chain in enumerate(chains):
-        means = np.cumsum(chain[:steps], axis=0)[at - 1] / at[:, None]
-        squares[k] = np.mean((means - truth) ** 2, axis=1)
+    means = np.array([float(block.mean()) for block in np.array_split(values, min(blocks, values.size))])
+    return float(means.std(ddof=1) / math.sqrt(means.size)) if means.size > 1 else math.nan
+
+
+def risk_of_means(means: Sequence[Floats], truth: Floats) -> Risk:
+    """Risk of the running means of several chains (each points x quantities) at their points (K14 section 3).
+
+    The band is two standard errors over the chains (none with one chain).
+    """
+    squares = np.array([np.mean((chain - truth) ** 2, axis=1) for chain in means])
     risk = squares.mean(axis=0)
-    spread = squares.std(axis=0, ddof=1) / np.sqrt(len(chains)) if len(chains) > 1 else np.zeros(at.size)
-    return Risk(at.astype(np.float64), risk, np.maximum(risk - 2.0 * spread, 0.0), risk + 2.0 * spread)
+    spread = squares.std(axis=0, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else np.zeros(risk.size)
+    return Risk(risk, np.maximum(risk - 2.0 * spread, 0.0), risk + 2.0 * spread)

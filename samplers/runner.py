@@ -183,7 +183,7 @@ class _SavedChain:
 
     def save(self) -> None:
         """Write what is new."""
-        if self.reached is not None and sum(part.accepted.size for part in self.unsaved):
+        if self.reached is not None and any(part.accepted.size for part in self.unsaved):
             self.files.save(self.reached, Draws.joined(self.unsaved)._asdict())
         self.unsaved, self.saved_at = [], time.monotonic()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from designer.acceptance import Rule
 from designer.errors import BadInput
@@ -12,6 +12,7 @@ from designer.schedule import MAX_N_DATA, check_growth
 from samplers.accept.correction import HIGHEST, LOWEST
 from samplers.chain import MAX_DRAWS
 
+LARGEST = 1e300  # of a number that models and proposals compute with
 Labels: TypeAlias = Literal["binary", "numbers"] | None  # what the data must have besides the columns of the model
 
 
@@ -21,11 +22,18 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _not_empty(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
 Whole = Annotated[int, BeforeValidator(_number)]
 Real = Annotated[float, BeforeValidator(_number)]
-Positive = Annotated[Real, Field(gt=0.0)]
+Positive = Annotated[Real, Field(gt=0.0, le=LARGEST)]
+NotNegative = Annotated[Real, Field(ge=0.0, le=LARGEST)]
 YesNo = Annotated[bool, Strict()]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, AfterValidator(_not_empty)]
 
 
 class Table(BaseModel):
@@ -73,8 +81,8 @@ class LogisticTable(Table):
     labels: ClassVar[Labels] = "binary"
 
     kind: Literal["logistic"] = "logistic"
-    prior_precision: Real = Field(default=0.0, ge=0.0)
-    control: Literal[0, 1, 2] = 2
+    prior_precision: NotNegative = 0.0
+    control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
     recentre: YesNo = False
 
 
@@ -107,7 +115,7 @@ class LassoTable(Table):
 
     kind: Literal["lasso"] = "lasso"
     precision: Positive = 3.0
-    penalty: Real = Field(default=4950.0, ge=0.0)
+    penalty: NotNegative = 4950.0
 
 
 class RJTable(Table):
@@ -118,7 +126,7 @@ class RJTable(Table):
 
     kind: Literal["rj-logistic"] = "rj-logistic"
     rate: Positive = 1e-10
-    floor: Real = Field(default=0.0, ge=0.0)
+    floor: NotNegative = 0.0
 
 
 ModelTable: TypeAlias = LogisticTable | IcaTable | MixtureTable | LassoTable | RJTable
@@ -208,8 +216,8 @@ class DataTable(Table):
 
     A table (.csv, .parquet) has columns by name: `label` ("y" if absent) is what the model explains, `columns` are used
     (all others if absent). .npz has arrays x and `label`, and perhaps one of names, `columns`. A .npy file, with
-    `labels` in another one, is mapped into memory and used where it is; for the lasso, the last column may be the
-    label. `intercept` adds a column of ones.
+    `labels` in another one, is mapped into memory and used where it is (but copied to be made white, or for reversible
+    jump); for the lasso, the last column may be the label. `intercept` adds a column of ones.
 
     Instead of a path, `source` names one of the papers' data sets (`samplers.sources.NAMES`), read from `folder` or, if
     its files are not there, replaced by a synthetic twin; `rows` limits it.

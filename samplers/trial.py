@@ -21,6 +21,8 @@ from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import Comparison, draw_threshold, evaluate
 from samplers.chain import Chain, Draws, compare
 from samplers.jump_chain import JumpChain
+from samplers.models._kernels import blocks
+from samplers.scaling import unit
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
@@ -158,12 +160,36 @@ def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats)
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all l_i."""
-    values = evaluate(comparison, np.arange(comparison.n))
-    mean = float(values.mean())
-    return mean, *_shape(values - mean)
+    """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
+    scale, found = 0.0, _Sums(0, 0.0, 0.0, 0.0)
+    for block in blocks(comparison.n):
+        values = evaluate(comparison, np.arange(block.start, block.stop))
+        scale = scale or float(unit(values))
+        found = found.joined(_Sums.of(values / scale))
+    sigma = math.sqrt(found.squares / found.n)
+    skew = found.cubes / found.n / sigma**3 if sigma > 0.0 else 0.0
+    return scale * found.mean, scale * sigma, skew
 
 
-def _shape(centred: Floats) -> tuple[float, float]:
-    sigma = math.sqrt(float(np.mean(centred**2)))
-    return sigma, float(np.mean((centred / sigma) ** 3)) if sigma > 0 else 0.0
+class _Sums(NamedTuple):
+    """Of some numbers: how many, their mean, and the sums of squares and cubes of what they differ from it."""
+
+    n: int
+    mean: float
+    squares: float
+    cubes: float
+
+    @classmethod
+    def of(cls, values: Floats) -> _Sums:
+        mean = float(values.mean())
+        away = values - mean
+        square = away * away
+        return cls(values.size, mean, float(square.sum()), float((square * away).sum()))
+
+    def joined(self, other: _Sums) -> _Sums:
+        """Of these and others (Pébay 2008)."""
+        n, d = self.n + other.n, other.mean - self.mean
+        both = self.n * other.n / n
+        cubes = d**3 * both * (self.n - other.n) / n + 3.0 * d * (self.n * other.squares - other.n * self.squares) / n
+        squares = self.squares + other.squares + d * d * both
+        return _Sums(n, self.mean + d * other.n / n, squares, self.cubes + other.cubes + cubes)

@@ -24,6 +24,8 @@ def design(options: argparse.Namespace) -> Answer:
 
     for target in (options.output, options.table):
         check_target(target)
+    if options.output and not options.output.lower().endswith((".toml", ".json")):
+        raise BadInput(f"output = {options.output!r}: must end in .toml or .json")
     criterion, trial = check_criterion(options.criterion), _trial(options)
     search_options = _search_options(options, trial)
     if options.folds is not None and trial is None:
@@ -35,7 +37,8 @@ def design(options: argparse.Namespace) -> Answer:
         if options.table:
             write_whole(options.table, table)
         data = {"feasible": False, "design": None, "reason": found.reason, "nearest_tolerance": found.nearest_tolerance}
-        return Answer(data | {"evaluated": len(found.evaluated)}, [f"infeasible: {found.reason}"])
+        kept = [f"{options.output}: not written"] if options.output else []
+        return Answer(data | {"evaluated": len(found.evaluated)}, [f"infeasible: {found.reason}", *kept])
     answer = _design_answer(found, trial, options)
     if trial is not None and options.folds is not None:
         answer = _with_folds(answer, trial, options, search_options)

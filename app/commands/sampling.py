@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.terminal import Answer, check_target, given, progress_bar, read_design, steps_shown_by
+from app.terminal import Answer, check_target, doing, given, progress_bar, read_design, steps_shown_by
 from designer.errors import BadInput, integer
 from designer.files import write_whole
 
@@ -33,13 +33,17 @@ def collect_trial(options: argparse.Namespace) -> Answer:
         config = built_in(options.config, options.data, **given(options, "seed"))
     elif options.data is not None:
         raise BadInput("data: --data is for the built-in chains; a config names its own data")
+    elif not Path(options.config).exists():
+        raise BadInput(f"{options.config}: no such file, and not a built-in chain ({', '.join(BUILT_IN)})")
     else:
         config = SamplerConfig.load(options.config, exact=True, **given(options, "seed"))
-    with progress_bar(quiet=options.json) as show:
+    with progress_bar(quiet=options.quiet or options.json) as show:
         trial = collect_pairs(config, *numbers, progress=show)
     trial.save(options.output)
+    written = [f"written to {options.output}"]
     if options.config_output is not None:
         write_whole(options.config_output, config.to_toml())
+        written.append(f"its config to {options.config_output}")
     summary, notice = summarise(trial), twin_notice(config)
     remarks = summary.remarks if notice is None else [*summary.remarks, notice]
     data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
@@ -47,7 +51,7 @@ def collect_trial(options: argparse.Namespace) -> Answer:
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
         f"kappa {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
         *remarks,
-        f"written to {options.output}",
+        ", ".join(written),
     ]
     return Answer(data, lines)
 
@@ -68,8 +72,9 @@ def run_chains(options: argparse.Namespace) -> Answer:
         tell = _remembering(reached, steps_shown_by(show))
         results = run_config(config, options.output, resume=options.resume, progress=tell)
     target = Path(options.output) / "results.nc"
-    to_netcdf(results, target)
-    found, done = summary(results), steps(results)
+    with doing("writing and summarising the results", quiet=options.quiet or options.json):
+        to_netcdf(results, target)
+        found, done = summary(results), steps(results)
     data = {
         "chains": found.chains,
         "draws": found.draws,
@@ -78,7 +83,8 @@ def run_chains(options: argparse.Namespace) -> Answer:
         "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
-    return Answer(data, [found.worst(SHOWN).text(), _done_line(done, reached), f"written to {target}"])
+    lines = [found.worst(SHOWN).text(), *found.remarks, _done_line(done, reached), f"written to {target}"]
+    return Answer(data | {"remarks": found.remarks}, lines)
 
 
 def _check_resumable(directory: Path) -> None:
@@ -105,6 +111,8 @@ def _remembering(reached: list[Progress], tell: Callable[[Progress], None] | Non
 def _done_line(done: Steps, reached: list[Progress]) -> str:
     usage = "" if done.usage is None else f" ({done.usage:.3%})"
     line = f"acceptance {done.acceptance:.3f}, {done.data_per_step:,.0f} data per step{usage}"
+    if done.gradient_data:
+        line += f" and {done.gradient_data:,} for the proposal's gradient"
     if not reached:
         return f"{line}; all steps were there already"
     return f"{line}; {reached[-1].done:,} steps in {reached[-1].seconds:.1f} s"

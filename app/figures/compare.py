@@ -11,24 +11,39 @@ from samplers.advice import Measured, Prediction
 
 
 def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Sequence[Measured]]) -> go.Figure:
-    """Data read per step by each test, for one or more trial runs; simulated values as points with error bars."""
+    """Data read per step by each test: a colour for each trial run, its dots in rows of their own within a test.
+
+    Filled dots are predicted over all pairs. A simulation adds its own pairs: open dots predicted, diamonds simulated.
+    """
     drawn = go.Figure()
     for (name, rows), colour in zip(runs.items(), SERIES, strict=False):
-        drawn.add_trace(
-            go.Bar(x=[row.test for row in rows], y=[row.data for row in rows], name=name, marker_color=colour)
-        )
-    for name, seen in measured.items():
-        drawn.add_trace(
-            go.Scatter(
-                x=[row.test if row.test != "exact" else "exact, cached" for row in seen],
-                y=[row.data for row in seen],
-                error_y={"type": "data", "array": [row.data_se for row in seen]},
-                mode="markers",
-                marker={"color": SERIES[-1], "size": 10, "symbol": "diamond"},
-                name=f"{name}, simulated",
-            )
-        )
-    layout(drawn, "", "data read per step", height=380)
-    drawn.update_layout(barmode="group", hovermode="closest", uirevision="costs")
-    drawn.update_yaxes(**LOG_AXIS)
+        tests, data = [row.test for row in rows], [row.data for row in rows]
+        drawn.add_trace(_dots(name, tests, data, {"color": colour, "symbol": "circle", "size": 10}))
+        seen = measured.get(name, [])
+        if not seen:
+            continue
+        tests, expected = [row.test for row in seen], [row.predicted_data for row in seen]
+        hollow = {"color": colour, "symbol": "circle-open", "size": 10, "line": {"width": 2}}
+        drawn.add_trace(_dots(f"{name}, simulated pairs predicted", tests, expected, hollow))
+        diamonds = {"color": colour, "symbol": "diamond", "size": 10}
+        simulated = _dots(f"{name}, simulated", tests, [row.data for row in seen], diamonds)
+        drawn.add_trace(simulated.update(error_x={"type": "data", "array": [row.data_se for row in seen]}))
+    layout(drawn, "data read per step", "", height=620 if any(measured.values()) else 380)
+    drawn.update_layout(scattermode="group", scattergap=0.2, hovermode="closest", uirevision="costs")
+    drawn.update_xaxes(**LOG_AXIS | {"dtick": "D2"})  # 1, 2, 5: there may be less than a power of ten to show
+    drawn.update_yaxes(autorange="reversed", ticklabelstandoff=8)
     return drawn
+
+
+def _dots(name: str, tests: Sequence[str], data: Sequence[float], marker: Mapping[str, object]) -> go.Scatter:
+    """One series, in a row of its own within each test."""
+    return go.Scatter(
+        x=list(data),
+        y=list(tests),
+        orientation="h",
+        offsetgroup=name,
+        mode="markers",
+        marker=dict(marker),
+        name=name,
+        hovertemplate="%{y}: %{x:,.0f} data",
+    )

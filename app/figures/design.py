@@ -26,13 +26,21 @@ ERRORS = {
 }
 
 
+MARKS = {  # colour, symbol and size by the kind of mark
+    "in view": (GREEN, "star", 18),
+    "found": (ORANGE, "hexagon", 13),
+    "pin": (PURPLE, "diamond", 11),
+}
+
+
 class Marked(NamedTuple):
-    """A design to show in the trade-off: its error by the criterion and its data use."""
+    """A design to show in the trade-off: its error by the criterion, its data use, and how it is drawn (MARKS)."""
 
     name: str
     design: Design
     error: float
     usage: float
+    kind: str = "in view"
 
 
 def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Sequence[Marked]) -> go.Figure:
@@ -61,8 +69,8 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
     line = {"color": RED, "dash": "dash", "width": 2}
     ends = {"x": [0.0, 1.0], "y": [tolerance, tolerance]}
     figure.add_trace(go.Scatter(**ends, mode="lines", line=line, name="tolerance", hoverinfo="skip"))
-    for number, mark in enumerate(marked):
-        colour, symbol, size = (GREEN, "star", 18) if number == 0 else (PURPLE, "diamond", 11)
+    for mark in marked:
+        colour, symbol, size = MARKS[mark.kind]
         figure.add_trace(
             go.Scatter(
                 x=[mark.usage],

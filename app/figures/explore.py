@@ -34,9 +34,9 @@ def curves(
             figure.add_trace(trace, row, 1)
     if simulation is not None:
         _add_simulation(figure, simulation, first)
-    figure.add_vline(x=marked, line={"color": GREY, "dash": "dot", "width": 1.5})
-    layout(figure, "", "", height=520)
     ends = (shown.start, shown.end) if shown.logarithmic else (0.0, shown.end)
+    figure.add_vline(x=max(marked, ends[0]), line={"color": GREY, "dash": "dot", "width": 1.5})
+    layout(figure, "", "", height=520)
     _axis(figure, "|μ_std|, distance from the threshold", ends, logarithmic=shown.logarithmic)
     figure.update_yaxes(title_text="P(wrong decision)", rangemode="tozero", row=1, col=1)
     figure.update_yaxes(title_text="share of data read", rangemode="tozero", tickformat=".2~%", row=2, col=1)
@@ -66,18 +66,18 @@ def run(
         right = accept == accept_right
         decision = f"{'accept' if accept else 'reject'} ({'right' if right else 'wrong'})"
         bar = go.Bar(
-            x=bars.upto,
+            x=bars.left,
             y=values,
             width=bars.width,
-            offset=[-width for width in bars.width],
+            offset=0,
             name=decision,
             marker={"color": RIGHT if right else WRONG, "line": {"width": 0}},
-            hovertemplate="%{y:.3g}",
+            customdata=list(zip(bars.after.tolist(), bars.upto.tolist(), strict=True)),
+            hovertemplate="after %{customdata[0]:,d} to %{customdata[1]:,d} data: %{y:.3g}",
         )
         figure.add_trace(bar, 2, 1)
     layout(figure, "", "", height=560)
-    ends = (int(where.n[0]), int(where.n[-1])) if logarithmic else (0, int(where.n[-1]))
-    _axis(figure, "data read", ends, logarithmic=logarithmic)
+    _axis(figure, "data read", bars.ends, logarithmic=logarithmic)
     figure.update_yaxes(title_text="statistic z", range=[-reach, reach], row=1, col=1)
     figure.update_yaxes(title_text="P(stop)", rangemode="tozero", row=2, col=1)
     figure.update_layout(barmode="stack", uirevision="run", hovermode="closest")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -10,6 +11,9 @@ from app.figures.style import DASHES, LOG_AXIS, SERIES, faded, layout
 from samplers.experiments.report import Numbers, Panel, Series
 
 MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
+FEW, LINE = 3, 19  # series whose legend fits below a plot of the usual height; pixels that each further one needs
+WIDEST = 28  # letters in a line of a vertical axis' title
+PATTERNS = ("", "/", ".", "x", "-", "|")  # of bars, which have neither dash nor marker
 
 
 def figure(panel: Panel, *, height: int = 380) -> go.Figure:
@@ -18,7 +22,8 @@ def figure(panel: Panel, *, height: int = 380) -> go.Figure:
     for number, series in enumerate(panel.series):
         for trace in _traces(series, number):
             drawn.add_trace(trace)
-    layout(drawn, panel.x, panel.y, height=height, title=panel.title)
+    below = max(len(panel.series) - FEW, 0)  # on a narrow screen the legend has a line for each
+    layout(drawn, panel.x, "<br>".join(wrap(panel.y, WIDEST)), height=height + LINE * below, title=panel.title)
     drawn.update_layout(uirevision=panel.title, barmode="group", hovermode="closest")
     if panel.log_x:
         drawn.update_xaxes(**LOG_AXIS)
@@ -27,15 +32,28 @@ def figure(panel: Panel, *, height: int = 380) -> go.Figure:
     return drawn
 
 
+def look(number: int) -> tuple[str, str, str]:
+    """Colour, dash and marker of a series; when the colours are used up they return with other dashes and markers.
+
+    Examples
+    --------
+    >>> len({look(number) for number in range(36)})
+    36
+    """
+    turn, place = divmod(number, len(SERIES))
+    return SERIES[place], DASHES[(place + turn) % len(DASHES)], MARKERS[(place + turn) % len(MARKERS)]
+
+
 def _traces(series: Series, number: int) -> list[go.Scatter | go.Bar]:
-    colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
-    marker = {"color": colour, "symbol": MARKERS[number % len(MARKERS)], "size": 8}
+    colour, dash, symbol = look(number)
+    marker = {"color": colour, "symbol": symbol, "size": 8}
     x, y = list(series.x), list(series.y)
     if series.style == "bars":
-        return [go.Bar(x=x, y=y, name=series.name, marker_color=colour, error_y=_bars(series))]
+        filled = {"color": colour, "pattern": {"shape": PATTERNS[number // len(SERIES) % len(PATTERNS)]}}
+        return [go.Bar(x=x, y=y, name=series.name, marker=filled, error_y=_bars(series))]
     if series.style == "points":
         return [go.Scatter(x=x, y=y, name=series.name, mode="markers", marker=marker, error_y=_bars(series))]
-    line = {"color": colour, "dash": dash, "shape": "hv" if series.style == "steps" else "linear"}
+    line = {"color": colour, "dash": dash, "shape": "hvh" if series.style == "steps" else "linear"}
     curve = go.Scatter(x=x, y=y, name=series.name, mode="lines", line=line)
     return [*_band(series, colour), curve]
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 # after Okabe and Ito, darkened or lightened until each has contrast 3:1 on white and on the dark background
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#2e86d1", "#c97b00", "#0e9f74", "#d55e00", "#b565a7", "#808890"
-SERIES = (BLUE, RED, GREEN, PURPLE, ORANGE, GREY)
+BLUE, ORANGE, GREEN, RED, PURPLE, INDIGO = "#2e86d1", "#c97b00", "#0e9f74", "#d55e00", "#b565a7", "#8468dd"
+GREY = "#808890"  # of bounds and other lines to compare with, never of a series
+SERIES = (BLUE, RED, GREEN, PURPLE, ORANGE, INDIGO)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def layout(figure: go.Figure, x: str, y: str, *, height: int = 320, title: str = "") -> go.Figure:
-    """Axis titles, margins and legend in the house's way."""
+    """Axis titles, margins and legend in the house's way: above the plot, or below it if there is a title above."""
+    above = {"yanchor": "bottom", "y": 1.02, "x": 0}
+    below = {"yref": "container", "yanchor": "bottom", "y": 0, "x": 0}
     figure.update_layout(
         title={"text": title, "font": {"size": 15}} if title else None,
         height=height,
         margin={"l": 10, "r": 10, "t": 40 if title else 20, "b": 10},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        legend={"orientation": "h", **(below if title else above)},
         hovermode="x unified",
     )
     figure.update_xaxes(title_text=x, automargin=True)

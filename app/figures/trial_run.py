@@ -18,7 +18,7 @@ PANELS = {
         "Sampling noise κ",
         "κ = Nσ / √(N − 1)",
         "κ of each proposal: how much the log ratio would vary if estimated from the data once. "
-        "Above 1 or 2, decisions need much of the data.",
+        "The larger, the more data a decision needs.",
     ),
     "probability": (
         "Acceptance probability",
@@ -48,8 +48,13 @@ def bars(name: str, found: Histogram) -> go.Figure:
     return figure
 
 
-def outside_in_words(found: Histogram) -> str:
-    """What the histogram does not show."""
+def caption(name: str, found: Histogram) -> str:
+    """What the histogram of one quantity shows, and what it does not."""
+    return PANELS[name][2] + outside_in_words(found)
+
+
+def outside_in_words(found: Histogram | StudentCheck) -> str:
+    """What a figure leaves out."""
     return f" Not shown: {found.outside:,} farther out." if found.outside else ""
 
 

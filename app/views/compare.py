@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
-from app import cached, jobs, session
+from app import cached, jobs, session, share
+from app.captioned import captioned
 from app.figures.compare import costs
-from app.knobs import Knob, knob
+from app.knobs import Knob, knob, reset_button
 from designer.records import Design, TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, Measured, Prediction, cheapest, measure, with_control_variates
 
 KIND = "compare"
+PAIRS = 20  # simulated
 COUNTED = r"""
 A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
 keeps $\log p(x_i;\theta)$ of every datum evaluates each once. The Barker minibatch test follows Barker's acceptance
@@ -26,7 +29,8 @@ PLAIN, CONTROLLED = "these pairs", "with control variates"
 M = Knob(
     "cm",
     "Batch size m of all tests",
-    "Data read before the first look.",
+    "Data read before the first look, and at every further one of the sequential and the Barker test. Raising it makes "
+    "each look surer and costs more when the decision is easy.",
     2,
     10**9,
     500,
@@ -35,7 +39,7 @@ M = Knob(
 EPSILON = Knob(
     "ceps",
     "Threshold ε of the sequential test",
-    "Raising it stops earlier: less data, more error.",
+    "It decides when the p-value of the other decision is below ε. Raising it stops earlier: less data, more error.",
     1e-12,
     0.5,
     0.05,
@@ -65,13 +69,25 @@ DELTA = Knob(
 RANGE = Knob(
     "crange",
     "Range of $l_i$ in standard deviations",
-    "The concentration test must know a bound on |l_i|. Raising it makes the test more careful.",
+    "The concentration test must know a bound on |l_i|. Raising it makes the test more careful: it reads more data.",
     1.0,
     1e6,
     6.0,
     [2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0],
     "%.6g",
 )
+FACTOR = Knob(
+    "cfactor",
+    "With control variates, κ shrinks by",
+    "How many times smaller control variates make the spread of the log-likelihood differences. Raising it makes every "
+    "test on a subsample cheaper. A trial run with them measures it: the two bundled logistic ones are such a pair.",
+    1.0,
+    1e6,
+    30.0,
+    [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
+    "%.6g",
+)
+KNOBS = (M, EPSILON, TOLERANCE, DELTA, RANGE, FACTOR)
 
 
 def show() -> None:
@@ -79,21 +95,16 @@ def show() -> None:
     st.title("Compare tests")
     run = session.in_use()
     st.caption(f"{run.line} ({run.origin})")
-    left, right = st.columns([1, 2], gap="large")
+    left, right = st.columns([2, 3], gap="large")
     with left:
         m, epsilon, tolerance = knob(M), knob(EPSILON), knob(TOLERANCE)
+        factor = knob(FACTOR)
         with st.expander("Concentration test"):
             delta, spread = knob(DELTA), knob(RANGE)
-        factor = st.number_input(
-            "With control variates, κ shrinks by a factor of",
-            1.0,
-            1e6,
-            30.0,
-            key="cfactor",
-            bind="query-params",
-            help="What control variates would do to the spread of the log-likelihood differences. A trial run with "
-            "them measures it; the two bundled logistic examples are such a pair.",
-        )
+        reset_button(KNOBS)
+        values = (m, epsilon, tolerance, delta, spread, factor)
+        chosen = {spec.key: value for spec, value in zip(KNOBS, values, strict=True)}
+        share.copy_link(chosen | session.link_values())
     tests = Candidates(
         Design(run.trial.n_data, int(min(m, run.trial.n_data)), epsilon),
         BarkerTest(m=int(m)),
@@ -105,14 +116,15 @@ def show() -> None:
     with right:
         _answer(rows, tolerance)
         measured = _simulation(trials, tests)
-        st.plotly_chart(costs(rows, measured), key="costs", config={"displaylogo": False})
-        st.caption(
-            "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control "
-            "variates; log scale. Points are real tests on simulated data with the same moments."
-        )
+        captioned(costs(rows, measured), "costs", _caption(measured))
     for name, found in rows.items():
-        st.subheader(name.capitalize())
-        _table(found)
+        st.header(name.capitalize())
+        _table(found, measured.get(name, []))
+    st.caption(
+        "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
+        "concentration test are predicted to about 3%. The simulation checks them all."
+    )
+    share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows))
     with st.expander("What is counted"):
         st.markdown(COUNTED)
 
@@ -124,8 +136,22 @@ def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
         st.markdown(
             f"**{name.capitalize()}: {best.test}** needs the fewest likelihood evaluations of the tests with an error "
             f"of at most {tolerance:g}: {best.per_move:,.0f} per accepted move ({best.data:,.0f} data per step, "
-            f"acceptance {best.acceptance:.2f}, error {best.error:.2g})."
+            f"acceptance {best.acceptance:.2f}, error {best.error:.2g}). Note: {best.note}."
         )
+
+
+def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
+    """What the figure shows, in words."""
+    words = (
+        "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates; "
+        "log scale, further left is cheaper. Filled dots: predicted by the normal theory, over all pairs."
+    )
+    if not any(measured.values()):
+        return words
+    return (
+        f"{words} Diamonds: real tests on simulated data with the moments of {PAIRS} of the pairs, bars of one "
+        "standard error; open dots: what is predicted of those same pairs, which they should meet."
+    )
 
 
 def _simulation(trials: dict[str, TrialRun], tests: Candidates) -> dict[str, list[Measured]]:
@@ -133,21 +159,29 @@ def _simulation(trials: dict[str, TrialRun], tests: Candidates) -> dict[str, lis
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
     def work(job: jobs.Job) -> dict[str, list[Measured]]:
-        return {
-            name: measure(session.stream(1), trial, tests, progress=job.progress, cancelled=job.cancelled)
-            for name, trial in trials.items()
-        }
+        found: dict[str, list[Measured]] = {}
+        for name, trial in trials.items():
+
+            def progress(done: int, total: int, before: int = len(found), name: str = name) -> None:
+                job.progress(before * total + done, len(trials) * total, name)
+
+            found[name] = measure(
+                session.stream(1), trial, tests, pairs=PAIRS, progress=progress, cancelled=job.cancelled
+            )
+        return found
 
     st.button(
         "Check by simulation",
         icon=":material/casino:",
-        help="Runs the real tests on populations with the moments of 20 of the pairs.",
+        help=f"Runs the real tests on populations with the moments of {PAIRS} of the pairs.",
         on_click=_start,
         args=(key, work),
     )
     job = jobs.watch(KIND, "Simulating the tests")
     if job is None:
         return {}
+    if job.was_cancelled:
+        st.caption("Cancelled.")
     found: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
     if found is not None and job.key != key:
         st.caption("The simulation belongs to other settings; run it again to update the points.")
@@ -159,7 +193,7 @@ def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measured]]]) -> N
     jobs.start(KIND, key, work)
 
 
-def _table(rows: Sequence[Prediction]) -> None:
+def _table(rows: Sequence[Prediction], seen: Sequence[Measured]) -> None:
     st.dataframe(
         [
             {
@@ -175,4 +209,28 @@ def _table(rows: Sequence[Prediction]) -> None:
             for row in rows
         ],
         hide_index=True,
+        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, and evaluations per move",
     )
+    if seen:
+        st.dataframe(
+            [
+                {
+                    "simulated test": row.test,
+                    "data per step": f"{row.data:,.0f} ± {row.data_se:,.0f}",
+                    "predicted of these pairs": f"{row.predicted_data:,.0f}",
+                    "acceptance": f"{row.acceptance:.3f} ± {row.acceptance_se:.2g}",
+                    "predicted": f"{row.predicted_acceptance:.3f}",
+                }
+                for row in seen
+            ],
+            hide_index=True,
+            alt="Per simulated test: data per step and acceptance, each beside what is predicted of the same pairs",
+        )
+
+
+def _columns(rows: Mapping[str, Sequence[Prediction]]) -> dict[str, Any]:
+    """Long form: one row per set of pairs and test."""
+    parts = [(name, row) for name, found in rows.items() for row in found]
+    return {"pairs": [name for name, _ in parts]} | {
+        field: [getattr(row, field) for _, row in parts] for field in Prediction._fields
+    }

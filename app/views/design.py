@@ -49,18 +49,26 @@ def show() -> None:
             design_export.load_back(run)
     with right, problems_in_words():
         now = st.session_state.pop("search-now", False) or now
-        found = None if question is None else _search(question, run.trial, now=now)
-        if found is not None and question is not None:
+        found = _search(question, run.trial, now=now)
+        if found is not None:
             _tell(found, question, run)
+        elif question is None:
+            st.info(
+                "Nothing was searched yet: first put right what is marked in red at the knobs.", icon=":material/tune:"
+            )
 
 
-def _search(question: Question, trial: TrialRun, *, now: bool) -> Answer | None:
-    """The answer to show: that of the last search on this trial run. Nothing searched yet: it is started."""
+def _search(question: Question | None, trial: TrialRun, *, now: bool) -> Answer | None:
+    """The answer to show: that of the last search on this trial run. Nothing searched yet: it is started.
+
+    Without a question that makes sense nothing is started, and the last answer stays.
+    """
     job = jobs.current("search")
-    if now:
-        session.set_chosen(None)
-    if now or job is None or not job.key.startswith(trial.digest):
-        jobs.start("search", question.key(trial), partial(answer, question, trial)).wait(PATIENCE)
+    if question is not None:
+        if now:
+            session.set_chosen(None)
+        if now or job is None or not job.key.startswith(trial.digest):
+            jobs.start("search", question.key(trial), partial(answer, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
         st.info("The search was cancelled. **Find the design** starts it again.", icon=":material/cancel:")
@@ -72,23 +80,30 @@ def _search(question: Question, trial: TrialRun, *, now: bool) -> Answer | None:
     return kept if kept is not None and kept.digest == trial.digest else None
 
 
-def _tell(found: Answer, question: Question, run: Loaded) -> None:
+def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
     """All that is known of the design in view: the one that was loaded, or the one that was found."""
     loaded = _loaded_design(run.trial)
     if found.question != question:
+        since = (
+            "the knobs have changed since, and do not fit together: what to put right is marked in red at them."
+            if question is None
+            else "the knobs have changed since. **Find the design** brings it up to date."
+        )
         st.warning(
             f"**Stale:** this is the answer for tolerance {found.question.tolerance:g} ({found.question.criterion}); "
-            "the knobs have changed since. **Find the design** brings it up to date.",
+            f"{since}",
             icon=":material/history:",
         )
     asked, design = found.question, loaded or found.found.best
     if design is None:
         _infeasible(found)
+        share.copy_link(_link_values(question or asked))
         return
-    mark = _mark("in view", design, asked, run.trial)
+    mark = _mark("in view", design, asked, run.trial, "in view")
     _sentence(mark, asked, run.trial, given=loaded is not None)
     _metrics(mark, asked, run.trial)
-    _actions(design, question)
+    _normality(design, run.trial)
+    _actions(design, question or asked)
     _pictures(mark, found, run.trial)
     _looks(design)
     design_checks.fresh_pairs(design, asked, run.trial)
@@ -108,10 +123,10 @@ def _loaded_design(trial: TrialRun) -> Design | None:
     return design
 
 
-def _mark(name: str, design: Design, asked: Question, trial: TrialRun) -> Marked:
+def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str) -> Marked:
     """A design with its error and data use by the criterion."""
     judged = cached.judged(design.bare, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
-    return Marked(name, design, judged.error, judged.usage)
+    return Marked(name, design, judged.error, judged.usage, kind)
 
 
 def _infeasible(found: Answer) -> None:
@@ -175,11 +190,30 @@ def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
     )
 
 
+def _normality(design: Design, trial: TrialRun) -> None:
+    """Whether the normal theory behind the answer can be trusted on these pairs."""
+    check = cached.tails(trial.digest, design.m, design.epsilon, trial)
+    if design.m == design.n_data:
+        return  # all the data at once: exact
+    if check is None:
+        st.caption("Normal approximation: not checked, because this trial run does not record the skewness.")
+        return
+    words = f"Normal approximation at the most skewed pair, first look, constant bounds: {check.sentence}."
+    if check.verdict in ("good", "fair"):
+        st.caption(words)
+    else:
+        st.warning(
+            f"{words} The numbers above may be off for such pairs. A larger batch brings them nearer to the truth "
+            "(**Where to search**, batch size from); the page **Trial run** shows what such data do.",
+            icon=":material/query_stats:",
+        )
+
+
 def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
     design = mark.design.bare
     step = cached.steps(design, trial.digest, asked.rule, trial)
     band = cached.bands(design, trial.digest, asked.rule, trial)
-    judged = cached.judged(design, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
+    over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, trial)
     worst = cached.summary(design)
     with st.container(horizontal=True):
         st.metric("m", f"{design.m:,}", help="Data read before each look, if batches are equal.")
@@ -187,7 +221,7 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
         st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
         st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean error of the acceptance probability, K14 Eqn 7.")
         st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean share of the data read, K14 Eqn 35.")
-        st.metric("Looks per step", f"{judged.looks:.3g}", help="Expected number of looks, by the criterion.")
+        st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
         st.metric("Worst error", f"{worst.worst_error:.4g}", help="Of the hardest decision, μ_std = 0 (K14 Eqn 8).")
         st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Share of the data read for the hardest decision.")
     st.caption(
@@ -233,14 +267,21 @@ def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
     asked = found.question
     st.subheader("What was tried")
     pins = [design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.bare]
-    marks = [mark, *(_mark(f"pin {number}", design, asked, trial) for number, design in enumerate(pins, start=1))]
+    marks, best = [mark], found.found.best
+    cheapest = "the cheapest that the search found within it, by your cost of a step"
+    star = f"the design in view: {cheapest}"
+    if best is None:
+        star = "the design that you loaded; the search found none within it"
+    elif best.bare != mark.design.bare:
+        marks.append(_mark("found by the search", best, asked, trial, "found"))
+        star = f"the design that you loaded; the hexagon is {cheapest}"
+    marks += [_mark(f"pin {number}", design, asked, trial, "pin") for number, design in enumerate(pins, start=1)]
     figure = figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, marks)
     captioned(
         figure,
         "trade-off",
         f"Each of the {len(found.found.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
-        "lie above the tolerance (dashed), dots within it; the star is the design in view: the leftmost that is "
-        "feasible, if the search found it. Diamonds are pinned designs.",
+        f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")
     step = cached.steps(mark.design.bare, trial.digest, asked.rule, trial)

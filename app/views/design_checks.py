@@ -32,6 +32,12 @@ SEED = 0  # of every split, so that a link shows the same
 def fresh_pairs(design: Design, asked: Question, trial: TrialRun) -> None:
     """Designs made without a fifth of the pairs, measured on that fifth."""
     st.subheader("Does it hold on fresh pairs?")
+    if asked.criterion == "worst-case":
+        st.caption(
+            "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error is the "
+            "same whatever pairs the chain proposes."
+        )
+        return
     if not st.toggle(
         f"Check it in {FOLDS} parts",
         key="folds",
@@ -64,8 +70,8 @@ def fresh_pairs(design: Design, asked: Question, trial: TrialRun) -> None:
                 "part": number,
                 "m": fold.design.m if fold.design else None,
                 "ε": fold.design.epsilon if fold.design else None,
-                "mean |Δ|, seen": fold.train_error,
-                "mean |Δ|, fresh": fold.test_error,
+                f"{name}, seen": fold.train_error,
+                f"{name}, fresh": fold.test_error,
                 "data, seen": fold.train_usage,
                 "data, fresh": fold.test_usage,
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, get_args
 
 import streamlit as st
@@ -11,6 +12,7 @@ from app.question import Question
 from designer.acceptance import Rule
 from designer.advice import Relaxation
 from designer.criteria import Criterion
+from designer.errors import BadInput
 from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA
 
@@ -55,8 +57,32 @@ def ask(trial: TrialRun) -> Question:
         rule, quantile, cost = _judgement(criterion)
     ranges = Question(tolerance, criterion, m_low, m_high, alpha, epsilon, growth)
     question = ranges._replace(cost=cost, rule=rule, quantile=quantile, fixed_m=fixed_m)
+    if found := list(misfits(question, trial.n_data)):
+        raise BadInput("; ".join(found))
     question.space.checked(trial.n_data)
     return question
+
+
+def misfits(question: Question, n_data: int) -> Iterator[str]:
+    """What does not fit together, in the words of the page."""
+    for name, m in (("from", question.m_low), ("to", question.m_high)):
+        if m is not None and m > n_data:
+            yield f"Batch size m, {name}: {m:,} is more than the N = {n_data:,} data"
+    low, automatic = question.m_low, USUAL.space.checked(n_data).m_low
+    if question.m_high is not None and low is not None and low > question.m_high:
+        yield f"Batch size m: from {low:,} to {question.m_high:,} is empty: the first must be the smaller one"
+    elif question.m_high is not None and low is None and automatic is not None and automatic > question.m_high:
+        yield (
+            f"Batch size m, to: {question.m_high:,} is below {automatic:,}, where the search begins for N = {n_data:,} "
+            "while “from” is empty, because means of fewer data are not nearly normal. Fill in “from” to go below"
+        )
+    for name, (first, last) in (("Shape of the bounds α", question.alpha), ("Threshold ε", question.epsilon)):
+        if first > last:
+            yield f"{name}: from {first:g} to {last:g} is empty: the first must be the smaller one"
+    if not question.growth:
+        yield "Growth of the looks: choose at least one"
+    if question.cost[1] == question.cost[2] == 0:
+        yield "Cost of a step: a datum or a look must cost something"
 
 
 def values(question: Question) -> dict[str, Any]:
@@ -110,7 +136,7 @@ def _batches(trial: TrialRun, *, fixed: bool) -> tuple[int | None, int | None, i
     st.markdown(
         "**Batch size m**",
         help="Smaller batches waste less on easy decisions, but below some hundreds the normal theory is not to be "
-        "trusted. Empty: chosen for N.",
+        "trusted. If empty: from 500, or N/20 if that is less, to half of the data.",
     )
     found = []
     for place, label, key, usual in zip(

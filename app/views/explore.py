@@ -106,7 +106,8 @@ def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: in
     words = (
         f"Above: probability of a wrong decision, {_error(drawn[0][1].error[0])} at a toss-up and falling with the "
         f"distance from the threshold. Below: share of the data read, from {_share(drawn[0][1].usage[0])} down to one "
-        "batch. Both are the same on either side of 0; the dotted line is at the μ_std chosen further down."
+        "batch. Both are the same on either side of 0; the dotted line is at the μ_std chosen further down"
+        + (", at the left edge if that is closer to 0 than the axis begins." if shown.logarithmic else ".")
     )
     figure = figures.curves(shown, drawn, abs(mu_std), simulation)
     st.plotly_chart(figure, width="stretch", key="curves", config=PLOTLY, alt=words)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import cached, exports, jobs, session
+from app import cached, exports, jobs, knobs, session, share
 from app.captioned import captioned
 from app.chrome import problems_in_words
 from app.figures import trial_run as figures
+from app.jobs import Job
 from app.knobs import Knob, knob
 from app.server import MOST_MEGABYTES
-from app.session import LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
-from designer.diagnostics import SUMMARY_LEVELS, Summary
+from app.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
+from designer.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
 from designer.errors import BadInput
 from designer.examples import EXAMPLES
 from designer.records import TrialRun
@@ -23,6 +26,7 @@ from designer.trial_table import BadFile
 
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz"]
 PREVIEW = 100  # rows of the table shown
+MADE = ("n_data", "acceptance", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
 
 TEMPLATE = """# n_data: 12214
 mu,sigma,log_ratio,skew
@@ -79,17 +83,22 @@ def show() -> None:
         _choose_source()
     with right, problems_in_words():
         _describe(session.in_use())
+    with left:
+        _link_and_reset()  # last, when all knobs are known
 
 
 # --- where it comes from ----------------------------------------------------------------------------------------------
 
 
 def _choose_source() -> None:
-    wanted, builtins = session.source(), {builtin.key: builtin for builtin in session.builtin_sources()}
+    wanted, files = session.source(), session.kept_files()
+    builtins = {builtin.key: builtin for builtin in session.builtin_sources()}
     titles = {name: f"Example: {example.title}" for name, example in EXAMPLES.items()}
     titles |= {STATIONARY: "No trial run yet: make one up", UPLOAD: "Upload a file"}
+    titles |= {digest: f"Your file: {run.name} ({digest[:8]})" for digest, run in files.items()}
     titles |= {key: f"Run: {builtin.title}" for key, builtin in builtins.items()}
-    st.session_state.setdefault("source-kind", wanted.kind)
+    if st.session_state.get("source-kind") not in titles:  # a new session, or a file that is no longer kept
+        st.session_state["source-kind"] = wanted.digest if wanted.digest in files else wanted.kind
     kind = st.selectbox(
         "Trial run from",
         list(titles),
@@ -104,8 +113,11 @@ def _choose_source() -> None:
         _make_up(wanted)
     elif kind == UPLOAD:
         _upload(wanted)
+    elif kind in files:
+        if kind != wanted.digest:
+            session.choose(Source(UPLOAD, digest=kind))
     else:
-        _run_builtin(builtins[kind])
+        _run_builtin(builtins[kind], builtins)
     with st.expander("Your own trial run: what to record"):
         st.markdown(COLUMNS)
         st.download_button(
@@ -119,10 +131,37 @@ def _choose_source() -> None:
         )
 
 
+def _link_and_reset() -> None:
+    with st.container(horizontal=True):
+        share.copy_link(_link_values())
+        st.button(
+            "Reset to defaults",
+            icon=":material/restart_alt:",
+            on_click=_reset,
+            help="Back to the first example, and to the usual check of it. Files that you loaded stay in the list.",
+        )
+
+
+def _link_values() -> dict[str, object]:
+    """All that brings this page back elsewhere."""
+    turned = {spec.key: st.session_state.get(spec.key, spec.default) for spec in (CHECK_M, CHECK_EPSILON)}
+    usual = {spec.key: spec.default for spec in (CHECK_M, CHECK_EPSILON)}
+    return {**{key: value for key, value in turned.items() if value != usual[key]}, **session.link_values()}
+
+
+def _reset() -> None:
+    usual = Source()
+    session.choose(usual)
+    st.session_state["source-kind"] = FIRST
+    for name in MADE:
+        st.session_state[f"made-{name}"] = getattr(usual, name)
+    knobs.reset((CHECK_M, CHECK_EPSILON))
+
+
 def _make_up(wanted: Source) -> None:
     """Pairs for people who have not run their chain yet."""
     st.caption("Pairs as a random walk meets them once it has converged: A ~ N(−κ²/2, κ²), κ from the acceptance rate.")
-    for name in ("n_data", "acceptance", "pairs", "seed"):
+    for name in MADE:
         st.session_state.setdefault(f"made-{name}", getattr(wanted, name))
     n_data = st.number_input(
         "Number of data N",
@@ -130,11 +169,22 @@ def _make_up(wanted: Source) -> None:
         key="made-n_data",
         help="Rows in your data set; more make each look cheaper.",
     )
-    acceptance = st.slider(
+    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
+    acceptance = right.number_input(
+        "Acceptance rate, exactly",
+        *LIMITS["acceptance"],
+        step=0.01,
+        format="%.6g",
+        key="made-acceptance",
+        label_visibility="collapsed",
+    )
+    st.session_state["acceptance-slider"] = acceptance
+    left.slider(
         "Acceptance rate",
         *LIMITS["acceptance"],
         step=0.01,
-        key="made-acceptance",
+        key="acceptance-slider",
+        on_change=_slide_acceptance,
         help="Share of its proposals that your chain accepts. 0.234 is the optimum of a random walk in many "
         "dimensions. Raising it means smaller steps, and decisions that need less data.",
     )
@@ -143,6 +193,10 @@ def _make_up(wanted: Source) -> None:
     chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed))
     if chosen != wanted:
         session.choose(chosen)
+
+
+def _slide_acceptance() -> None:
+    st.session_state["made-acceptance"] = st.session_state["acceptance-slider"]
 
 
 def _whole(field: str) -> tuple[int, int]:
@@ -170,8 +224,8 @@ def _upload(wanted: Source) -> None:
     )
     if file is None and session.load_from(wanted) is None:
         st.info(session.missing_file(wanted.digest), icon=":material/upload_file:")
-    elif file is None and wanted.kind != UPLOAD:
-        st.caption("Nothing uploaded yet: the page still shows the trial run that was in use.")
+    elif file is None:
+        st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
     if file is not None:
         _read(file, None if n_data is None else int(n_data))
 
@@ -210,20 +264,37 @@ def _tell_problems(name: str, problem: BadFile) -> None:
     st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
 
 
-def _run_builtin(builtin: Builtin) -> None:
+def _run_builtin(builtin: Builtin, builtins: Mapping[str, Builtin]) -> None:
     """A built-in experiment makes the trial run, as a job."""
     st.caption(builtin.about)
     known = session.load_from(Source(builtin.key)) is not None
     if known and session.source().kind != builtin.key:
         session.choose(Source(builtin.key))
-    if st.button("Run it again" if known else "Run it", icon=":material/play_arrow:", type="primary"):
-        jobs.start("trial", builtin.key, builtin.make)
-    job = jobs.watch("trial", builtin.title)
-    if job is not None and job.key == builtin.key and not known:
-        run = jobs.outcome_in_words(job)
-        if run is not None:
-            session.load(run, builtin.key)
-            st.rerun()
+    words = "Runs an exact chain here and records its proposals. Every further run has another seed."
+    if st.button("Run it again" if known else "Run it", icon=":material/play_arrow:", type="primary", help=words):
+        jobs.start("trial", builtin.key, partial(builtin.make, session.next_seed(builtin.key)))
+    job = jobs.current("trial")
+    if job is None:
+        return
+    if job.running and job.key != builtin.key:
+        st.caption(f"Another one still runs; starting **{builtin.title}** cancels it.")
+    ended = jobs.watch("trial", builtins[job.key].title)
+    if ended is not None and ended.key == builtin.key:
+        _take(ended)
+
+
+def _take(job: Job) -> None:
+    """Use what a built-in experiment has made, once."""
+    if job is st.session_state.get("trial-taken"):
+        return
+    if job.was_cancelled:
+        st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
+        return
+    run = jobs.outcome_in_words(job)
+    if run is not None:
+        st.session_state["trial-taken"] = job
+        session.load(run, job.key)
+        st.rerun()
 
 
 # --- what it looks like -----------------------------------------------------------------------------------------------
@@ -245,12 +316,11 @@ def _describe(run: Loaded) -> None:
 
 def _sentence(found: Summary) -> None:
     """The page's answer."""
-    kappa, accepted = found.kappa.quantiles[3], found.probability.mean
-    need = "little of the data" if kappa < 0.5 else "a good part of the data" if kappa < 2 else "most of the data"
+    kappa, accepted, usual = found.kappa.quantiles[3], found.probability.mean, found.usual
     st.info(
         f"The exact chain accepts **{accepted:.0%}** of these {found.pairs:,} proposals. Half of them have a noise "
-        f"scale κ above **{kappa:.3g}**: a typical decision needs {need}. What the best test makes of that is on the "
-        "page **Design**."
+        f"scale κ above **{kappa:.3g}**: a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
+        f"**{found.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
     )
 
 
@@ -271,9 +341,7 @@ def _histograms(trial: TrialRun) -> None:
     places = [*st.columns(2), *st.columns(2)]
     for place, (name, counts) in zip(places, found.items(), strict=False):
         with place:
-            captioned(
-                figures.bars(name, counts), f"bars-{name}", figures.PANELS[name][2] + figures.outside_in_words(counts)
-            )
+            captioned(figures.bars(name, counts), f"bars-{name}", figures.caption(name, counts))
     with st.expander("The formulas"):
         st.latex(r"A = N\mu - c, \qquad \kappa = \frac{N\sigma}{\sqrt{N-1}}, \qquad P_a = \min(1, e^{A})")
         st.markdown(
@@ -296,18 +364,28 @@ def _normality(trial: TrialRun) -> None:
     student = cached.student(trial.digest, m, epsilon, trial)
     if tails is None or student is None:
         return
-    tell = {"good": st.success, "fair": st.warning, "poor": st.error}[tails.verdict]
-    tell(
-        f"**{VERDICTS[tails.verdict]}** At m = {m:,} a look that should err with probability {tails.wanted:.3g} "
-        f"accepts wrongly with {tails.accept:.3g} and rejects wrongly with {tails.reject:.3g} (first-order correction)."
-    )
+    _verdict(tails, student, m)
     captioned(
         figures.quantiles(student, m),
         "qq",
         "Quantiles of the t statistic of the first look against Student's law (K14 Fig. 7); points off the dashed line "
         "are what the theory misses. A trial run does not hold the differences themselves, so these were resampled "
         "from made-up ones: gamma-distributed, as skewed as those of the most skewed proposal. Where "
-        f"{student.wanted:.3g} is wanted, {student.accept:.3g} were above the bound and {student.reject:.3g} below it.",
+        f"{student.wanted:.3g} is wanted, {student.accept:.3g} were above the bound and {student.reject:.3g} below it."
+        + figures.outside_in_words(student),
+    )
+
+
+def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
+    """By the first-order correction; where that has no say, by the resampled statistic."""
+    judge: TailCheck | StudentCheck = student if tails.verdict == "unknown" else tails
+    how = "first-order correction"
+    if judge is student:
+        how = "resampled as below: such skewness is beyond the first-order correction"
+    tell = {"good": st.success, "fair": st.warning, "poor": st.error}[judge.verdict]
+    tell(
+        f"**{VERDICTS[judge.verdict]}** At m = {m:,} a look that should err with probability {judge.wanted:.3g} "
+        f"accepts wrongly with {judge.accept:.3g} and rejects wrongly with {judge.reject:.3g} ({how})."
     )
 
 

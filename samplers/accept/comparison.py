@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from designer.errors import BadInput, real
 from designer.schedule import Floats, Ints
 
 BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
+
+Bound: TypeAlias = float | Callable[[], float | None] | None
 
 
 class NonFiniteTerm(BadInput, ArithmeticError):
@@ -52,7 +54,8 @@ class Comparison:
     rule
         "metropolis" or "barker".
     range_bound
-        A bound on max |l_i|, for the concentration test; None if the model has none.
+        A bound on max |l_i|, for the concentration test, or a function that finds one when asked; None if the model
+        has none.
     full
         full() -> sum of all l_i, if the model can do that faster than through `terms`.
 
@@ -69,7 +72,7 @@ class Comparison:
     terms: Callable[[Ints], Floats]
     log_ratio: float = 0.0
     rule: Rule = "metropolis"
-    range_bound: float | None = None
+    range_bound: Bound = None
     full: Callable[[], float] | None = None
 
     def at_temperature(self, temperature: float) -> Comparison:
@@ -80,8 +83,23 @@ class Comparison:
             self,
             terms=lambda indices: scale * np.asarray(terms(indices), dtype=np.float64),
             full=None if full is None else lambda: scale * full(),
-            range_bound=None if bound is None else scale * bound,
+            range_bound=_times(scale, bound),
         )
+
+    def known_bound(self) -> float | None:
+        """The bound on max |l_i|, found now if it has to be."""
+        return self.range_bound() if callable(self.range_bound) else self.range_bound
+
+
+def _times(scale: float, bound: Bound) -> Bound:
+    if not callable(bound):
+        return None if bound is None else scale * bound
+
+    def scaled() -> float | None:
+        found = bound()
+        return None if found is None else scale * found
+
+    return scaled
 
 
 class AcceptTest(Protocol):
@@ -125,14 +143,11 @@ def evaluate(comparison: Comparison, indices: Ints) -> Floats:
 
 
 def total(comparison: Comparison) -> float:
-    """The sum of all l_i: by the model's own shortcut, or a block of data at a time."""
+    """The sum of all l_i: by the model's own shortcut, or, where that is not finite, a block of data at a time."""
     if comparison.full is not None:
         value = float(comparison.full())
         if math.isfinite(value):
             return value
     n = comparison.n
     blocks = (np.arange(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
-    value = math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the datum at fault
-    if comparison.full is not None:
-        raise BadInput(f"full() is not finite, but the sum of terms(indices) is {value:g}")
-    return value
+    return math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the datum at fault

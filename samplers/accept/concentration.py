@@ -71,11 +71,11 @@ class ConcentrationTest:
         Szepesvari 2009, for a range of 2 C). Without, the empirical Bernstein-Serfling inequality (Bardenet and
         Maillard 2015, Theorem 4.3), one-sided with probability 1 - 5 delta; both sides give log(10 / delta_k).
         """
-        share = (self.p - 1.0) / (self.p * look**self.p) * self.delta
+        one_in = math.log(self.p / (self.p - 1.0)) - math.log(self.delta) + self.p * math.log(look)  # log(1 / delta_k)
         if self.replace:
-            log = math.log(3.0 / share)
+            log = math.log(3.0) + one_in
             return deviation * math.sqrt(2.0 * log / n) + 6.0 * bound * log / n
-        log = math.log(10.0 / share)
+        log = math.log(10.0) + one_in
         rho = 1.0 - (n - 1.0) / n_data if 2 * n <= n_data else (1.0 - n / n_data) * (1.0 + 1.0 / n)
         return deviation * math.sqrt(2.0 * rho * log / n) + KAPPA * 2.0 * bound * log / n
 
@@ -115,8 +115,8 @@ def _looks(n_data: int, m: int, growth: float) -> list[int]:
 
 def _range_bound(comparison: Comparison) -> tuple[float, int]:
     """C >= max |l_i|, and how many data had to be read for it."""
-    if comparison.range_bound is not None:
-        return real("range_bound", comparison.range_bound, 0.0, 1e300), 0
+    if (bound := comparison.known_bound()) is not None:
+        return real("range_bound", bound, 0.0, 1e300), 0
     n = comparison.n
     blocks = (np.arange(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
     return max(float(np.abs(evaluate(comparison, block)).max()) for block in blocks), n

@@ -26,6 +26,9 @@ LEMMA = 0.0085  # c of S17 Lemma 1: p_0 p_1 p_2 in its proof
 SURPRISE = 4.0  # standard errors
 ACCURACY = 1e-7  # of the calculator's numbers
 MEAN = 0.5
+CONSTANT = "with m a fixed share of N, the measured share of full tests is the same at every N, within 4 s.e."
+FALLS = "with fixed m and ε the share of full tests falls with N: at each step predicted, and measured from end to end"
+STEADY = "the Barker test reads, at every N, the share that κ²/(1+κ²) in whole batches says, within 4 standard errors"
 FIXED, SHARE = "sequential, fixed m", "sequential, m grows with N"
 BERNSTEIN, BARKER = "concentration", "Barker minibatch"
 TESTS = FIXED, SHARE, BERNSTEIN, BARKER
@@ -163,14 +166,15 @@ class Summary(NamedTuple):
     wrong_predicted: float | None
 
 
-def _summary(n: int, test: str, part: Values) -> Summary:
+def _summary(n: int, m: int, test: str, part: Values) -> Summary:
     used, count = part[f"{test} used"], part[f"{test} used"].size
     share = float(np.mean(used == 1.0))
     reach, usage, error = (
         float(part[f"{test} {key}"].mean()) if f"{test} {key}" in part else None for key in ("reach", "usage", "error")
     )
-    if test == BARKER:
-        usage = float(np.mean(part["kappa"] ** 2 / (1.0 + part["kappa"] ** 2)))
+    if test == BARKER:  # the first multiple of m above N kappa^2 / (1 + kappa^2)
+        needed = n * part["kappa"] ** 2 / (1.0 + part["kappa"] ** 2)
+        usage = float(np.mean(np.minimum(m * np.ceil(needed / m), n))) / n
     wrong = None if test == BARKER else float(np.mean(part[f"{test} accepted"] != part["exact"]))
     spread = share if reach is None else reach
     share_se = math.sqrt((spread * (1.0 - spread) + 1.0 / count) / count)
@@ -185,7 +189,7 @@ def _se(used: Floats, part: Values, test: str) -> float:
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     """Shares against N: measured, and by the calculator."""
-    rows = [_summary(n, test, values[f"n{n}"]) for n in settings.sizes for test in TESTS]
+    rows = [_summary(n, settings.m, test, values[f"n{n}"]) for n in settings.sizes for test in TESTS]
     theory = values["theory"]["table"]
     predicted = [row for row in rows if row.test in (FIXED, SHARE)]
     off = max(
@@ -195,21 +199,24 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         )
         for row in predicted
     )
-    share = theory[:, 1, 0]
+    barker = [row for row in rows if row.test == BARKER]
     checks = {
         "the measured shares lie on the calculator's within 4 standard errors": off <= SURPRISE,
         "concentration tests, and sequential ones with m a share of N, need all data more often than Lemma 1 says": all(
             row.all >= LEMMA for row in rows if row.test in (SHARE, BERNSTEIN)
         ),
-        "with m a fixed share of N, the share of full tests is constant to 10 %": bool(
-            np.ptp(share) <= 0.1 * share.mean()
-        ),
+        CONSTANT: _alike([row for row in rows if row.test == SHARE]) <= SURPRISE,
+        FALLS: bool(np.all(np.diff(theory[:, 0, 0]) < 0.0)) and _fallen([row for row in rows if row.test == FIXED]),
         "the Barker minibatch test needs all data less often than any other": all(
-            row.all <= min(other.all for other in rows if other.n == row.n) for row in rows if row.test == BARKER
+            row.all <= min(other.all for other in rows if other.n == row.n) for row in barker
         ),
+        STEADY: all(abs(row.usage - _known(row.usage_predicted)) <= SURPRISE * row.usage_se for row in barker),
     }
     return Report(
-        _finding(settings, rows, values["theory"], off), checks, [_table(rows)], _panels(settings, rows, theory)
+        _finding(settings, rows, values["theory"], off, checks),
+        checks,
+        [_table(rows)],
+        _panels(settings, rows, theory, checks),
     )
 
 
@@ -217,22 +224,44 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float) -> str:
+def _alike(rows: list[Summary]) -> float:
+    """The largest distance of a measured share from the mean of all, in standard errors."""
+    mean = float(np.mean([row.all for row in rows]))
+    return max(abs(row.all - mean) / row.all_se for row in rows)
+
+
+def _fallen(rows: list[Summary]) -> bool:
+    """Whether the share at the largest N is below that at the smallest, beyond one standard error."""
+    first, last = rows[0], rows[-1]
+    return first.all - last.all > math.hypot(first.all_se, last.all_se)
+
+
+def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float, checks: Mapping[str, bool]) -> str:
     last = {row.test: row for row in rows if row.n == settings.sizes[-1]}
     table, far = theory["table"], settings.theory
+    below = [n for n, share in zip(far, table[:, 0, 0], strict=True) if share < LEMMA]
+    constant = "does not depend on N" if checks[CONSTANT] else "depends on N"
+    lemma = (
+        f"below the lemma's {LEMMA:.2%} from N = {below[0]:,} on, whose constant is not for a fixed batch and error"
+        if below
+        else "which need not stay above the lemma's constant"
+    )
+    barker = [row.usage for row in rows if row.test == BARKER]
+    steady = f"{min(barker):.0%} to {max(barker):.0%} of the data" + (" at every N" if checks[STEADY] else "")
+    falls = "it falls" if checks[FALLS] else "it goes"
     return (
         f"At N = {settings.sizes[-1]:,}, with the best random walk for a Gaussian mean, {last[FIXED].all:.1%} of the "
         f"sequential tests with m = {settings.m} and ε = {settings.epsilon:g} need all the data, {last[SHARE].all:.1%} "
         f"with m = N/{settings.looks}, and {last[BERNSTEIN].all:.1%} of the concentration tests; the proof of S17 "
         f"Lemma 1 promises {LEMMA:.2%}. The calculator predicts these shares (largest distance {off:.1f} standard "
-        f"errors). With m a fixed share of N the fraction does not depend on N ({table[0, 1, 0]:.3f} at {far[0]:,}, "
-        f"{table[-1, 1, 0]:.3f} at {far[-1]:,}), as the lemma says. With fixed m and ε it falls, from "
-        f"{table[0, 0, 0]:.3f} to {table[-1, 0, 0]:.4f}: a test with more looks stops just before the end rightly, or "
-        f"earlier wrongly (wrong decisions: {table[0, 0, 2]:.3f} to {table[-1, 0, 2]:.3f}). What the lemma is about "
-        f"stays: data use is still {table[-1, 0, 1]:.0%} there. The Barker test escapes the lemma but not the cost: in "
-        f"this example it reads {last[BARKER].usage:.0%} of the data at every N (κ²/(1+κ²) gives "
-        f"{theory['barker']:.0%}), beside {last[FIXED].usage:.0%} for the sequential test. "
-        "Only a smaller κ helps all of them: control variates, or a higher temperature."
+        f"errors). With m a fixed share of N the fraction {constant} ({table[0, 1, 0]:.3f} at {far[0]:,}, "
+        f"{table[-1, 1, 0]:.3f} at {far[-1]:,} by the calculator). With fixed m and ε {falls}, from "
+        f"{table[0, 0, 0]:.3f} to {table[-1, 0, 0]:.4f}, {lemma}: with more looks a test stops before the end, rightly "
+        f"or wrongly (wrong decisions: {table[0, 0, 2]:.3f} to {table[-1, 0, 2]:.3f}). Its data use is "
+        f"{table[0, 0, 1]:.0%} at {far[0]:,} and {table[-1, 0, 1]:.0%} at {far[-1]:,}. The Barker test escapes the "
+        f"lemma but not the cost: it reads {steady} (κ²/(1+κ²) gives {theory['barker']:.0%} for large N), beside "
+        f"{last[FIXED].usage:.0%} for the sequential test at N = {settings.sizes[-1]:,}. Only a smaller κ helps all of "
+        "them: control variates, or a higher temperature."
     )
 
 
@@ -244,13 +273,16 @@ def _table(rows: list[Summary]) -> Table:
     return Table("Tests that need all data (S17 Lemma 1: at least 0.85 %)", columns, cells)
 
 
-def _panels(settings: Settings, rows: list[Summary], theory: Floats) -> list[Panel]:
+def _panels(settings: Settings, rows: list[Summary], theory: Floats, checks: Mapping[str, bool]) -> list[Panel]:
     far = [float(n) for n in settings.theory]
     panels = []
+    constant = "Constant where m is a share of N; " if checks[CONSTANT] else ""
+    falls = "with fixed m it falls, as looks and errors grow." if checks[FALLS] else "fixed m beside it."
+    ends = f"from {theory[0, 0, 1]:.0%} to {theory[-1, 0, 1]:.0%} over these N"
     notes = {
-        "all": "Constant where m is a share of N; with fixed m it falls, as looks and errors grow.",
-        "usage": "The data use per step is nearly a constant fraction of N for every test, the Barker test included.",
-        "wrong": "With fixed m and ε more data mean more looks, and more wrong decisions.",
+        "all": f"{constant}{falls}",
+        "usage": f"With fixed m and ε the calculator's data use goes {ends}; other tests read a fixed share.",
+        "wrong": "With fixed m and ε more data mean more looks, and more chances of a wrong decision.",
     }
     for k, (key, title) in enumerate(
         {"all": "needs all data", "usage": "data use", "wrong": "wrong decisions"}.items()

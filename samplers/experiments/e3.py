@@ -5,18 +5,38 @@ The full size has the paper's data, walk, tests and numbers of samples (those it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.records import Design
 from designer.schedule import Floats
-from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain
 from samplers.control import Controlled, find_mode
+from samplers.experiments.compared import (
+    EXACT,
+    TRUTH,
+    Chains,
+    Verdict,
+    accept_test,
+    averaged,
+    chains_of,
+    design_of,
+    estimate,
+    judged,
+    kind_of,
+    listed,
+    name_of,
+    names_of,
+    numbered,
+    own_error,
+    rates,
+    risk_panels,
+)
+from samplers.experiments.drawing import evenly, with_bars
 from samplers.experiments.origins import notice, origin_of
 from samplers.experiments.report import Cell, Panel, Report, Series, Table
 from samplers.experiments.running import Experiment, Values, Work
@@ -24,14 +44,13 @@ from samplers.experiments.seeds import generator
 from samplers.experiments.walks import timed_chain
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.risk import effective_size
 from samplers.sources import Source, load
 from samplers.trial import audit, observe
 
-EXACT, CONTROLLED, PROXY = "exact", "control variates", "proxy proposals"
+CONTROLLED, PROXY, AUDIT = "control variates", "proxy proposals", "audit"
 PAPER = {EXACT: 75_484, "ε = 0.01": 133_069, "ε = 0.05": 200_672, "ε = 0.1": 257_897, "ε = 0.2": 422_978}
-TRUTH, AUDIT = "truth", "audit"
 SURPRISE = 4.0
+SHOWN_DRAWS = 500
 
 
 class Settings(NamedTuple):
@@ -54,7 +73,7 @@ class Settings(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The chains that are compared."""
-        return [EXACT, *(f"ε = {epsilon:g}" for epsilon in self.epsilons), CONTROLLED, PROXY]
+        return [*names_of(self.epsilons), CONTROLLED, PROXY]
 
     def steps(self, name: str) -> int:
         """Of a chain."""
@@ -63,8 +82,8 @@ class Settings(NamedTuple):
 
 def parts(settings: Settings) -> list[str]:
     """The truth, all chains, and an audit of each plain test."""
-    chains = [f"{name} #{k}" for name in settings.names for k in range(settings.chains)]
-    return [TRUTH, *chains, *(f"{AUDIT} ε = {epsilon:g}" for epsilon in settings.epsilons)]
+    audits = [f"{AUDIT} {name_of(epsilon)}" for epsilon in settings.epsilons]
+    return [TRUTH, *numbered(settings.names, settings.chains), *audits]
 
 
 class Problem(NamedTuple):
@@ -92,45 +111,30 @@ def problem(settings: Settings, work: Work) -> Problem:
 def work(settings: Settings, name: str, work: Work) -> Values:
     """One of the parts."""
     made, rng = problem(settings, work), generator(settings.seed, "e3", name)
-    if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
-        chain = Chain(made.proxies, ProxyStep.of(made.proxies), ExactTest(), made.mode, rng)
-        found = timed_chain(chain, settings.truth_steps, made.predictions, work, thin=1)
-        size = effective_size(found.kept) * settings.truth_steps / found.kept.shape[0]
-        return {"means": found.means[-1], "effective": size, "kept": found.kept, **origin_of(made.source)}
     if name.startswith(AUDIT):
         return _audited(settings, made, name.removeprefix(f"{AUDIT} "), rng)
-    kind = name.partition(" #")[0]
-    timed = timed_chain(_chain(settings, made, kind, rng), settings.steps(kind), made.predictions, work)
-    return {**timed._asdict(), "kept": timed.kept[:, :2]}
+    kind = kind_of(name)
+    steps, thin = (settings.truth_steps, 1) if kind == TRUTH else (settings.steps(kind), 10)
+    timed = timed_chain(lambda own: _chain(settings, made, kind, own), rng, steps, made.predictions, work, thin=thin)
+    return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(made.source)}
 
 
 def _chain(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Chain:
     dimension, n_data = made.mode.size, made.model.n_data
-    walk = RandomWalk.isotropic(settings.scale, dimension)
-    if name == EXACT:
-        return Chain(made.model, walk, ExactTest(), made.mode, rng)
-    small = Design(n_data, min(settings.proxy_m, n_data), settings.proxy_epsilon)
-    if name == CONTROLLED:
-        return Chain(made.proxies, walk, SequentialTest.from_design(small), made.mode, rng)
-    if name == PROXY:
-        return Chain(made.proxies, ProxyStep.of(made.proxies), SequentialTest.from_design(small), made.mode, rng)
-    return Chain(made.model, walk, _plain_test(settings, name, n_data), made.mode, rng)
-
-
-def _plain_test(settings: Settings, name: str, n_data: int) -> AcceptTest:
-    return SequentialTest.from_design(_design(settings, name, n_data))
-
-
-def _design(settings: Settings, name: str, n_data: int) -> Design:
-    return Design(n_data, min(settings.m, n_data), float(name.removeprefix("ε = ")))
+    walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(made.proxies)
+    if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
+        return Chain(made.proxies, step, ExactTest(), made.mode, rng)
+    if name in (CONTROLLED, PROXY):
+        small = Design(n_data, min(settings.proxy_m, n_data), settings.proxy_epsilon)
+        proposal = step if name == PROXY else walk
+        return Chain(made.proxies, proposal, SequentialTest.from_design(small), made.mode, rng)
+    return Chain(made.model, walk, accept_test(name, n_data, settings.m), made.mode, rng)
 
 
 def _audited(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Values:
     """Wrong decisions and data use beside the calculator's (K14 Fig. 2's inset figures)."""
-    chain = _chain(settings, made, name, rng)
-    found = audit(
-        _design(settings, name, made.model.n_data), observe(chain, 4 * settings.audited, 4), made.model.n_data
-    )
+    chain, n_data = _chain(settings, made, name, rng), made.model.n_data
+    found = audit(design_of(name, n_data, settings.m), observe(chain, 4 * settings.audited, 4), n_data)
     return {
         f"{key}_{field}": float(getattr(getattr(found, key), field))
         for key in ("wrong", "usage", "delta")
@@ -138,137 +142,110 @@ def _audited(settings: Settings, made: Problem, name: str, rng: np.random.Genera
     }
 
 
+class Spent(NamedTuple):
+    """Risk when a chain has spent as many evaluations as an exact one, or at its end; and the share it spent."""
+
+    risk: float
+    share: float
+
+
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     """Risk against time and against evaluations; data use and wrong decisions against ε."""
-    truth = values[TRUTH]
-    chains = {name: [values[f"{name} #{k}"] for k in range(settings.chains)] for name in settings.names}
-    risks = {name: _risk(parts, truth["means"]) for name, parts in chains.items()}
-    rates = {name: _mean(parts, lambda p: p["at"][-1] / p["seconds"][-1]) for name, parts in chains.items()}
-    audits = {f"ε = {epsilon:g}": values[f"{AUDIT} ε = {epsilon:g}"] for epsilon in settings.epsilons}
+    chains, truth = chains_of(settings.names, settings.chains, values), estimate([values[TRUTH]])
+    verdicts = {name: judged(parts, truth) for name, parts in chains.items()}
+    rate, usage, acceptance = rates(chains), averaged(chains, "usage"), averaged(chains, "acceptance")
+    tests = list(map(name_of, settings.epsilons))
+    audits = {name: values[f"{AUDIT} {name}"] for name in tests}
+    spent = {name: _spent(chains, verdicts, name) for name in chains}
     rows: list[list[Cell]] = [
         [
-            name,
-            settings.steps(name),
-            PAPER.get(name),
-            rates[name],
-            None if name not in PAPER else PAPER[name] / 400.0,
-            _mean(parts, lambda p: p["usage"]),
-            _mean(parts, lambda p: p["acceptance"]),
-            float(risks[name][-1]),
+            name, settings.steps(name), PAPER.get(name), rate[name],
+            None if name not in PAPER else PAPER[name] / 400.0, usage[name], acceptance[name], verdicts[name].final,
+            verdicts[name].shown, spent[name].risk, spent[name].share,
             None if name not in audits else float(audits[name]["wrong_value"]),
             None if name not in audits else float(audits[name]["wrong_predicted"]),
         ]
-        for name, parts in chains.items()
-    ]
+        for name in chains
+    ]  # fmt: skip
     columns = [
         "chain", "samples", "paper's samples in 400 s", "samples/s", "paper's", "data use", "acceptance", "final risk",
-        "wrong decisions", "predicted",
+        "resolved", "risk at the exact chain's evaluations", "share of them spent", "wrong decisions", "predicted",
     ]  # fmt: skip
     surprise = max(abs(a["wrong_value"] - a["wrong_predicted"]) / a["wrong_se"] for a in audits.values())
-    at_equal_work = {name: _risk_at(chains[name], risks[name], chains[EXACT]) for name in chains}
-    usage = [float(audits[name]["usage_value"]) for name in audits]
+    used = [float(audits[name]["usage_value"]) for name in audits]
     checks = {
         "wrong decisions are as the calculator predicts": surprise <= SURPRISE,
-        "data use falls with ε": usage == sorted(usage, reverse=True),
-        "proxy proposals reach a lower risk than exact sampling after as many likelihood evaluations": bool(
-            at_equal_work[PROXY] < at_equal_work[EXACT]
+        "data use falls with ε": used == sorted(used, reverse=True),
+        "proxy proposals reach a lower risk than exact sampling from no more likelihood evaluations": (
+            spent[PROXY].risk < spent[EXACT].risk
         ),
         "control variates read less than a third of the data that the plain test of the same ε reads": (
-            _mean(chains[CONTROLLED], lambda p: p["usage"]) < _mean(chains["ε = 0.01"], lambda p: p["usage"]) / 3.0
+            usage[CONTROLLED] < usage[name_of(settings.proxy_epsilon)] / 3.0
         ),
     }
+    panels = risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth))
+    panels += [*_against_epsilon(settings, audits), _marginals(settings, chains, values[TRUTH])]
+    finding = _finding(settings, rows, spent, truth.effective)
     return Report(
-        _finding(settings, rows, at_equal_work, truth),
+        finding,
         checks,
         [Table("Random-walk logistic regression", columns, rows)],
-        _panels(settings, chains, risks, audits, truth),
-        [notice(truth)],
+        panels,
+        [notice(values[TRUTH])],
     )
 
 
-def _mean(parts: list[Values], value: Callable[[Values], float]) -> float:
-    return float(np.mean([value(part) for part in parts]))
+def _spent(chains: Chains, verdicts: Mapping[str, Verdict], name: str) -> Spent:
+    """Interpolated at the evaluations of a whole exact chain; chains that spent fewer are taken at their end."""
+    work = np.mean([part["evaluations"] for part in chains[name]], axis=0)
+    budget = float(np.mean([part["evaluations"][-1] for part in chains[EXACT]]))
+    at = min(budget, float(work[-1]))
+    return Spent(float(np.interp(at, work, verdicts[name].risk.risk)), at / budget)
 
 
-def _risk(parts: list[Values], truth: Floats) -> Floats:
-    """Mean squared error of the predictive mean, over test points and chains, at each noted step."""
-    risk: Floats = np.mean([np.mean((part["means"] - truth) ** 2, axis=1) for part in parts], axis=0)
-    return risk
-
-
-def _risk_at(parts: list[Values], risk: Floats, exact: list[Values]) -> float:
-    """Interpolated at the evaluations that the exact chains spent in all, or the chain's own end."""
-    work = np.mean([part["evaluations"] for part in parts], axis=0)
-    budget = float(np.mean([part["evaluations"][-1] for part in exact]))
-    return float(np.interp(min(budget, work[-1]), work, risk))
-
-
-def _finding(settings: Settings, rows: list[list[Cell]], at_equal: Mapping[str, float], truth: Values) -> str:
-    by_name = {str(row[0]): row for row in rows}
-    speed = ", ".join(
-        f"{float(by_name[f'ε = {e:g}'][3] or 0) / float(by_name[EXACT][3] or 1):.2g}" for e in settings.epsilons
-    )
-    usage = ", ".join(f"{float(by_name[f'ε = {e:g}'][5] or 0):.0%}" for e in settings.epsilons)
-    plain = min(at_equal[f"ε = {e:g}"] for e in settings.epsilons)
-    best = min(at_equal, key=lambda name: at_equal[name])
+def _finding(settings: Settings, rows: list[list[Cell]], spent: Mapping[str, Spent], effective: float) -> str:
+    by_name, tests = {str(row[0]): row for row in rows}, list(map(name_of, settings.epsilons))
+    exact = by_name[EXACT]
+    speed = listed([by_name[name][3] / exact[3] for name in tests], ".2g")  # type: ignore[operator]
+    best = min(tests, key=lambda name: spent[name].risk)
+    plain = "less" if spent[best].risk < spent[EXACT].risk else "no less"
+    variates = "less" if spent[CONTROLLED].risk < spent[best].risk else "no less"
+    winner = min(spent, key=lambda name: spent[name].risk)
     return (
-        f"The sequential test draws {speed} times as many samples per second as cached exact sampling at ε = "
-        f"{', '.join(f'{e:g}' for e in settings.epsilons)} (paper: 1.8, 2.7, 3.4, 5.6), reading {usage} of the data. "
-        f"After as many likelihood evaluations as {settings.steps(EXACT):,} exact steps take, the risk in the "
-        f"predictive mean is {at_equal[EXACT]:.2g} for exact sampling, {plain:.2g} for the best plain test, "
-        f"{at_equal[CONTROLLED]:.2g} with control variates (which read {float(by_name[CONTROLLED][5] or 0):.1%} of the "
-        f"data) and {at_equal[PROXY]:.2g} with proxy proposals: {best} wins. A plain test trades bias for samples and "
-        f"pays off for short runs only; with control variates the trade is hardly felt. Truth: a chain of exact "
-        f"decisions with {float(truth['effective']):,.0f} effective draws."
+        f"The sequential test draws {speed} times as many samples per second as exact sampling that keeps "
+        f"log p(x_i; θ) at ε = {listed(settings.epsilons, 'g')} (paper: 1.8, 2.7, 3.4, 5.6), reading "
+        f"{listed([by_name[name][5] for name in tests], '.0%')} of the data. From the likelihood evaluations of "
+        f"{settings.steps(EXACT):,} exact steps, the risk in the predictive mean is {spent[EXACT].risk:.2g} for exact "
+        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}): {plain} than exact. It is "
+        f"{spent[CONTROLLED].risk:.2g} with control variates, {variates} than for the best plain test, from "
+        f"{spent[CONTROLLED].share:.0%} of those evaluations ({by_name[CONTROLLED][5]:.1%} of the data per step), and "
+        f"{spent[PROXY].risk:.2g} with proxy proposals, from {spent[PROXY].share:.0%} of them. The lowest is that of "
+        f"{winner}. Truth: a chain of exact decisions with {effective:,.0f} effective draws, by its block means."
     )
 
 
-def _panels(
-    settings: Settings,
-    chains: Mapping[str, list[Values]],
-    risks: Mapping[str, Floats],
-    audits: Mapping[str, Values],
-    truth: Values,
-) -> list[Panel]:
-    def against(key: str) -> list[Series]:
-        return [Series(name, np.mean([p[key] for p in parts], axis=0), risks[name]) for name, parts in chains.items()]
-
-    label = "risk in the predictive mean"
-    measured = [audits[f"ε = {e:g}"] for e in settings.epsilons]
-    panels = [
-        Panel(
-            "Risk against time", "seconds of sampling", label, against("seconds"), True, True, "Lower left is better."
-        ),
-        Panel(
-            "Risk against work",
-            "likelihood evaluations",
-            label,
-            against("evaluations"),
-            True,
-            True,
-            "Exact chains keep log p(x_i; θ); tests evaluate both states at each datum they read.",
-        ),
-    ]
+def _against_epsilon(settings: Settings, audits: Mapping[str, Values]) -> list[Panel]:
+    """What the audits saw beside the calculator."""
+    panels, measured = [], list(audits.values())
+    note = "Points: audited steps with two standard errors. Line: the calculator on the same pairs."
     for key, title in {"usage": "Data use", "wrong": "Wrong decisions"}.items():
-        value, se = (np.array([m[f"{key}_{field}"] for m in measured]) for field in ("value", "se"))
-        predicted = [float(m[f"{key}_predicted"]) for m in measured]
-        seen = Series("measured", settings.epsilons, value, value - 2 * se, value + 2 * se, "points")
-        note = "Points: audited steps with two standard errors. Line: the calculator on the same pairs."
-        panels.append(
-            Panel(
-                f"{title} against ε",
-                "ε",
-                title.lower(),
-                [seen, Series("calculator", settings.epsilons, predicted)],
-                note=note,
-            )
+        value, se, predicted = (
+            [float(m[f"{key}_{field}"]) for m in measured] for field in ("value", "se", "predicted")
         )
-    shown = {EXACT: chains[EXACT][0]["kept"], f"ε = {settings.epsilons[-1]:g}": None, PROXY: chains[PROXY][0]["kept"]}
-    shown[f"ε = {settings.epsilons[-1]:g}"] = chains[f"ε = {settings.epsilons[-1]:g}"][0]["kept"]
-    marginals = [Series("truth", truth["kept"][:500, 0], truth["kept"][:500, 1], style="points")]
-    marginals += [Series(name, kept[:500, 0], kept[:500, 1], style="points") for name, kept in shown.items()]
-    panels.append(Panel("Two coordinates", "θ₁", "θ₂", marginals, note="500 draws of each chain."))
+        series = [
+            with_bars("measured", settings.epsilons, value, se),
+            Series("calculator", settings.epsilons, predicted),
+        ]
+        panels.append(Panel(f"{title} against ε", "ε", title.lower(), series, note=note))
     return panels
+
+
+def _marginals(settings: Settings, chains: Chains, truth: Values) -> Panel:
+    shown = [EXACT, name_of(settings.epsilons[-1]), PROXY]
+    drawn = {TRUTH: truth["kept"]} | {name: chains[name][0]["kept"] for name in shown}
+    some = {name: evenly(kept, SHOWN_DRAWS) for name, kept in drawn.items()}
+    series = [Series(name, kept[:, 0], kept[:, 1], style="points") for name, kept in some.items()]
+    return Panel("Two coordinates", "θ₁", "θ₂", series, note=f"{SHOWN_DRAWS} draws of each chain, evenly thinned.")
 
 
 EXPERIMENT = Experiment(

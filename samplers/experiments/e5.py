@@ -16,11 +16,15 @@ from designer.criteria import Criterion
 from designer.resample import Bootstrap
 from designer.schedule import Floats
 from designer.search import Options
+from samplers.accept import ExactTest
+from samplers.chain import Chain
 from samplers.experiments.origins import notice, origin_of
 from samplers.experiments.report import Cell, Panel, Report, Series, Table
 from samplers.experiments.running import Experiment, Values, Work
 from samplers.experiments.seeds import generator
-from samplers.experiments.sounds import tuned_chain, unmixing
+from samplers.experiments.shared import Shared
+from samplers.experiments.sounds import Unmixing, tuned_chain, unmixing
+from samplers.proposals import StiefelWalk
 from samplers.sources import load
 from samplers.trial import observe
 
@@ -33,6 +37,8 @@ SHOWN = {
     SHAPED: "average design, bounds of any shape",
 }
 COLUMNS = ("m", "epsilon", "alpha", "train_error", "train_usage")
+HITS = "on fresh pairs the error of the average design is the target, within twice the band"
+WASTES = "the worst-case design errs less than half its target, and uses more data than the average one"
 PAIRS = ("mu", "sigma", "skew", "log_ratio")
 
 
@@ -42,7 +48,7 @@ class Settings(NamedTuple):
     rows: int | None
     tolerances: tuple[float, ...]
     pairs: int = 100
-    every: int = 2
+    every: int = 10
     warmup: int = 150
     acceptance: float = 0.5
     fixed_m: int = 600
@@ -66,23 +72,45 @@ def parts(settings: Settings) -> list[str]:
     return ["train", "fresh"]
 
 
+class Prepared(NamedTuple):
+    """The problem, and the walk tuned on it with the state it came to."""
+
+    problem: Unmixing
+    scale: float
+    start: Floats
+    origin: Mapping[str, object]
+
+
+_PREPARED = Shared[Prepared]()
+
+
+def _prepared(settings: Settings, work: Work) -> Prepared:
+    """Tune the walk once: both sets of pairs are of the same chain."""
+    source = load("audio", work.data, settings.rows)
+    problem, rng = unmixing(source), generator(settings.seed, "e5", "tuning")
+    chain = tuned_chain(
+        rng, problem, settings.warmup, settings.acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}")
+    )
+    assert isinstance(chain.proposal, StiefelWalk)
+    return Prepared(problem, chain.proposal.scale, chain.theta, origin_of(source))
+
+
 def work(settings: Settings, name: str, work: Work) -> Values:
     """Run a chain and see its proposals in full; on those of "train", find the designs."""
-    source = load("audio", work.data, settings.rows)
-    problem = unmixing(source)
-    rng = generator(settings.seed, "e5", name)
+    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    rng, model = generator(settings.seed, "e5", name), made.problem.model
     share = 0.5 if name == "train" else 1.0
-    half = 0.5 * share
-    chain = tuned_chain(rng, problem, settings.warmup, settings.acceptance, lambda done: work.step(half * done))
+    walk = StiefelWalk(made.scale, made.problem.truth.shape[0])
+    chain = Chain(model, walk, ExactTest(), made.start, rng)
     pairs, accepted = [], []
     for k in range(settings.pairs):
-        work.step(half + half * k / settings.pairs, "pairs")
+        work.step(share * k / settings.pairs, "pairs")
         seen = observe(chain, settings.every, settings.every)
         pairs += seen.pairs
         accepted.append(seen.draws.accepted)
     found = {
-        **origin_of(source),
-        "n_data": problem.model.n_data,
+        **made.origin,
+        "n_data": model.n_data,
         "acceptance": float(np.concatenate(accepted).mean()),
         **{key: np.array([getattr(pair, key) for pair in pairs]) for key in PAIRS},
     }
@@ -145,20 +173,18 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         if t in by_tolerance[WORST]
     }
     checks = {
-        "the average design keeps its target on the training pairs": all(
-            row.train_error <= row.tolerance * (1.0 + 1e-6) for row in of[AVERAGE]
+        "a design of every kind is found at the largest target": all(
+            settings.tolerances[-1] in by_tolerance[key] for key in SHOWN
         ),
-        "on fresh pairs its error is the target, within twice the band": all(_near(row) for row in of[AVERAGE]),
-        "it never needs more data than fixed m, on the training pairs": all(
-            by_tolerance[AVERAGE][t].train_usage <= by_tolerance[FIXED][t].train_usage * 1.001 for t in both
-        ),
-        "the worst-case design errs less than half its target, and uses more data than the average one": all(
-            row.fresh.error.value < 0.5 * row.tolerance for row in of[WORST]
-        )
+        HITS: bool(of[AVERAGE]) and all(_near(row) for row in of[AVERAGE]),
+        "it never needs more data than fixed m, on the training pairs": bool(both)
+        and all(by_tolerance[AVERAGE][t].train_usage <= by_tolerance[FIXED][t].train_usage * 1.001 for t in both),
+        WASTES: bool(worse)
+        and all(row.fresh.error.value < 0.5 * row.tolerance for row in of[WORST])
         and all(ratio > 1.0 for ratio in worse.values()),
     }
-    finding = _finding(settings, values, of, saved, worse)
-    return Report(finding, checks, [_table(measured)], _panels(settings, of), [notice(values["train"])])
+    finding = _finding(settings, values, of, saved, worse, checks)
+    return Report(finding, checks, [_table(measured)], _panels(settings, of, checks), [notice(values["train"])])
 
 
 def _near(row: Measured) -> bool:
@@ -174,6 +200,7 @@ def _finding(
     of: Mapping[str, list[Measured]],
     saved: Mapping[float, float],
     worse: Mapping[float, float],
+    checks: Mapping[str, bool],
 ) -> str:
     train, fresh = values["train"], values["fresh"]
     lines = "; ".join(
@@ -189,13 +216,16 @@ def _finding(
     shape = max(
         (row.fresh.usage.value / free[row.tolerance] for row in of[AVERAGE] if row.tolerance in free), default=1
     )
+    hits = "hits its target on pairs it has not seen" if checks[HITS] else "does NOT hit its target on fresh pairs"
+    wastes = "wastes data" if checks[WASTES] else "is not shown to waste data"
+    as_in = "As in K14 Fig. 6" if checks[HITS] and checks[WASTES] else "Other than in K14 Fig. 6"
     return (
         f"N = {train['n_data']:,}, {len(train['mu'])} training pairs and {len(fresh['mu'])} fresh ones of a chain with "
         f"acceptance {train['acceptance']:.2f}. Average design on fresh pairs: {lines}. At the largest common target, "
         f"{largest:g}, it uses {ratio:.2f} times the data of fixed m = {settings.fixed_m} (K14: {verdict}); the "
         f"worst-case design uses up to {max(worse.values(), default=np.nan):.1f} times the data of the average one at "
-        f"the same target. Bounds of any shape (α from 0.5 to 1) save a factor of up to {shape:.2f} more. As in K14 "
-        "Fig. 6 the average design hits its target on pairs it has not seen, and the worst-case design wastes data."
+        f"the same target. Bounds of any shape (α from 0.5 to 1) save a factor of up to {shape:.2f} more. {as_in} "
+        f"the average design {hits}, and the worst-case design {wastes}."
     )
 
 
@@ -210,18 +240,20 @@ def _table(measured: list[Measured]) -> Table:
     return Table("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
 
 
-def _panels(settings: Settings, of: Mapping[str, list[Measured]]) -> list[Panel]:
+def _panels(settings: Settings, of: Mapping[str, list[Measured]], checks: Mapping[str, bool]) -> list[Panel]:
     panels: list[Panel] = []
+    hits = "The average design hits its target" if checks[HITS] else "The average design misses its target somewhere"
+    wastes = "The worst-case design needs far more data." if checks[WASTES] else "Data use against the target."
     for key, y, note in (
         (
             "error",
             "mean |Δ| on fresh pairs",
-            "The average design and fixed m hit their target; the worst-case one is far below.",
+            f"{hits}; below the line a design is better than asked for.",
         ),
         (
             "usage",
             "data use on fresh pairs",
-            "The average designs need the least data at every target, the worst-case design far more.",
+            wastes,
         ),
     ):
         series = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ PAPER_STEPS = {"year-prediction": Steps(0.01, 1.0, 0.5), "mnist3": Steps(1.0, 10
 PAPER = "K16 (figures without numbers) finds its test far ahead of all-data IRLS and slightly behind tuned SGD."
 WAY, FARTHER = 0.99, 0.999  # shares of the way from theta = 0 to the optimum, in training loss
 ROWS_PER_PARAMETER = 2  # between looks, at least: K16 has N/1000, which for small N is less work than the look itself
+FEW_ROWS = 20  # per parameter, to compile on
 MAX_ITERATIONS = 100
 MAX_PASSES = 20  # the sequential rules begin no iteration after reading all data so many times
 
@@ -81,6 +83,7 @@ def work(settings: Settings, part: str, work: Work) -> Values:
         held_out = given.x_test, given.y_test  # tuned on test data, as K16 did: SGD at its best
         tuned = tune_sgd(rng, given.x, given.y, given.loss, held_out, grid=GRID)
         steps, extra = tuned.best, {"steps": np.array(tuned.best), "tuning_read": tuned.read}
+    _warm_up(settings, method, given, steps, work)
     runs = []
     for number in range(1 if method == "all data" else settings.repeats):
         clock = _Clock(work, number / settings.repeats)
@@ -90,6 +93,14 @@ def work(settings: Settings, part: str, work: Work) -> Values:
     columns = {key: np.concatenate([run[key] for run in runs]) for key in runs[0]}
     sizes = {"n_data": given.y.size, "start": start, "lad": isinstance(given.loss, LAD)}
     return {**columns, **sizes, **extra, **given.origin}
+
+
+def _warm_up(settings: Settings, method: str, given: Problem, steps: Steps | None, work: Work) -> None:
+    """Compile what the method needs, on a few rows, before a clock runs."""
+    few = slice(0, FEW_ROWS * given.x.shape[1])
+    small = given._replace(x=given.x[few], y=given.y[few])
+    with suppress(NumericalFailure):
+        _fit(settings, method, small, np.random.default_rng(0), steps, _Clock(work, 0.0))
 
 
 class _Clock:
@@ -209,11 +220,12 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     outcomes = {
         name: {method: outcome(part, best[name]) for method, part in found.items()} for name, found in by_data.items()
     }
-    panels = [panel for name, found in by_data.items() for panel in _panels(name, found, best[name])]
+    checks = _checks(by_data, outcomes)
+    panels = [panel for name, found in by_data.items() for panel in _panels(name, found, best[name], checks)]
     sentences = [_sentence(name, by_data[name], outcomes[name]) for name in settings.data]
     finding = " ".join([*sentences, PAPER])
     notices = [notice(found["SGD"]) for found in by_data.values()]
-    return Report(finding, _checks(by_data, outcomes), [_table(outcomes), _tuning(by_data)], panels, notices)
+    return Report(finding, checks, [_table(outcomes), _tuning(by_data)], panels, notices)
 
 
 def _checks(
@@ -224,14 +236,18 @@ def _checks(
         sequential, whole, printed = found["sequential"], found["all data"], found["as printed"]
         ahead = sequential.passes < whole.passes
         checks[f"{name}: the sequential test goes 99% of the way on less data than all-data IRLS"] = ahead
-        checks[f"{name}: it ends within 0.1% of the way from the optimum"] = sequential.left < 1.0 - FARTHER
-        checks[f"{name}: it reads at least three times as many rows in its last iterations as in its first"] = _grows(
-            by_data[name]["sequential"]
-        )
+        checks[_arrives(name)] = sequential.left < 1.0 - FARTHER
+        checks[_growing(name)] = _grows(by_data[name]["sequential"])
         checks[f"{name}: the test as printed ends farther from the optimum"] = not printed.left <= sequential.left
-        tuning = float(by_data[name]["SGD"]["tuning_read"]) / float(by_data[name]["SGD"]["n_data"])
-        checks[f"{name}: tuning SGD reads more than the whole sequential run"] = tuning > sequential.read
     return checks
+
+
+def _arrives(name: str) -> str:
+    return f"{name}: it ends within 0.1% of the way from the optimum"
+
+
+def _growing(name: str) -> str:
+    return f"{name}: it reads at least three times as many rows in its last iterations as in its first"
 
 
 def _grows(part: Values) -> bool:
@@ -247,13 +263,14 @@ def _sentence(name: str, found: Mapping[str, Values], outcomes: Mapping[str, Out
     part = found["SGD"]
     tuning = float(part["tuning_read"]) / float(part["n_data"])
     printed = outcomes["as printed"]
+    stopped = "Until it stopped by itself" if sequential.read < MAX_PASSES else f"Until {MAX_PASSES} passes were over"
     stays = "ran away" if np.isnan(printed.left) or printed.left > 1.0 else f"ended {printed.left:.2%} of the way short"
     return (
         f"{name} ({'LAD' if part['lad'] else 'logistic'}, N = {int(part['n_data']):,}): 99% of the way from zero to "
         f"the optimum took the sequential test {_cost(sequential)}, IRLS on all data {_cost(whole)}, SGD "
-        f"{_cost(tuned)} after {tuning:.0f} passes of tuning. Until it stopped by itself the sequential test read "
+        f"{_cost(tuned)} after {tuning:.0f} passes of tuning. {stopped} the sequential test read "
         f"{sequential.read:.2g} passes, IRLS {whole.read:.2g}; SGD ended {tuned.left:.2%} of the way short after "
-        f"{tuned.read:.2g}. K16's test as printed, which takes noise for signal, {stays}."
+        f"{tuned.read:.2g}. K16's test as printed {stays}."
     )
 
 
@@ -287,7 +304,7 @@ def _tuning(by_data: Mapping[str, Mapping[str, Values]]) -> Table:
     return Table("Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "tried"], rows)
 
 
-def _panels(name: str, found: Mapping[str, Values], best: float) -> list[Panel]:
+def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:
     """K16 Figs 2 and 3 against time and against rows, how near the optimum, and how batches grow; first runs."""
     first = {
         method: {k: part[k][part["run"] == 0.0] for k in ("read", "elapsed", "n", "train", "test")}
@@ -335,7 +352,7 @@ def _panels(name: str, found: Mapping[str, Values], best: float) -> list[Panel]:
             [_positive(one) for one in series("read", "train")],
             log_x=True,
             log_y=True,
-            note="The sequential test follows SGD at first and gets to the optimum as IRLS does, without tuning.",
+            note="The sequential test gets to the optimum." if checks[_arrives(name)] else "Lower left is better.",
         ),
         Panel(
             f"{name}: rows per iteration",
@@ -343,7 +360,9 @@ def _panels(name: str, found: Mapping[str, Values], best: float) -> list[Panel]:
             "share of the data",
             growth,
             log_y=True,
-            note="Near the solution directions are harder to tell, and batches grow by themselves.",
+            note="Batches grow by themselves: near the solution directions are harder to tell."
+            if checks[_growing(name)]
+            else "How many rows each iteration needed to tell its direction.",
         ),
     ]
 

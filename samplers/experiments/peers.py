@@ -32,12 +32,17 @@ class NoPeer(Exception):
     """Why there are no draws."""
 
 
+def installed() -> bool:
+    """Whether there is an environment to run it in."""
+    return PYTHON.is_file() and SCRIPT.is_file()
+
+
 def nuts(problem: Problem, seconds: float, warmup: int, seed: int, work: Work) -> dict[str, Any]:
     """NUTS from the mode, given the Laplace covariance, so that warmup tunes its step only; float32, on all cores.
 
     Returns `draws`, the `seconds` they took without `warmup`, `gradients` per draw and the mean `acceptance`.
     """
-    if not (PYTHON.is_file() and SCRIPT.is_file()):
+    if not installed():
         raise NoPeer(MISSING)
     per_draw = PER_DRAW * problem.model.n_data
     block, warmup = max(1, min(50, BLOCK_READS // per_draw)), max(LEAST_WARMUP, min(warmup, WARMUP_READS // per_draw))

@@ -19,7 +19,8 @@ from designer.records import Design
 from designer.schedule import Floats
 from samplers.accept import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.chain import Chain, Draws
-from samplers.experiments.peers import NoPeer, nuts
+from samplers.control import Controlled
+from samplers.experiments import peers
 from samplers.experiments.regime_map import (
     BARKER,
     CONCENTRATION,
@@ -34,7 +35,7 @@ from samplers.experiments.regime_map import (
     regime_report,
 )
 from samplers.experiments.report import Report
-from samplers.experiments.running import Experiment, Values, Work
+from samplers.experiments.running import MISSING, Experiment, Values, Work
 from samplers.experiments.seeds import generator
 from samplers.experiments.tall import BoundedResiduals, Problem, moments, tall_problem
 from samplers.models import Model
@@ -95,6 +96,9 @@ def parts(settings: Settings) -> list[str]:
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """The reference of one N, or one chain."""
+    absent = _absent(settings) if name.endswith(NUTS) else None
+    if absent is not None:  # before the data are made
+        return {MISSING: absent}
     n_data = int(name.split("-")[0].removeprefix("n"))
     problem, rng = tall_problem(n_data, settings.dimension, settings.seed), generator(settings.seed, "regimes", name)
     if name.endswith(REFERENCE):
@@ -128,9 +132,19 @@ def _test(settings: Settings, cell: Cell) -> AcceptTest:
     return SequentialTest.from_design(Design(cell.n_data, m, float(cell.test.removeprefix(SEQUENTIAL))))
 
 
+def evaluations_per_datum(chain: Chain) -> float:
+    """Likelihoods computed for each datum read: of both states, or of the new one where those of the old are kept.
+
+    Proxies that are not stored are computed for it too, at the centre.
+    """
+    states = 1.0 if isinstance(chain.test, ExactTest) else 2.0
+    proxies = chain.model.proxies if isinstance(chain.model, BoundedResiduals) else chain.model
+    return states + (isinstance(proxies, Controlled) and proxies.anchor is None)
+
+
 def _measured(chain: Chain, steps: int, evaluations: float, work: Work) -> Values:
-    """Run until the steps or the evaluations are used up: two per datum read, one where log-likelihoods are kept."""
-    per_datum = 1.0 if isinstance(chain.test, ExactTest) else 2.0
+    """Run until the steps or the evaluations are used up."""
+    per_datum = evaluations_per_datum(chain)
     chain.advance(2)  # compiles
     found: list[Draws] = []
     done, spent, seconds = 0, 0.0, 0.0
@@ -160,14 +174,19 @@ def _summary(theta: Floats, moved: int) -> Values:
     return {"effective": effective, "mean": theta.mean(axis=0), "sd": theta.std(axis=0)}
 
 
+def _absent(settings: Settings) -> str | None:
+    """Why NUTS is not run at all, if it is not."""
+    if settings.nuts_seconds == 0:
+        return "not part of this size"
+    return None if peers.installed() else peers.MISSING
+
+
 def _peer(settings: Settings, problem: Problem, work: Work) -> Values:
     """NUTS, or why there is none. A gradient counts as one evaluation of every datum."""
-    if settings.nuts_seconds == 0:
-        return {"missing": "not part of this size"}
     try:
-        found = nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
-    except NoPeer as reason:
-        return {"missing": str(reason)}
+        found = peers.nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
+    except peers.NoPeer as reason:
+        return {MISSING: str(reason)}
     draws, data = found["draws"], found["gradients"] * problem.model.n_data
     known = {"steps": len(draws), "data": data, "evaluations": data, "seconds": found["seconds"]}
     return {**known, "acceptance": found["acceptance"], **_summary(draws, len(draws))}
@@ -187,7 +206,7 @@ EXPERIMENT = Experiment(
     sizes={
         "tiny": Settings((2000, 8000), 4000, 200, 8e6, 2e6, 0.0, dimension=5),
         "quick": Settings((10**4, 10**5), 10_000, 500, 2e7, 1e7, 1.0, dimension=10),
-        "full": Settings((10**4, 10**5, 10**6, 10**7), 100_000, 10_000, 8e8, 2e8, 120.0),
+        "full": Settings((10**4, 10**5, 10**6, 10**7), 100_000, 10_000, 6e8, 2e8, 60.0),
     },
     parts=parts,
     work=work,

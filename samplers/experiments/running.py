@@ -1,12 +1,11 @@
 """Run an experiment part by part; finished parts are kept, so that a stopped run goes on where it was.
 
-A part is a function of the settings, its own name and the data alone; its numbers are stored with the identity of all
-three, and are computed anew when one of them has changed.
+A part is a function of the settings, its own name and the data alone; its numbers are stored with the identity of
+settings, data and code, and are computed anew when one of them has changed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import time
@@ -22,9 +21,12 @@ import numpy as np
 from designer.errors import BadInput
 from designer.files import write_whole
 from designer.search import Cancelled
+from samplers.experiments.identity import identity
 from samplers.experiments.report import Report
 
 SECONDS = "seconds of this part"  # stored beside what the part returned
+MISSING = "missing"  # a part that returns this key, with the reason, is not stored: another run may have it
+RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
 Size = Literal["tiny", "quick", "full"]
 Values = Mapping[str, Any]  # arrays, numbers and texts
@@ -116,17 +118,18 @@ def run_experiment(
         raise BadInput(f"data: {folder}: no such directory")
     settings = experiment.sizes[size]
     names = list(experiment.parts(settings))
-    identity = _identity(experiment, settings, folder)
+    fingerprints = _fingerprints(experiment, folder)
+    known = identity(experiment.name, experiment.work, settings, fingerprints)
     parts = None if output is None else Path(output) / "parts"
     if parts is not None:
         parts.mkdir(parents=True, exist_ok=True)
     values: dict[str, Values] = {}
     for number, name in enumerate(names):
         work = Work(folder, _shifted(tell or _silent, number, len(names), name), cancelled or _never)
-        values[name] = _part(experiment, settings, name, work, parts, identity)
+        values[name] = _part(experiment, settings, name, work, parts, known)
     done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
     if output is not None:
-        _write(experiment, size, done, Path(output))
+        _write(experiment, size, done, fingerprints, Path(output))
     return done
 
 
@@ -148,46 +151,55 @@ def shipped(name: str) -> tuple[dict[str, Any], Report] | None:
 
 
 def _part(
-    experiment: Experiment, settings: Any, name: str, work: Work, folder: Path | None, identity: str
+    experiment: Experiment, settings: Any, name: str, work: Work, folder: Path | None, known: str
 ) -> Mapping[str, Any]:
     """One piece: from its file if that is whole and belongs to these settings and data, else computed and stored."""
     file = None if folder is None else folder / f"{name}.npz"
-    kept = None if file is None else _read(file, identity)
+    kept = None if file is None else _read(file, known)
     if kept is None:
+        if folder is not None:
+            _remove_results(folder.parent)
         work.step(0.0, name)
         start = time.perf_counter()
         kept = dict(experiment.work(settings, name, work))
         kept[SECONDS] = time.perf_counter() - start
-        if file is not None:
-            write_whole(file, _packed(kept, identity))
+        if file is not None and MISSING not in kept:
+            write_whole(file, _packed(kept, known))
     work.tell(1.0, name)
     return kept
 
 
-def _packed(values: Values, identity: str) -> bytes:
+def _remove_results(output: Path) -> None:
+    """What an earlier run made of parts that are no longer there."""
+    for pattern in RESULTS:
+        for file in output.glob(pattern):
+            file.unlink()
+
+
+def _packed(values: Values, known: str) -> bytes:
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items()}
-    np.savez_compressed(buffer, identity=np.array(identity), **arrays)
+    np.savez_compressed(buffer, identity=np.array(known), **arrays)
     return buffer.getvalue()
 
 
-def _read(file: Path, identity: str) -> dict[str, Any] | None:
+def _read(file: Path, known: str) -> dict[str, Any] | None:
     """The numbers of a part, or None if there are none that can be used (a damaged file counts as none)."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             values = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError):
         return None
-    if str(values.pop("identity", "")) != identity:
+    if str(values.pop("identity", "")) != known:
         return None
     return {name: value.item() if value.ndim == 0 else value for name, value in values.items()}
 
 
-def _identity(experiment: Experiment, settings: Any, folder: Path | None) -> str:
+def _fingerprints(experiment: Experiment, folder: Path | None) -> dict[str, str]:
+    """Of the data sets that it reads."""
     from samplers.sources import fingerprint
 
-    known = [experiment.name, version("austerity"), repr(settings), *(fingerprint(n, folder) for n in experiment.data)]
-    return hashlib.sha256("\n".join(known).encode()).hexdigest()
+    return {name: fingerprint(name, folder) for name in experiment.data}
 
 
 def _shifted(tell: Tell, number: int, total: int, name: str) -> Tell:
@@ -195,13 +207,14 @@ def _shifted(tell: Tell, number: int, total: int, name: str) -> Tell:
     return lambda share, note: tell((number + share) / total, note or name)
 
 
-def _write(experiment: Experiment, size: Size, done: Done, output: Path) -> None:
+def _write(experiment: Experiment, size: Size, done: Done, fingerprints: Mapping[str, str], output: Path) -> None:
     described = {
         "name": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
         "size": size,
         "settings": done.settings._asdict(),
+        "data": fingerprints,
         "seconds": done.seconds,
         "version": version("austerity"),
     }

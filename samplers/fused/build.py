@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, Stiefe
 FIRST_LOOKS = 4096  # whose bounds are computed before any decision has needed more
 
 _packed: WeakKeyDictionary[Controlled, parts.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
+_packing = threading.Lock()  # also those made in several threads at once
 
 
 def fused_parts(
@@ -67,10 +69,11 @@ def _residuals(model: Controlled) -> Any:
     if model.anchor is None or linear.labels is not None:
         rest = scale, linear.prior_precision, float(model.order - 1), *sums
         return parts.LogisticExpanded(frozen(linear.rows), _labels(linear), *rest)
-    if model not in _packed:
-        rows = np.hstack([linear.rows, model.anchor])  # one row of memory per datum
-        _packed[model] = parts.LogisticResiduals(rows, scale, linear.prior_precision, *sums)
-    return _packed[model]
+    with _packing:
+        if model not in _packed:
+            rows = np.hstack([linear.rows, model.anchor])  # one row of memory per datum
+            _packed[model] = parts.LogisticResiduals(rows, scale, linear.prior_precision, *sums)
+        return _packed[model]
 
 
 def _labels(model: Logistic) -> Any:

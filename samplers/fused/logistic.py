@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from designer._jit import JIT, inlined, kernel
+from designer._jit import inlined, kernel, kernel_with
 from designer._kernels import fast_exp
 
 ROOM = 256  # rows at a time: their products stay in the nearest cache, and 2^ROOM is a number
@@ -20,7 +18,7 @@ A3, A5, A7, A9, A11, A13, A15, A17, A19, A21, A23, A25, A27, A29, A31 = (1.0 / k
 # --- products with theta --------------------------------------------------------------------------------------------
 
 
-@njit(fastmath=SUMS, **JIT)
+@kernel_with(fastmath=SUMS)
 def dot(row, theta):
     """A plain sum of products; only its order of summation is free, so that it vectorises."""
     total = 0.0
@@ -29,7 +27,7 @@ def dot(row, theta):
     return total
 
 
-@njit(fastmath=SUMS, **JIT)
+@kernel_with(fastmath=SUMS)
 def two_dots(row, theta, theta_new):
     """Both from one reading of the row."""
     old = new = 0.0
@@ -39,7 +37,7 @@ def two_dots(row, theta, theta_new):
     return old, new
 
 
-@njit(fastmath=SUMS, **JIT)
+@kernel_with(fastmath=SUMS)
 def quadratic(matrix, d):
     total = 0.0
     for i in range(d.size):
@@ -47,7 +45,7 @@ def quadratic(matrix, d):
     return total
 
 
-@njit(fastmath=SUMS, **JIT)
+@kernel_with(fastmath=SUMS)
 def fill_products(rows, theta, first, out):
     """out[i] = rows[first + i] . theta: eight rows in step read theta once, and wait for memory together."""
     n, i = out.size, 0
@@ -95,14 +93,14 @@ def signed(labels, i, eta):
     return eta if labels.size == 0 or labels[i] > 0 else -eta
 
 
-@njit(fastmath={"contract"}, **JIT)
+@kernel_with(fastmath={"contract"})
 def fill_factors(eta, out):
     """1 + exp(-|eta|)."""
     for i in range(eta.size):
         out[i] = 1.0 + fast_exp(-abs(eta[i]))
 
 
-@njit(fastmath=SUMS, **JIT)
+@kernel_with(fastmath=SUMS)
 def sum_with_factors(eta, factors):
     """The sum of log sigmoid(eta) = min(eta, 0) - log(1 + exp(-|eta|)): one logarithm, of the factors' product."""
     product, total = 1.0, 0.0
@@ -124,7 +122,7 @@ def sum_log_sigmoid(rows, labels, theta, first, size, room):
     return sum_with_factors(eta, factors)
 
 
-@njit(fastmath={"contract"}, **JIT)
+@kernel_with(fastmath={"contract"})
 def fill_proxies(old, new, centre, scale, second):
     """In place of eta*, the change of the proxy that is expanded there; its curvature is multiplied by `second`."""
     for i in range(old.size):
@@ -134,7 +132,7 @@ def fill_proxies(old, new, centre, scale, second):
         centre[i] = (new[i] - old[i]) * (slope + 0.5 * curvature * (new[i] + old[i] - 2.0 * centre[i]))
 
 
-@njit(fastmath={"contract"}, **JIT)
+@kernel_with(fastmath={"contract"})
 def fill_residuals(old, new, scale, proxy, out):
     """l_i = scale (log sigmoid(new) - log sigmoid(old)), less the change of the proxy.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from designer.errors import BadInput
 from designer.schedule import Floats, Ints
 from samplers.models import Rows, _kernels
+from samplers.scaling import unit
 
 MOST_SOURCES = 1000
 WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not quite white
@@ -115,13 +116,15 @@ def whiten(x: npt.ArrayLike) -> Whitened:
     True
     """
     data = _data(x)
-    mean = data.mean(axis=0)
-    rows = data - mean
+    scale = float(unit(data).max())
+    rows = data / scale
+    mean = rows.mean(axis=0)
+    rows -= mean
     values, vectors = np.linalg.eigh(rows.T @ rows / rows.shape[0])
     if not values[0] > 1e-12 * values[-1]:
         raise BadInput("x: a column is constant, or a combination of the others: cannot be whitened")
     matrix = (vectors / np.sqrt(values)) @ vectors.T
-    return Whitened(rows @ matrix, mean, matrix)
+    return Whitened(rows @ matrix, mean * scale, matrix / scale)
 
 
 def amari(w: npt.ArrayLike, truth: npt.ArrayLike) -> Floats:

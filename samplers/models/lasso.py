@@ -107,8 +107,13 @@ class Lasso:
     @cached_property
     def _largest(self) -> tuple[float, float]:
         """Largest |x_i| |y_i| and |x_i|^2."""
-        lengths = np.linalg.norm(self.rows[:, :-1], axis=1)
-        return float((lengths * np.abs(self.rows[:, -1])).max()), float(lengths.max()) ** 2
+        products, longest = 0.0, 0.0
+        for block in _kernels.blocks(self.n_data):
+            rows = np.asarray(self.rows[block], dtype=np.float64)
+            lengths = np.linalg.norm(rows[:, :-1], axis=1)
+            products = max(products, float((lengths * np.abs(rows[:, -1])).max()))
+            longest = max(longest, float(lengths.max()))
+        return products, longest**2
 
     def density(self, theta: npt.ArrayLike) -> Floats:
         """The true posterior density at these points, in closed form; for one predictor."""

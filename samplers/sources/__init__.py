@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from designer.errors import BadInput, integer
+from designer.schedule import MAX_N_DATA
 from samplers.sources.catalogue import DATA_SETS, DataSet, Format
 from samplers.sources.download import fetch
 from samplers.sources.files import Files, mark
@@ -18,7 +19,6 @@ from samplers.sources.source import Source, limited
 __all__ = ["NAMES", "Source", "describe", "fingerprint", "load", "twin"]
 
 NAMES = tuple(DATA_SETS)
-MAX_ROWS = 10**8
 
 
 def load(name: str, folder: str | Path | None, rows: int | None = None, *, download: bool = False) -> Source:
@@ -44,7 +44,7 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
     'synthetic twin of MNIST, 7 against 9, 50 principal components; 100 rows'
     """
     data_set = _data_set(name)
-    rows = None if rows is None else integer("rows", rows, 1, MAX_ROWS)
+    rows = None if rows is None else integer("rows", rows, 1, MAX_N_DATA)
     place = _folder(folder)
     found, failure = _find(data_set, place), ""
     if found is None and download:
@@ -59,7 +59,7 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
 
 def twin(name: str, rows: int | None = None) -> Source:
     """The synthetic twin of a data set, whatever files are there."""
-    return _twin(_data_set(name), None if rows is None else integer("rows", rows, 1, MAX_ROWS), "")
+    return _twin(_data_set(name), None if rows is None else integer("rows", rows, 1, MAX_N_DATA), "")
 
 
 def fingerprint(name: str, folder: str | Path | None) -> str:

@@ -83,7 +83,10 @@ def _joined(flights_file: Path, weather_file: Path) -> tuple[Floats, Floats]:
     place: dict[tuple[str, str], int] = {}
     for row, key in enumerate(zip(weather["origin"], weather["time_hour"], strict=True)):
         place.setdefault(key, row)
-    rows = np.array([place.get(key, -1) for key in zip(flights["origin"], flights["time_hour"], strict=True)])
+    if not place:
+        raise BadInput(f"{weather_file}: has no rows")
+    keys = zip(flights["origin"], flights["time_hour"], strict=True)
+    rows = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
     conditions = {name: np.where(rows >= 0, weather[name][rows], np.nan) for name in WEATHER}
     known = np.isfinite(flights["arr_delay"]) & np.all([np.isfinite(conditions[name]) for name in WEATHER], axis=0)
     if np.count_nonzero(known) < 10:

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from designer.schedule import Floats
 from samplers.sources import audio, census, flights
-from samplers.sources.source import Source, source, standardised
+from samplers.sources.source import Source, limited, source, standardised
 
 Twin = Callable[[int | None], Source]
 SPECTRUM_SCALE, SPECTRUM_SHIFT, SPECTRUM_POWER = 33.0, 2.0, 1.45  # variances of the scores of MNIST's 7s and 9s
@@ -88,14 +88,15 @@ def sounds(rows: int | None) -> Source:
     from scipy.signal import lfilter
 
     rng = generator("audio")
-    n = audio.MAX_SAMPLES if rows is None else min(rows, audio.MAX_SAMPLES)
+    n = audio.MAX_SAMPLES if rows is None else min(max(rows, 2), audio.MAX_SAMPLES)  # one sample has no loudness
     excess = np.array([1.82, 0.63, 3.98, 2.36])
     spread = np.sqrt(np.log1p(excess / 3.0) / 4.0)  # of log loudness: E s^4 / (E s^2)^2 = exp(4 spread^2)
     lag = 0.98
     drift = lfilter([np.sqrt(1.0 - lag**2)], [1.0, -lag], rng.normal(size=(4, n)), axis=1)
     noise = lfilter([1.0], [1.0, -0.7], rng.normal(size=(4, n)), axis=1)
     names = tuple(f"noise{number}" for number in range(1, 5))
-    return audio.mixed(noise * np.exp(spread[:, None] * drift), audio.mixing_matrix(), names, real=False)
+    mixed = audio.mixed(noise * np.exp(spread[:, None] * drift), audio.mixing_matrix(), names, real=False)
+    return limited(mixed, rows)
 
 
 def people(rows: int | None) -> Source:

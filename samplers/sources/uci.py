@@ -30,8 +30,10 @@ def miniboone(files: Files) -> Source:
         if len(counts) != 2 or min(counts) < 1 or x.shape != (sum(counts), MINIBOONE_COLUMNS):
             raise BadInput(f"announces {counts} events of {MINIBOONE_COLUMNS} values, holds a table {x.shape}")
         finite(files[0], x)
+        known = ~np.all(x == MISSING, axis=1)
+        if np.count_nonzero(known) < 2:
+            raise BadInput("fewer than 2 events have values; all others are missing")
     y = np.repeat([1.0, 0.0], counts)
-    known = ~np.all(x == MISSING, axis=1)
     x, y = x[known], y[known]
     order = np.random.default_rng(MINIBOONE_SEED).permutation(y.size)
     train, test = np.sort(order[: y.size * 4 // 5]), np.sort(order[y.size * 4 // 5 :])

@@ -144,7 +144,7 @@ def test_selfcheck_and_demo(run):
         ("frontier nowhere.csv", "nowhere.csv"),
         ("summary nowhere.csv", "nowhere.csv"),
         ("design --n-data 100 --criterion worst-case --tolerance 0.1 --folds 3", "--folds needs a trial run"),
-        ("trial nowhere.toml --output t.csv", "nowhere.toml: cannot be read"),
+        ("trial nowhere.toml --output t.csv", "nowhere.toml: no such file, and not a built-in chain"),
         ("run nowhere.toml --output out", "nowhere.toml: cannot be read"),
         ("nonsense", "invalid choice"),
         ("", "required"),

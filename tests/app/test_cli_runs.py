@@ -55,13 +55,14 @@ def test_the_end_of_a_run_says_what_matters(run, folder):
     lines = out.splitlines()
     assert (code, err) == (0, "")
     assert lines[0].split() == ["name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat"]
-    assert len(lines) == 1 + 8 + 3  # the worst eight of ten parameters
+    assert "r_hat above 1.01 for " in out  # 200 draws are few
+    assert not any(line.startswith("theta[") for line in lines[9:])  # the worst eight of ten parameters
     assert all(line.startswith("theta[") for line in lines[1:9])
     assert lines[9] == "2 chains of 200 draws; the 8 parameters of 10 with the fewest effective draws"
-    assert "acceptance 0." in lines[10]
-    assert "data per step (" in lines[10]
-    assert "400 steps in " in lines[10]
-    assert lines[11] == f"written to {folder / 'out' / 'results.nc'}"
+    assert "acceptance 0." in lines[-2]
+    assert "data per step (" in lines[-2]
+    assert "400 steps in " in lines[-2]
+    assert lines[-1] == f"written to {folder / 'out' / 'results.nc'}"
     fewest = [int(line.split()[4]) for line in lines[1:9]]
     assert fewest == sorted(fewest)
     code, out, _ = run("run", folder / "config.toml", "--output", folder / "out", "--resume", "--json")
@@ -138,3 +139,19 @@ def test_problems_with_the_table_name_line_and_column(run, folder):
     assert code == 2
     assert f"data.path: {folder / 'table.csv'}: line 8, column 'c0': 'oops' is not a number" in err
     assert not (folder / "out").exists()
+
+
+def test_a_mistyped_chain_is_told_which_there_are(capsys):
+    assert main(["trial", "e5", "--output", "t.csv"]) == 2
+    assert "not a built-in chain (e3, e3-control, e3-proxy, e4, e6)" in capsys.readouterr().err
+
+
+def test_an_infeasible_design_says_that_nothing_was_written(tmp_path, capsys):
+    target = tmp_path / "stale.toml"
+    target.write_text("old")
+    command = ["design", "--n-data", "20000", "--acceptance", "0.5", "--tolerance", "0.001", "--epsilon", "0.4,0.5"]
+    assert main([*command, "--output", str(target)]) == 0
+    assert f"{target}: not written" in capsys.readouterr().out
+    assert target.read_text() == "old"
+    assert main([*command, "--output", str(tmp_path / "design.yaml")]) == 2
+    assert "must end in .toml or .json" in capsys.readouterr().err

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import threading
+import time
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app import exports
 from app.cli import main
 from app.question import Question
-from app.session import Source
+from app.session import Loaded, Source
+from app.views import design_checks
+from app.views.design_knobs import misfits
 from designer import (
+    BadInput,
     Cost,
     Design,
     Space,
@@ -24,6 +30,7 @@ from designer import (
     search,
     worst_case,
 )
+from designer.diagnostics import worst_tail_check
 from designer.examples import example
 from designer.resample import halves
 from samplers.config import SamplerConfig
@@ -117,6 +124,7 @@ def test_infeasible_says_why_and_what_helps():
     found = page("design", **SMALL, tol="0.0001", mhigh="1000", elow="0.05")
     text = everything(found)
     assert "No design is feasible" in text and "the smallest found is" in text
+    assert any("tol=0.0001" in code.value for code in found.code)  # the link
     helps = [b.label for b in found.button if b.key and b.key.startswith("relax-")]
     assert any("Raise the tolerance" in label for label in helps)
     settled(button(found, "Allow ε down").click().run())
@@ -126,13 +134,75 @@ def test_infeasible_says_why_and_what_helps():
 
 
 def test_bad_ranges_are_told_and_the_rest_of_the_page_stays():
-    found = page("design", **SMALL, mlow="5000", mhigh="100")
-    assert "m_high" in everything(found)
+    found = page("design", **SMALL, mlow="5000", mhigh="100", alow="0.9", ahigh="0.6")
+    text = everything(found)
+    assert "Batch size m: from 5,000 to 100 is empty" in text and "m_high" not in text
+    assert "Shape of the bounds α: from 0.9 to 0.6 is empty" in text
     assert button(found, "Find the design").disabled
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question(m_high=100), "to: 100 is below 500, where the search begins for N = 20,000"),
+        (Question(m_low=30_000), "from: 30,000 is more than the N = 20,000 data"),
+        (Question(epsilon=(0.1, 0.01)), "Threshold ε: from 0.1 to 0.01 is empty"),
+        (Question(growth=()), "Growth of the looks: choose at least one"),
+        (Question(cost=(1.0, 0.0, 0.0)), "a datum or a look must cost something"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_the_words_of_the_page(question, words):
+    (told,) = misfits(question, 20_000)
+    assert words in told and "_" not in told
+    with pytest.raises(BadInput):  # nothing is refused that the library would take
+        search(TRIAL, question.tolerance, question.criterion, **question.options())
+    assert not list(misfits(Question(m_low=100, m_high=100), 20_000))
+
+
+def test_a_bad_range_leaves_the_last_answer_marked_stale():
+    found = page("design", **SMALL)
+    before = metrics(found)
+    found.number_input(key="mhigh").set_value(100).run()
+    text = everything(found)
+    assert metrics(found) == before and "**Stale:**" in text and "do not fit together" in text
+    assert "where the search begins" in text
 
 
 def test_a_link_with_somebody_elses_file_says_so():
     assert "Load that file" in everything(page("design", source="upload", digest="cd" * 32))
+
+
+def test_looks_are_those_of_the_pairs_by_any_criterion():
+    found = page("design", **SMALL, tol="0.05", criterion="worst-case")
+    best = search(TRIAL, 0.05, "worst-case").best
+    assert metrics(found)["Looks per step"] == f"{acceptance(best, TRIAL).looks.mean():.3g}"
+    assert "the criterion worst-case judges the hardest decision" in everything(found)  # no fresh pairs are needed
+    assert not [toggle for toggle in found.toggle if toggle.key == "folds"]
+
+
+def test_the_normal_approximation_is_judged_under_the_answer():
+    best = search(example("logistic"), 0.01).best
+    check = worst_tail_check(example("logistic"), best.m, best.epsilon)
+    assert check.sentence in everything(page("design"))
+    assert "Normal approximation: not checked" in everything(page("design", **SMALL))
+
+
+def test_skewness_beyond_the_theory_is_a_warning():
+    wild = TrialRun(20_000, TRIAL.mu, TRIAL.sigma, skew=np.linspace(0, 60, 40))
+    found = AppTest.from_string("from app.views import design; design.show()", default_timeout=60)
+    found.session_state["source"] = Source("upload", digest=wild.digest)
+    found.session_state["kept-runs"] = {wild.digest: Loaded("wild", wild, "made up")}
+    settled(found.run())
+    (told,) = [warning.value for warning in found.warning if "first-order" in warning.value]
+    assert "skewness 60 is beyond the first-order correction" in told
+
+
+def test_a_loaded_design_is_shown_beside_what_the_search_found():
+    found = page("design", **SMALL, tol="0.02", chosen="20000,800,0.0123456789,0.65,1.0")
+    result = search(TRIAL, 0.02)
+    (mark,) = [trace for trace in figures(found)[0]["data"] if trace["name"] == "found by the search"]
+    assert mark["x"] == pytest.approx([result.usage]) and mark["y"] == pytest.approx([result.error])
+    assert "the hexagon is the cheapest that the search found" in everything(found)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -144,6 +214,14 @@ def test_cross_validation_is_the_librarys():
     assert f"**{want.test_error:.4g} ± {want.test_error_se:.2g}**" in everything(found)
     (table,) = [t.value for t in found.dataframe if "part" in t.value]
     assert list(table["mean |Δ|, fresh"]) == pytest.approx([fold.test_error for fold in want.folds])
+
+
+def test_folds_are_judged_by_the_criterion():
+    found = page("design", **SMALL, tol="0.05", criterion="quantile", q="0.8", folds="true")
+    want = cross_validate(np.random.default_rng(0), TRIAL, 0.05, "quantile", folds=5, quantile=0.8)
+    assert f"have a quantile of |Δ| of **{want.test_error:.4g}" in everything(found)
+    (table,) = [t.value for t in found.dataframe if "part" in t.value]
+    assert list(table["quantile of |Δ|, fresh"]) == pytest.approx([fold.test_error for fold in want.folds])
 
 
 def test_the_frontier_is_the_librarys():
@@ -158,15 +236,27 @@ def test_the_frontier_is_the_librarys():
     assert [drawn[-2]["y"][0], drawn[-1]["y"][0]] == pytest.approx([star.mean_abs_delta, star.mean_usage])
 
 
-def test_a_cancelled_check_can_be_run_again():
+def test_a_cancelled_check_can_be_run_again(monkeypatch):
+    work, started = design_checks._folds, threading.Event()
+
+    def held_once(asked, trial, job):
+        if not started.is_set():
+            started.set()
+            while not job.cancelled():
+                time.sleep(0.01)
+        return work(asked, trial, job)
+
+    monkeypatch.setattr(design_checks, "_folds", held_once)  # or it might be quicker than the cancelling
     found = page("design", **SMALL)
     found.session_state["folds"] = True
     found.run()
+    assert started.wait(30)
     found.session_state["job-folds"].cancel()
     settled(found).run()
-    if "It holds" not in everything(found):  # it may have been quicker than the cancelling
-        settled(button(found, "Cancelled").click().run())
-    assert "It holds" in everything(found) or "It does not hold" in everything(found)
+    assert "hold:**" not in everything(found) and "holds:**" not in everything(found)
+    settled(button(found, "Cancelled").click().run())
+    want = cross_validate(np.random.default_rng(0), TRIAL, 0.01, folds=5)
+    assert ("**It holds:**" if want.holds else "**It does not hold:**") in everything(found)
 
 
 def test_pinned_designs_are_compared_on_the_pairs():

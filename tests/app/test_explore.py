@@ -9,7 +9,7 @@ import pytest
 
 from app.views import explore
 from designer import Design, characteristics, pictures, stopping, worst_case
-from tests.app.pages import figure, numbers, open_page, trace
+from tests.app.pages import everything, figure, numbers, open_page, trace
 
 USUAL = Design(12_214, 500, 0.05)
 
@@ -125,12 +125,34 @@ def test_the_slider_moves_the_number():
     assert "ε = 0.1:" in headline(test)
 
 
-def test_knobs_that_do_not_fit_are_told_in_one_line():
-    test = open_page("explore", n="100", m="500")
-    assert not test.exception
-    assert [each.value for each in test.error] == ["m = 500: must be a whole number from 2 to 100"]
-    growth = open_page("explore", growth="1.01")
-    assert "growth = 1.01" in growth.error[0].value
+@pytest.mark.parametrize("page", ["explore", "step_error"])
+def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(page):
+    test = open_page(page)
+    before = len(test.get("plotly_chart"))
+    test.number_input(key="n").set_value(100).run()
+    assert not test.error
+    assert len(test.get("plotly_chart")) == before
+    assert "A batch of 500 is more than all the data: used is m = N = 100." in everything(test)
+    assert test.number_input(key="m").value == 500
+    assert "n=100&m=100&" in link(test)
+    test.number_input(key="n").set_value(12_214).run()
+    assert "is more than all" not in everything(test)
+    assert "n=12214&m=500&" in link(test)
+
+
+def test_a_growth_too_close_to_1_is_noted():
+    test = open_page("explore", growth="1.01")
+    assert not test.error
+    assert "A growth of 1.01 is too close to 1: used is 1.05." in everything(test)
+    assert headline(test).startswith("#### N = 12,214, m = 500, ε = 0.05, growth 1.05:")
+
+
+def test_on_a_logarithmic_axis_a_toss_up_is_marked_at_its_left_edge():
+    drawn = figure(open_page("explore", n="1000000", m="100", mu="0"), 0)
+    axis = drawn["layout"]["xaxis"]
+    assert axis["type"] == "log"
+    lines = [each["x0"] for each in drawn["layout"]["shapes"]]
+    assert np.log10(lines) == pytest.approx(np.full(len(lines), axis["range"][0]))
 
 
 def simulated(test):

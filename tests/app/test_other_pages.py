@@ -3,19 +3,24 @@
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app import live
 from app.commands.experimenting import write_figures
+from app.figures.compare import costs
 from app.figures.panels import figure
+from app.figures.style import GREY, SERIES
 from app.jobs import Job
+from app.views import compare
 from designer import Design, TrialRun
 from designer.errors import BadInput
+from designer.search import Cancelled
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
-from samplers.advice import Candidates, cheapest, predict, with_control_variates
+from samplers.advice import Candidates, cheapest, measure, predict, with_control_variates
 from samplers.experiments.report import Panel, Report, Series, Table
-from tests.app.pages import open_page
+from tests.app.pages import button, everything, open_page, query
 
 PANEL = Panel(
     "Risk",
@@ -78,10 +83,50 @@ def test_compare_follows_its_knobs():
     assert after[0] == before[0] and after[2] != before[2]
 
 
-def test_compare_refuses_a_bad_batch():
+def test_a_batch_of_more_than_all_the_data_reads_them_all():
     page = open_page("compare")
     page.number_input(key="cm").set_value(10**8).run()
-    assert not page.exception  # a batch larger than N reads everything
+    assert not page.error
+    for number in (0, 1):
+        assert set(page.dataframe[number].value["data per step"]) == {"100,000"}
+    sequential = page.dataframe[0].value.set_index("test").loc["sequential"]
+    assert float(sequential["mean |Δ|"]) == 0.0
+
+
+def test_compare_says_what_its_recommendation_leaves_out():
+    barker = next(block.value for block in open_page("compare").markdown if "Barker minibatch** needs" in block.value)
+    assert "that of the correction table alone: the sample mean is taken as normal" in barker
+
+
+def test_compare_can_be_reset_and_linked():
+    page = open_page("compare", source="stationary", trial_n="20000")
+    page.number_input(key="ceps").set_value(0.2).run()
+    assert "ceps=0.2" in page.code[0].value and "trial_n=20000" in page.code[0].value
+    button(page, "Reset to defaults").click().run()
+    assert page.number_input(key="ceps").value == 0.05
+    assert "ceps=0.05" in page.code[0].value
+
+
+def test_compare_s_file_has_every_prediction():
+    trial = TrialRun.load(Path("examples/logistic_trial.csv"))
+    rows = predict(trial, Candidates(Design(trial.n_data, 500, 0.05)))
+    columns = compare._columns({"a": rows, "b": rows})
+    assert columns["pairs"] == ["a"] * len(rows) + ["b"] * len(rows)
+    assert columns["per_move"] == [row.per_move for row in rows] * 2
+
+
+def test_the_simulated_points_have_their_series_colour_and_are_beside_their_own_predictions():
+    trial = TrialRun.at_stationarity(5_000, 0.5, 30, np.random.default_rng(1))
+    tests = Candidates(Design(5_000, 300, 0.05), BarkerTest(m=300), ConcentrationTest(m=300))
+    seen = measure(np.random.default_rng(2), trial, tests, pairs=3, repeats=10)
+    rows = predict(trial, tests)
+    drawn = costs({"a": rows, "b": rows}, {"a": seen, "b": seen})
+    colours = {name: {each.marker.color for each in drawn.data if each.name.startswith(name)} for name in "ab"}
+    assert all(len(found) == 1 for found in colours.values()) and colours["a"] != colours["b"]
+    looks = [(each.marker.color, each.marker.symbol) for each in drawn.data]
+    assert len(set(looks)) == len({each.offsetgroup for each in drawn.data}) == len(looks) == 6
+    beside = next(each for each in drawn.data if each.name == "a, simulated pairs predicted")
+    assert list(beside.x) == [row.predicted_data for row in seen]
 
 
 def test_method_shows_the_self_check():
@@ -99,6 +144,45 @@ def test_experiments_are_listed():
     page.selectbox[0].select_index(11).run()
     assert not page.exception
     assert any("austerity experiment e12" in block.value for block in page.markdown)
+    assert query(page, "experiment") == "e12"
+
+
+def test_a_link_opens_its_experiment():
+    page = open_page("experiments", experiment="e5")
+    assert page.selectbox[0].value == "e5"
+    assert page.code[0].value.endswith("?experiment=e5")
+    assert open_page("experiments", experiment="nonsense").selectbox[0].value == "e1"
+
+
+def with_job(page, key, work):
+    """The page while a job of that name is the session's."""
+    page.session_state["job-experiment"] = job = Job(key, work)
+    return job, page.run()
+
+
+def progress(page):
+    """The words of the page's progress bar."""
+    (bar,) = page.get("progress")
+    return bar.proto.text
+
+
+def test_a_running_experiment_has_its_own_name_and_others_say_that_they_would_end_it():
+    job, page = with_job(open_page("experiments", experiment="e5"), "e3", lambda job: REPORT)
+    assert "e3 is running. One experiment runs at a time: starting e5 cancels it." in everything(page)
+    assert progress(page).startswith("e3 at a quick size")
+    job.run()
+    assert "The live run of e3 has ended" in everything(page.run())
+    assert REPORT.finding not in everything(page)
+    page.selectbox[0].select("e3").run()
+    assert REPORT.finding in everything(page)
+    assert page.get("plotly_chart")[0].proto.alt == PANEL.note
+
+
+def test_a_cancelled_experiment_says_so():
+    job, page = with_job(open_page("experiments", experiment="e3"), "e3", lambda job: REPORT)
+    button(page, "Cancel").click().run()
+    assert job.was_cancelled
+    assert "Cancelled." in everything(page.run())
 
 
 def test_an_experiment_runs_live():
@@ -106,6 +190,30 @@ def test_an_experiment_runs_live():
     job.run()
     assert all(job.outcome().checks.values())
     assert job.share == 1.0
+
+
+def test_a_live_experiment_says_what_it_does_before_there_is_progress():
+    job = Job("e13", lambda job: live.run_quick(job, "e13"))
+    job.cancel()
+    with pytest.raises(Cancelled):
+        live.run_quick(job, "e13")
+    assert job.share == 0.0 and "preparing" in job.state.note
+
+
+def test_no_two_series_look_alike():
+    many = Panel("Many", "x", "y", [Series(str(k), [1.0], [2.0], style="bars") for k in range(14)])
+    bars = {(each.marker.color, each.marker.pattern.shape) for each in figure(many).data}
+    assert len(bars) == 14
+    assert GREY not in SERIES and len({*SERIES}) == 6
+
+
+def test_a_title_and_a_legend_are_at_opposite_ends():
+    drawn = figure(PANEL).layout
+    assert drawn.title.text == "Risk"
+    crowded = figure(PANEL._replace(y="error of the distribution function", series=[PANEL.series[0]] * 7)).layout
+    assert crowded.height > drawn.height + 4 * 15  # lines of the legend do not eat the plot
+    assert crowded.yaxis.title.text == "error of the distribution<br>function"
+    assert (drawn.legend.yref, drawn.legend.y, drawn.legend.yanchor) == ("container", 0, "bottom")
 
 
 def test_a_live_experiment_can_be_cancelled_and_fail():

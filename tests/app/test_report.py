@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -13,6 +14,8 @@ from app.jobs import Job
 from app.question import Answer, Question, answer
 from app.session import Loaded, Source
 from designer import Design, TrialRun, acceptance, stopping, worst_case
+from designer.diagnostics import histograms_of
+from tests.browser.driving import chromium
 
 SOURCE = Source("stationary", 20_000, 0.5, 40, 1)
 TRIAL = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
@@ -96,6 +99,50 @@ def test_a_given_design_is_reported_with_its_own_lines(found):
     reader, words = read(report.html(given, found, RUN, SOURCE, NOW))
     assert repr(acceptance(given, TRIAL).mean_abs_delta) in words
     assert exports.given_lines(given, found.question, SOURCE, TRIAL)[0] in reader.text
+
+
+def test_what_a_histogram_leaves_out_is_said_and_sentences_end_once(found):
+    sigma = np.concatenate([np.tile(TRIAL.sigma, 10), [5.0]])
+    far = TrialRun(20_000, np.tile(TRIAL.mu, 11)[: sigma.size], sigma)
+    assert [counts.outside for counts in histograms_of(far).values()] == [0, 1, 0]
+    run = Loaded("far", far, "made up: two sentences. This.")
+    _, words = read(report.html(found.found.best, found, run, SOURCE, NOW))
+    assert words.count("Not shown: 1 farther out.") == 1
+    assert "two sentences. This. " in words and ".." not in words.split("The trial run")[1].split("Table of looks")[0]
+
+
+def test_a_given_design_is_drawn_beside_what_the_search_found(found):
+    given = Design(20_000, 800, 0.0123456789, 0.65)
+    text = report.html(given, found, RUN, SOURCE, NOW)
+    assert '"name":"found by the search"' in text
+    assert "found by the search" not in report.html(found.found.best, found, RUN, SOURCE, NOW)
+
+
+def test_looks_and_the_judged_error_are_named_for_what_they_are():
+    asked = answer(Question(0.05, "worst-case"), TRIAL, Job("x", lambda job: None))
+    best = asked.found.best
+    _, words = read(report.html(best, asked, RUN, SOURCE, NOW))
+    assert f"looks per step, mean over the pairs {acceptance(best, TRIAL).looks.mean():.4g}" in " ".join(words.split())
+    judged = re.search(r"criterion worst-case judges: error of the hardest decision\s+(\S+)", words)
+    assert float(judged[1]) == pytest.approx(worst_case(best).error[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_figures_stay_in_their_columns(found, tmp_path, width):
+    file = tmp_path / "report.html"
+    file.write_text(report.html(found.found.best, found, RUN, SOURCE, NOW), encoding="utf-8")
+    with chromium() as (browser, reason):
+        if browser is None:
+            pytest.skip(f"NO BROWSER, REPORT NOT LOOKED AT: {reason}")
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(file.as_uri())
+        page.wait_for_function("document.querySelectorAll('.main-svg').length >= 5")
+        page.wait_for_timeout(300)
+        measure = "f => [f.clientWidth, f.querySelector('.main-svg').clientWidth]"
+        widths = page.evaluate(f"[...document.querySelectorAll('figure')].map({measure})")
+    assert len(widths) == 5
+    for column, drawn in widths:
+        assert 0 < drawn <= column + 1
 
 
 def test_skewness_is_checked_when_known(found):

@@ -50,6 +50,9 @@ def ask(server, method, path, body=None, **headers):
         ("/media/nothing.png", {}, 404),
         ("/static/%2e%2e/secret", {}, 400),
         ("/", {"Host": "evil.example"}, 403),
+        ("/", {"Host": "["}, 403),
+        ("/", {"Host": "[::1"}, 403),
+        ("/", {"Host": "a]:b[:1"}, 403),
     ],
 )
 def test_every_answer_carries_the_security_headers(server, path, headers, status):
@@ -77,6 +80,7 @@ def test_other_sites_cannot_open_a_session(server):
     own = f"http://127.0.0.1:{server.port}"
     assert ask(server, "GET", "/_stcore/stream", Origin=own, **HANDSHAKE).status == 101
     assert ask(server, "GET", "/_stcore/stream", Origin="http://evil.example", **HANDSHAKE).status == 403
+    assert ask(server, "GET", "/_stcore/stream", Origin="http://[", **HANDSHAKE).status == 403
     assert (
         ask(server, "GET", "/_stcore/stream", Origin=f"http://127.0.0.1:{server.port + 1}", **HANDSHAKE).status == 403
     )

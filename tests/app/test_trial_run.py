@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from app.session import Builtin, Loaded, Source
 from designer import TrialRun, search
 from designer.diagnostics import histograms_of, summarise, worst_student_check, worst_tail_check
 from designer.examples import EXAMPLES, example
+from designer.search import Cancelled
 from samplers.config import SamplerConfig
 from samplers.runner import run_config
 from tests.app.pages import button, everything, figures, numbers, page, query, settled
@@ -32,6 +35,7 @@ def test_first_paint_shows_the_logistic_example():
     assert metrics["Median κ"] == f"{np.median(trial.kappa):.3g}"
     check = worst_tail_check(trial, 500, 0.05)
     assert f"accepts wrongly with {check.accept:.3g} and rejects wrongly with {check.reject:.3g}" in text
+    assert f"would read **{summary.usage:.1%}** of the data" in text
     assert not found.query_params
 
 
@@ -153,7 +157,7 @@ def test_the_template_is_a_trial_run():
 
 def test_a_builtin_experiment_makes_a_trial_run(monkeypatch):
     trial = TrialRun.from_csv(GOOD)
-    work = Builtin("toy", "a toy", "three pairs", lambda job: Loaded("the toy", trial, "computed here"))
+    work = Builtin("toy", "a toy", "three pairs", lambda seed, job: Loaded("the toy", trial, "computed here"))
     monkeypatch.setattr(session, "builtin_sources", lambda: (work,))
     found = page("trial_run")
     found.selectbox[0].select("toy").run()
@@ -161,6 +165,81 @@ def test_a_builtin_experiment_makes_a_trial_run(monkeypatch):
     settled(button(found, "Run it").click().run())
     assert f"the toy: 3 pairs, N = 5,000, digest {trial.digest[:12]}" in everything(found)
     assert query(found, "source") == "toy"
+
+
+def toy(key: str, started: threading.Event | None = None) -> Builtin:
+    """A built-in chain whose pairs depend on the seed; with an event, one that runs until it is cancelled."""
+
+    def make(seed, job):
+        if started is not None:
+            started.set()
+            while not job.cancelled():
+                time.sleep(0.01)
+            raise Cancelled
+        return Loaded(f"the {key}", TrialRun(5000, [1e-5], [0.02 + seed]), f"seed {seed}")
+
+    return Builtin(key, f"title of {key}", "one pair", make)
+
+
+def test_running_it_again_gives_other_pairs_and_uses_them(monkeypatch):
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    found = page("trial_run", source="toy")
+    for seed in range(3):
+        settled(button(found, "Run it").click().run())
+        assert TrialRun(5000, [1e-5], [0.02 + seed]).digest[:12] in everything(found)
+
+
+def test_a_running_job_has_its_own_name_and_tells_when_it_was_cancelled(monkeypatch):
+    started = threading.Event()
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("slow", started), toy("quick")))
+    found = page("trial_run")
+    found.selectbox[0].select("slow").run()
+    button(found, "Run it").click().run()
+    assert started.wait(30)
+    found.selectbox[0].select("quick").run()
+    assert "title of slow" in found.get("progress")[0].proto.text
+    assert "starting **title of quick** cancels it" in everything(found)
+    found.selectbox[0].select("slow").run()
+    button(found, "Cancel").click().run()
+    settled(found).run()
+    assert "Cancelled. The trial run that was in use still is." in everything(found)
+
+
+def test_an_uploaded_file_stays_in_the_list():
+    found, trial = upload(page("trial_run"), "mine.csv", GOOD), TrialRun.from_csv(GOOD)
+    found.selectbox[0].select("ica").run()
+    assert example("ica").digest[:12] in everything(found)
+    found.selectbox[0].select(trial.digest).run()
+    assert f"mine.csv: 3 pairs, N = 5,000, digest {trial.digest[:12]}" in everything(found)
+    assert query(found, "digest") == trial.digest
+
+
+def test_skewness_beyond_the_first_order_is_judged_by_resampling():
+    wild = TrialRun(100_000, np.zeros(60), np.full(60, 0.01), skew=np.linspace(0, 40, 60))
+    sink = io.BytesIO()
+    wild.to_npz(sink)
+    text = everything(upload(page("trial_run"), "wild.npz", sink.getvalue()))
+    seen = worst_student_check(np.random.default_rng(0), wild, 500, 0.05)
+    assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (resampled" in text
+    assert seen.accept + seen.reject < 1
+    assert f"Not shown: {seen.outside:,} farther out" in text and seen.outside > 0
+
+
+def test_link_and_reset_hold_source_and_check():
+    found = page("trial_run", source="control", check_m="700")
+    (link,) = [code.value for code in found.code]
+    assert "source=control" in link and "check_m=700" in link and "check_eps" not in link
+    button(found, "Reset").click().run()
+    assert example("logistic").digest[:12] in everything(found)
+    assert found.selectbox[0].value == "logistic" and found.number_input(key="check_m").value == 500
+
+
+def test_the_acceptance_rate_can_be_given_exactly():
+    found = page("trial_run", source="stationary", pairs="60")
+    found.number_input(key="made-acceptance").set_value(0.2345).run()
+    assert query(found, "acceptance") == "0.2345" and found.slider(key="acceptance-slider").value == 0.2345
+    found.slider(key="acceptance-slider").set_value(0.5).run()
+    assert query(found, "acceptance") == "0.5"
 
 
 def test_only_a_few_uploads_are_remembered():
@@ -204,6 +283,7 @@ def test_a_built_in_chain_gives_pairs_and_its_whole_config(tmp_path):
     button(found, "Run it").click().run()
     settled(found)
     loaded = found.session_state["kept-runs"]["run-e3-proxy"]
+    assert found.session_state["job-trial"].state.note.startswith("recording pairs")
     assert len(loaded.trial) == 100 and loaded.trial.n_data == 12_214
     assert "synthetic" in loaded.origin
     design = search(loaded.trial, 0.01).best

@@ -18,7 +18,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_page(open_screen, path, subtests):
+def test_page(open_screen, path, subtests, axe):
     """One visit, looked at in several ways."""
     screen = open_screen(path)
     with subtests.test("opens cleanly"):
@@ -28,16 +28,32 @@ def test_page(open_screen, path, subtests):
     with subtests.test("asks nobody else"):
         assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
     with subtests.test("light: everybody can use it"):
-        assert barriers(screen) == []
+        assert barriers(screen, axe) == []
     with subtests.test("dark: everybody can use it"):
-        assert barriers(screen.theme(dark=True)) == []
+        assert barriers(screen.theme(dark=True), axe) == []
     with subtests.test("fits a telephone"):
         assert screen.resize(390).overflow() == 0
 
 
-def barriers(screen):
+@pytest.fixture(scope="module")
+def axe():
+    """The checker of accessibility; without it the pages are looked at in the other ways, and a test says so."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return None
+    return Axe()
+
+
+def test_accessibility_is_checked(axe):
+    if axe is None:
+        pytest.skip("NO AXE, ACCESSIBILITY NOT TESTED: pip install axe-playwright-python")
+
+
+def barriers(screen, axe):
     """What axe-core finds serious: names of controls, contrast, structure."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    if axe is None:
+        return []
     found = axe.run(screen.page).response["violations"]
     return [_line(rule) for rule in found if rule["impact"] in ("serious", "critical")]
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import BadInput, Boundary, Design, Plan, Schedule, TrialRun, student_check, summarise, tail_check
+from designer import (
+    BadInput,
+    Boundary,
+    Design,
+    Plan,
+    Schedule,
+    TrialRun,
+    acceptance,
+    student_check,
+    summarise,
+    tail_check,
+)
+from designer.examples import example
 from tests.designer.test_search import pairs
 
 DESIGN = Design(20_000, 500, 0.05)
@@ -45,8 +57,34 @@ def test_gaussian_data_pass_and_wild_data_fail():
 
 
 def test_verdicts_get_worse_with_skewness():
-    verdicts = [tail_check(Design(20_000, 100, 0.05), skew).verdict for skew in (0.5, 2.0, 8.0)]
+    verdicts = [tail_check(Design(20_000, 100, 0.01), skew).verdict for skew in (0.2, 0.8, 1.25)]
     assert verdicts == ["good", "fair", "poor"]
+
+
+@pytest.mark.parametrize("skew", [1.3, -8.0, 90.0])
+def test_no_rates_are_claimed_beyond_the_first_order(skew):
+    check = tail_check(Design(20_000, 100, 0.05), skew)
+    assert (check.accept, check.reject, check.factor) == (None, None, None)
+    assert check.verdict == "unknown" and "beyond the first-order correction" in check.sentence
+    enough = int(np.ceil((skew / 0.125) ** 2))
+    assert (f"take m >= {enough:,}" in check.sentence) == (enough < 20_000)
+    if enough < 10_000:
+        assert tail_check(Design(20_000, enough, 0.05), skew).accept is not None
+
+
+def test_rates_within_the_first_order_are_probabilities():
+    for epsilon in (1e-6, 0.01, 0.3, 0.5):
+        for skew in (-1.25, 1.25):
+            check = tail_check(Design(20_000, 100, epsilon), skew)
+            assert 0 < check.accept < 1 and 0 < check.reject < 1 and check.accept + check.reject < 1 + 1e-9
+
+
+def test_the_summary_says_what_a_usual_test_would_read():
+    for trial in (pairs(400), example("control"), example("logistic")):
+        found = summarise(trial)
+        assert (found.usual.m, found.usual.epsilon, found.usual.alpha) == (500, 0.05, 0.5)
+        assert found.usage == pytest.approx(acceptance(found.usual, trial).mean_usage, abs=1e-3)
+        assert any("of the data" in remark for remark in found.remarks) == (found.usage > 0.5)
 
 
 def test_the_summary_is_of_the_right_quantities():

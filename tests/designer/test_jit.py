@@ -40,3 +40,31 @@ def test_works_with_a_warning_where_nothing_can_be_written(tmp_path, writable):
     assert found.stdout.strip() == ("kept" if writable else "42"), found.stderr
     assert ("compiled code cannot be kept" in found.stderr) == (not writable)
     assert ("NUMBA_CACHE_DIR" in found.stderr) == (not writable)
+
+
+KERNELS = {
+    "inner.py": "from designer._jit import kernel\n\n@kernel\ndef inner(x):\n    return 1 * x\n",
+    "records.py": "from typing import NamedTuple\n\nSHIFT = 0\n\nclass Pair(NamedTuple):\n    a: float\n",
+    "middle.py": "from designer._jit import kernel_with\nfrom inner import inner\n\n"
+    "@kernel_with(fastmath={'contract'})\ndef middle(x):\n    return inner(x)\n",
+    "outer.py": "from designer._jit import kernel\nfrom middle import middle\nfrom records import SHIFT, Pair\n\n"
+    "@kernel\ndef outer(x):\n    return middle(x) + SHIFT\n\nprint(outer(7), sum(outer.stats.cache_hits.values()))\n",
+}
+
+
+def test_compiled_code_is_made_anew_when_a_file_that_it_uses_has_changed(tmp_path):
+    for name, text in KERNELS.items():
+        (tmp_path / name).write_text(text)
+
+    def printed() -> str:
+        command = [sys.executable, "-c", "import outer"]
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+        return found.stdout.strip()
+
+    assert printed() == "7 0"
+    assert printed() == "7 1"  # kept
+    (tmp_path / "inner.py").write_text(KERNELS["inner.py"].replace("1 * x", "2 * x"))
+    assert printed() == "14 0"
+    (tmp_path / "records.py").write_text(KERNELS["records.py"].replace("SHIFT = 0", "SHIFT = 5"))
+    assert printed() == "19 0"
+    assert printed() == "19 1"

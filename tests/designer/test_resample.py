@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import BadInput, Design, acceptance, bootstrap, cross_validate
+from designer import BadInput, Design, acceptance, bootstrap, cross_validate, worst_case
 from tests.designer.test_search import N_DATA, pairs
 
 DESIGN = Design(N_DATA, 500, 0.05)
@@ -41,6 +41,26 @@ def test_folds_are_designed_without_the_pairs_they_are_measured_on():
     errors = np.array([fold.test_error for fold in found.folds])
     assert found.test_error == pytest.approx(errors.mean())
     assert found.holds == (found.test_error <= 0.03 + 2 * found.test_error_se)
+
+
+def test_folds_carry_the_error_of_their_criterion():
+    trial = pairs(60)
+    found = cross_validate(np.random.default_rng(3), trial, 0.05, "quantile", folds=3, quantile=0.8)
+    parts = np.array_split(np.random.default_rng(3).permutation(60), 3)
+    for fold, part in zip(found.folds, parts, strict=True):
+        fresh = acceptance(fold.design, trial.subset(np.sort(part)))
+        assert fold.test_error == pytest.approx(np.quantile(np.abs(fresh.delta), 0.8))
+        assert fold.test_usage == pytest.approx(fresh.mean_usage)
+        assert fold.train_error <= 0.05
+
+
+def test_the_hardest_decision_is_the_same_on_any_pairs():
+    trial = pairs(40)
+    found = cross_validate(np.random.default_rng(3), trial, 0.05, "worst-case", folds=2)
+    for fold in found.folds:
+        assert fold.test_error == fold.train_error == pytest.approx(worst_case(fold.design).error[0], abs=1e-6)
+        assert fold.test_error > 2 * acceptance(fold.design, trial).mean_abs_delta  # which is not what was asked
+    assert found.test_error == found.folds[0].test_error and found.test_error_se == 0 and found.holds
 
 
 def test_a_design_that_does_not_hold_is_found_out():

@@ -66,6 +66,14 @@ def test_q_q_points_are_of_the_sample_and_reach_both_ends():
     assert 100 <= x.size <= 140 and np.all(np.diff(x) > 0) and np.all(np.isin(y, found.t))
 
 
+def test_an_outlier_is_left_out_of_the_q_q_points_and_counted():
+    found = student_check(np.random.default_rng(5), Design(5000, 100, 0.05), skewed_population(5000, 1.0))
+    assert found.outside == 0
+    far = found._replace(t=np.concatenate([[-300.0, -40.0], found.t[2:]]))
+    x, y = far.curve()
+    assert far.outside == 2 and y[0] == found.t[2] and x[0] == found.theoretical[2]
+
+
 def test_halves_are_a_partition():
     trial = TrialRun.at_stationarity(1000, 0.3, 51, np.random.default_rng(0))
     first, second = halves(np.random.default_rng(1), trial)

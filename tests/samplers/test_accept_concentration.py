@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from samplers.accept import Comparison, ConcentrationTest, draw_threshold
+from samplers.accept.concentration import KAPPA
 
 N = 5000
 
@@ -110,3 +111,14 @@ def test_a_range_bound_must_be_a_number_from_0_on(refuses):
 )
 def test_options_are_checked(option, refuses):
     refuses(lambda: ConcentrationTest(**option), next(iter(option)))
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_the_steepest_shares_do_not_overflow(replace):
+    """log(1 / delta_k) by hand: k^p itself is 10^1000 here."""
+    test = ConcentrationTest(delta=0.01, p=1000.0, replace=replace)
+    log = math.log(3.0 if replace else 10.0) + math.log(1000.0 / 999.0 / 0.01) + 1000.0 * math.log(10.0)
+    kappa = 6.0 if replace else 2.0 * KAPPA
+    assert test.half_width(10, 100, 10**6, 0.0, 1.0) == pytest.approx(kappa * log / 100)
+    values = np.random.default_rng(1).normal(0.0, 1.0, 2000).clip(-3.0, 3.0)
+    assert test.decide(np.random.default_rng(2), Comparison(2000, values.take, range_bound=3.0)).n_looks > 1

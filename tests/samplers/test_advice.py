@@ -35,10 +35,23 @@ def test_predictions_hold_for_the_real_tests(which, small_kappa):
         # Barker: the sample's own variance decides, so that b scatters by a batch or two; concentration: grid of u
         slack = 4 * seen[name].data_se + (0.0 if name == "sequential" else 0.03 * predicted[name].data)
         assert seen[name].data == pytest.approx(predicted[name].data, abs=slack)
-    assert seen["exact"].data == predicted["exact, cached"].data == N
-    assert seen["exact"].acceptance == pytest.approx(
-        predicted["exact, cached"].acceptance, abs=4 * seen["exact"].acceptance_se
-    )
+        assert seen[name].predicted_data == pytest.approx(predicted[name].data)
+    exact = seen["exact, cached"]
+    assert exact.data == predicted["exact, cached"].data == N
+    assert exact.acceptance == pytest.approx(predicted["exact, cached"].acceptance, abs=4 * exact.acceptance_se)
+
+
+def test_what_is_measured_is_predicted_for_the_same_pairs():
+    """Pairs whose means differ widely, of which a few are measured: over all pairs another acceptance is predicted."""
+    easy, hard = stationary(0.98, 30), stationary(0.05, 90)
+    both = TrialRun(N, np.concatenate([easy.mu, hard.mu]), np.concatenate([easy.sigma, hard.sigma]))
+    some = both.subset(np.linspace(0, len(both) - 1, 6).astype(int))
+    over_some, over_all = ({p.test: p for p in predict(pairs, CANDIDATES)} for pairs in (some, both))
+    for row in measure(np.random.default_rng(3), both, CANDIDATES, pairs=6, repeats=150):
+        expected = over_some[row.test]
+        assert (row.predicted_data, row.predicted_acceptance) == pytest.approx((expected.data, expected.acceptance))
+        assert row.acceptance == pytest.approx(row.predicted_acceptance, abs=4 * row.acceptance_se)
+        assert abs(over_all[row.test].acceptance - row.predicted_acceptance) > 0.02
 
 
 def test_evaluations_count_both_states():
@@ -73,3 +86,12 @@ def test_bad_input_and_cancel():
         predict(stationary(0.5), CANDIDATES._replace(range_in_sd=0.0))
     with pytest.raises(Cancelled):
         measure(np.random.default_rng(1), stationary(0.5), CANDIDATES, cancelled=lambda: True)
+
+
+def test_batches_larger_than_the_data_are_all_the_data_in_both():
+    trial, few = TrialRun.at_stationarity(60, 0.5, 4, np.random.default_rng(5)), Design(60, 20, 0.05)
+    candidates = Candidates(few, BarkerTest(m=100), ConcentrationTest(m=100))
+    predicted = {p.test: p.data for p in predict(trial, candidates)}
+    seen = {m.test: m.data for m in measure(np.random.default_rng(1), trial, candidates, pairs=4, repeats=5)}
+    for name in ("Barker minibatch", "concentration"):
+        assert predicted[name] == seen[name] == 60

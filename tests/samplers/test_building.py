@@ -20,7 +20,7 @@ from samplers.models.lasso import Lasso, draw_line
 from samplers.models.mixture import draw_mixture
 from samplers.models.tempered import Tempered, TemperedLinear
 from samplers.proposals import Langevin, RandomWalk, StiefelWalk
-from samplers.results import from_netcdf, from_store, summary, to_netcdf
+from samplers.results import from_netcdf, from_store, steps, summary, to_netcdf
 from samplers.runner import audit_config, build, collect_pairs, run_config
 from samplers.starts import best_single, lasso_mode
 from samplers.store import Store
@@ -283,6 +283,10 @@ def test_separable_data_ask_for_a_prior(folder):
             EXACT + MODELS["mixture"].replace("mix.csv", "sound.csv"),
             "model.kind = 'mixture' is about one column; there are 2",
         ),
+        (
+            EXACT + MODELS["mixture"].replace("mix.csv", "huge.csv"),
+            "huge.csv: no finite state to start from was found; the numbers are too large",
+        ),
         (EXACT + MODELS["ica"].replace("sound.csv", "mix.csv"), "data.path"),
         (EXACT + MODELS["ica"].replace('kind = "ica"', 'kind = "ica"\nwhiten = false'), "must be white"),
         (EXACT + MODELS["mixture"] + "[run]\nstart = [1.0]\n", "run.start: has 1 numbers, the model has 2 parameters"),
@@ -291,8 +295,70 @@ def test_separable_data_ask_for_a_prior(folder):
     ],
 )
 def test_what_does_not_fit_the_data_is_told_before_sampling(folder, tmp_path, text, message):
+    _table(folder / "huge.csv", "x", np.array([[-1e300], [1e300], [1.5e300]]))
     with pytest.raises(BadInput) as problem:
         run_config(load(folder, text), tmp_path / "out")
     assert message in str(problem.value)
     assert "\n" not in str(problem.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        ("mixture", ("scale = 0.1", "scale = 1e301"), "proposal.scale = 1e+301: must be less than or equal to 1e+300"),
+        ("mixture", ("[proposal]", "variance = 1e301\n[proposal]"), "model.variance = 1e+301: must be"),
+        ("logistic", ("precision = 1.0", "precision = 1e301"), "model.prior_precision = 1e+301: must be"),
+        ("lasso", ("penalty = 100.0", "penalty = 1e301"), "model.penalty = 1e+301: must be"),
+        ("lasso", ("scale = 0.02", 'kind = "langevin"\nbatch = 9\nstep = 1e301'), "proposal.step = 1e+301: must be"),
+        ("rj-logistic", ("sd_update = 0.1", "sd_update = 1e301"), "proposal.sd_update = 1e+301: must be"),
+        ("mixture", ("[proposal]", "[run]\ntemperature = 1e301\n[proposal]"), "run.temperature = 1e+301: must be"),
+        ("logistic", ("prior_precision = 1.0", "control = true"), "model.control = True: must be a number"),
+        ("ica", ('path = "sound.csv"', 'path = ""'), "data.path = '': must not be empty"),
+        ("ica", ('path = "sound.csv"', 'source = "audio"\nfolder = "nowhere"'), "nowhere: no such directory"),
+    ],
+)
+def test_numbers_out_of_bounds_are_told_with_their_own_entry(folder, model, change, message):
+    assert change[0] in MODELS[model]
+    with pytest.raises(BadInput) as problem:
+        build(load(folder, EXACT + MODELS[model].replace(*change)))
+    assert message in str(problem.value)
+    assert str(problem.value).startswith(message.partition(".")[0] if "." in message else "data.folder: ")
+
+
+def test_more_rows_than_a_source_has_are_no_problem(folder):
+    text = MODELS["logistic"].replace('path = "table.csv"', 'source = "mnist79"\nrows = 1_000_000_000')
+    assert build(load(folder, EXACT + text)).model.n_data == 12_214
+
+
+def test_a_choice_of_columns_is_advised_only_where_there_is_one(folder):
+    np.save(folder / "two.npy", np.ones((5, 2)))
+    advised = {}
+    for name in ("sound.csv", "two.npy"):
+        with pytest.raises(BadInput, match=rf"^data\.path: .*{name}: .* there are 2") as problem:
+            build(load(folder, EXACT + MODELS["mixture"].replace("mix.csv", name)))
+        advised[name] = "data.columns" in str(problem.value)
+    assert advised == {"sound.csv": True, "two.npy": False}
+    source = MODELS["mixture"].replace('path = "mix.csv"', 'source = "mnist79"\nrows = 20')
+    with pytest.raises(BadInput, match=r"^data\.source = 'mnist79': .* there are 50$"):
+        build(load(folder, EXACT + source))
+
+
+def test_the_data_of_langevins_gradient_are_reported(folder, tmp_path):
+    text = MODELS["lasso"].replace("scale = 0.02", 'kind = "langevin"\nstep = 1e-4\nbatch = 150')
+    results = run_config(load(folder, SEQUENTIAL + text + RUN, draws=10), tmp_path / "out")
+    assert steps(results).gradient_data == results.attrs["gradient_batch"] == 150
+    plain = run_config(load(folder, SEQUENTIAL + MODELS["lasso"] + RUN, draws=10), tmp_path / "walk")
+    assert steps(plain).gradient_data == 0
+
+
+@pytest.mark.parametrize("kind", ["ica", "rj-logistic"])
+def test_models_that_copy_a_mapped_file_say_so_before(folder, monkeypatch, kind):
+    monkeypatch.setattr("samplers.building.MAX_BYTES", 20_000)
+    path = "sound.csv" if kind == "ica" else "table.csv"
+    other = 'path = "x.npy"' + ("" if kind == "ica" else '\nlabels = "y.npy"')
+    text = MODELS[kind].replace(f'path = "{path}"', other).replace("intercept = true\n", "")
+    with pytest.raises(BadInput, match=r"^data\.path: .*x\.npy: has 24,000 bytes; model\..* copies the rows"):
+        build(load(folder, EXACT + text))
+    mapped = '[data]\npath = "x.npy"\nlabels = "y.npy"\n[model]\nprior_precision = 1.0\n'
+    assert build(load(folder, EXACT + mapped)).model.n_data == N

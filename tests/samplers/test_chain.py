@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
+from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain, ChainStopped, fused_parts, run, streams
@@ -220,7 +221,6 @@ def test_bad_input_is_refused_before_sampling(model, controlled, covariance):
 
 
 def test_a_bound_that_the_model_knows_spares_the_concentration_test_a_full_pass():
-    from samplers.accept.concentration import ConcentrationTest
     from samplers.models.mixture import Mixture, draw_mixture
 
     model = Mixture.from_data(draw_mixture(np.random.default_rng(1), 2000), temperature=20.0)
@@ -266,3 +266,15 @@ def test_an_error_in_the_fused_block_takes_the_chain_back(controlled, monkeypatc
             chains[0].advance(30)
     assert chains[0].steps == 0
     np.testing.assert_array_equal(chains[0].advance(30).theta, chains[1].advance(30).theta)
+
+
+def test_a_bound_is_not_computed_for_tests_that_do_not_ask(model, covariance):
+    class Costly(Logistic):
+        def range_bound(self, theta, theta_new):
+            raise MemoryError("a pass over the data")
+
+    parts = Costly(model.rows, 1.0), RandomWalk.with_covariance(covariance)
+    for test in (sequential(), ExactTest()):
+        Chain(*parts, test, np.zeros(DIMENSION), streams(3, 1)[0]).advance(5)
+    with pytest.raises(MemoryError):
+        Chain(*parts, ConcentrationTest(m=100), np.zeros(DIMENSION), streams(3, 1)[0]).advance(5)

@@ -137,3 +137,20 @@ def test_data_sorted_by_label_have_the_same_mode():
     order = np.argsort(y)
     one, other = (find_mode(Logistic.from_data(x[k], y[k])) for k in (np.arange(50_000), order))
     assert one == pytest.approx(other, abs=1e-6)
+
+
+def test_columns_that_are_too_large_are_not_taken_for_separable_ones():
+    x = np.random.default_rng(1).standard_normal((50, 2))
+    model = Logistic.from_data(1e200 * x, x[:, 0] + x[:, 1] ** 2 > 0)
+    with pytest.raises(BadInput, match="the columns are too large"):
+        find_mode(model)
+
+
+def test_separable_data_on_a_wide_scale_have_a_mode_with_a_prior():
+    """The information falls a millionfold on the way there; the prior keeps it proper."""
+    x = np.column_stack([np.ones(2000), np.arange(-1000.0, 1000.0)])
+    model = Logistic.from_data(x, x[:, 1] > 0, 1.0)
+    mode = find_mode(model)
+    assert mode == pytest.approx([-0.269, 1.162], abs=0.002)
+    with pytest.raises(NumericalFailure, match="separable"):
+        find_mode(Logistic.from_data(x, x[:, 1] > 0))

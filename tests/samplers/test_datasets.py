@@ -220,3 +220,27 @@ def test_the_digest_is_that_of_rows_and_labels(read):
     assert read("y;a\n0;1,0\n1;2,0\n").digest == first.digest
     assert read("a,y\n1,1\n2,0\n").digest != first.digest
     assert read("a,y\n1,0\n3,1\n").digest != first.digest
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e308, 3e-320])
+def test_columns_of_any_size_can_be_standardised(read, size):
+    small, huge = (read(f"a,y\n{1 * c},0\n{0.5 * c},1\n{-1 * c},1\n", standardise=True) for c in (1.0, size))
+    np.testing.assert_allclose(huge.x, small.x, rtol=1e-4)  # the smallest numbers have few digits
+    mean, sd = huge.standardised["a"]
+    assert mean == pytest.approx(size / 6, rel=1e-3)
+    assert sd == pytest.approx(size * np.std([1.0, 0.5, -1.0]), rel=1e-3)
+
+
+def test_commas_that_may_separate_thousands_are_not_taken_for_decimal_points(read, refuses):
+    for text in ("a\ty\n1,100\t0\n2,500\t1\n", "a;y\n7;0\n1,234,567.5;1\n"):
+        refuses(lambda text=text: read(text), "may have a decimal comma or one between thousands", "'1,")
+    assert read("a\ty\n1,100\t0\n2,5\t1\n").x[:, 0].tolist() == [1.1, 2.5]
+    assert read("a\ty\n0,125\t0\n2,500\t1\n").x[:, 0].tolist() == [0.125, 2.5]
+
+
+def test_an_index_without_a_name_is_no_matter_if_other_columns_are_named(read, refuses):
+    text = ",a,,y\n0,1.5,9,0\n1,2.5,9,1\n"
+    found = read(text, columns=("a",))
+    assert found.names == ("a",)
+    assert found.x[:, 0].tolist() == [1.5, 2.5]
+    refuses(lambda: read(text), "line 1: a column has no name; data.columns says which columns to use")

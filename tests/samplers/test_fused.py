@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -12,6 +15,7 @@ from designer import Design
 from samplers.accept import BarkerTest, ConcentrationTest, ExactTest, SequentialTest, ridge_correction
 from samplers.chain import Chain, fused_parts
 from samplers.control import Controlled, find_mode
+from samplers.fused.build import fused_model
 from samplers.fused.decisions import begin
 from samplers.fused.logistic import fill_proxies, fill_residuals
 from samplers.models.ica import ICA, whiten
@@ -174,3 +178,22 @@ def test_a_matrix_that_is_not_orthonormal_is_refused_as_on_the_protocols():
         chain = Chain(model, walk, ExactTest(), 1.1 * start, np.random.default_rng(1), fuse=fuse)
         with pytest.raises(ValueError, match="must be an orthonormal matrix"):
             chain.advance(3)
+
+
+def test_chains_made_in_threads_share_one_copy_of_the_rows(monkeypatch):
+    x = np.random.default_rng(1).standard_normal((200, 2))
+    controlled = Controlled.around(Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), np.zeros(2))
+    joined, ready = np.hstack, threading.Barrier(2)
+
+    def slowly(arrays):
+        time.sleep(0.05)  # long enough for the other thread to look
+        return joined(arrays)
+
+    def packed(_):
+        ready.wait()
+        return fused_model(controlled).rows
+
+    monkeypatch.setattr(np, "hstack", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(packed, range(2))
+    assert one is other

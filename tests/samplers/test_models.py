@@ -420,3 +420,24 @@ def test_a_theta_of_the_wrong_size_is_refused_before_a_kernel_reads_beyond_it(ca
     refuses(lambda: model.terms(right, wrong, indices), *words)
     refuses(lambda: model.log_likelihood(wrong, indices), *words)
     refuses(lambda: model.log_prior(wrong), *words)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_sounds_of_any_loudness_are_whitened(size):
+    x = np.random.default_rng(4).laplace(size=(500, 2)) @ np.array([[1.0, 0.5], [0.2, 1.0]])
+    plain, white = whiten(x), whiten(x * size)
+    np.testing.assert_allclose(white.rows, plain.rows, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(white.matrix * size, plain.matrix, rtol=1e-9)
+    np.testing.assert_allclose(white.mean / size, plain.mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_the_lassos_bound_takes_a_block_at_a_time(monkeypatch, blocks):
+    x, y = draw_line(np.random.default_rng(1), 60)
+    model = Lasso.from_data(x, y)
+    monkeypatch.setattr("samplers.models._kernels.BLOCK", 60 // blocks)
+    sizes = []
+    norm = np.linalg.norm
+    monkeypatch.setattr(np.linalg, "norm", lambda rows, axis: sizes.append(len(rows)) or norm(rows, axis=axis))
+    assert model._largest == pytest.approx((np.abs(x * y).max(), (x * x).max()))
+    assert sizes == [60 // blocks] * blocks

@@ -285,3 +285,23 @@ def test_the_worst_parameters_are_those_with_the_fewest_effective_draws():
         .endswith("2 chains of 100 draws; the 3 parameters of 4 with the fewest effective draws; cut")
     )
     assert whole.worst(4) == whole
+
+
+def test_chains_that_do_not_agree_are_told():
+    rng = np.random.default_rng(1)
+    apart = [draws_at(rng.normal(k, 1.0, (500, 1))) for k in range(2)]
+    found = summary(collect(apart))
+    assert found.remarks[0] == "r_hat above 1.01 for 1 of 1 parameters: run longer"
+    together = [draws_at(rng.normal(0.0, 1.0, (500, 1))) for _ in range(2)]
+    assert summary(collect(together)).remarks == []
+
+
+def draws_at(theta):
+    """Draws of a chain at these states."""
+    steps = theta.shape[0]
+    return {
+        "theta": theta,
+        "accepted": np.ones(steps, dtype=bool),
+        "n_used": np.full(steps, 10),
+        "n_looks": np.ones(steps, dtype=np.int64),
+    }

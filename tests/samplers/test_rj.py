@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from designer import Design
 from samplers.accept import ConcentrationTest, ExactTest, SequentialTest
 from samplers.chain import ChainStopped
+from samplers.jump_chain import JumpChain
 from samplers.models.rj_logistic import MOVES, Jump, RJDraws, RJLogistic, RJState, run
 
 D, N, FLOOR = 3, 200, 0.05
@@ -291,3 +292,26 @@ def test_bad_input_is_refused(model, refuses):
     test = SequentialTest.from_design(Design(100, 50, 0.1))
     refuses(lambda: run(np.random.default_rng(1), model, test, start=model.start([0]), draws=5), "100", "200")
     refuses(lambda: run(np.random.default_rng(1), model, ExactTest(), start=model.start([0]), draws=0), "draws")
+
+
+def test_an_error_takes_the_chain_back_to_the_begin_of_the_block():
+    class Exhausted(ExactTest):
+        left = 40
+
+        def decide(self, rng, comparison):
+            Exhausted.left -= 1
+            if not Exhausted.left:
+                raise MemoryError("no room")
+            return super().decide(rng, comparison)
+
+    x = np.random.default_rng(0).standard_normal((300, 3))
+    model = RJLogistic.from_data(x, x[:, 0] > 0)
+    chains = [
+        JumpChain(model, test, np.array([1.0, 0.0, 0.0]), np.random.default_rng(1))
+        for test in (Exhausted(), ExactTest())
+    ]
+    chains[0].advance(30)
+    with pytest.raises(MemoryError, match="no room"):
+        chains[0].advance(30)
+    assert chains[0].steps == 30
+    np.testing.assert_array_equal(chains[0].advance(30).theta, chains[1].advance(60).theta[30:])

@@ -203,6 +203,9 @@ def test_miniboone(tmp_path):
     (tmp_path / "MiniBooNE_PID.txt").write_text(text.replace("60  140", "60  141"))
     with pytest.raises(BadInput, match=r"MiniBooNE_PID.txt: announces \[60, 141\] events"):
         load("miniboone", tmp_path)
+    (tmp_path / "MiniBooNE_PID.txt").write_text(miniboone_text(np.random.default_rng(6), 2, 3, range(5))[0])
+    with pytest.raises(BadInput, match=r"MiniBooNE_PID\.txt: fewer than 2 events have values"):
+        load("miniboone", tmp_path)
     (tmp_path / "MiniBooNE_PID.txt").write_text("1 1\n")
     with pytest.raises(BadInput, match=r"MiniBooNE_PID\.txt: has no events"):
         load("miniboone", tmp_path)
@@ -422,3 +425,23 @@ def test_names_and_folders_are_checked(tmp_path):
         load("mnist79", tmp_path / "nowhere")
     assert isinstance(load("mnist79", tmp_path, rows=5), Source)
     assert all("\n" not in describe(name) for name in NAMES)
+
+
+def test_tables_with_nothing_but_a_header(tmp_path):
+    write_flights(tmp_path, np.random.default_rng(9))
+    weather = (tmp_path / "weather.csv").read_text()
+    (tmp_path / "weather.csv").write_text(WEATHER + "\n")
+    with pytest.raises(BadInput, match=r"weather\.csv: has no rows"):
+        load("flights", tmp_path)
+    (tmp_path / "weather.csv").write_text(weather)
+    (tmp_path / "flights.csv.zip").unlink()
+    (tmp_path / "flights.csv").write_text(FLIGHTS + "\n")
+    with pytest.raises(BadInput, match=r"flights\.csv: fewer than 10 flights"):
+        load("flights", tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_twin_of_one_row_is_finite(name):
+    one = twin(name, 1)
+    assert one.x.shape == (1, SHAPES[name][1])
+    assert np.all(np.isfinite(one.x))

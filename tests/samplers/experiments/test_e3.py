@@ -6,6 +6,7 @@ import pytest
 from samplers.accept.exact import ExactTest
 from samplers.chain import Chain
 from samplers.experiments import experiment
+from samplers.experiments.compared import estimate, judged
 from samplers.experiments.running import Work, run_experiment
 from samplers.experiments.walks import timed_chain
 from samplers.models.logistic import Logistic
@@ -23,6 +24,9 @@ def test_finding(done):
     assert rows["exact"][5] == 1.0
     assert rows["ε = 0.2"][5] < 0.5 < rows["ε = 0.01"][5]
     assert rows["proxy proposals"][7] < 0.2 * rows["exact"][7]
+    assert rows["exact"][10] == 1.0 and rows["exact"][9] == rows["exact"][7]
+    assert all(0.0 < row[10] <= 1.0 for row in rows.values())
+    assert all(row[9] == row[7] for row in rows.values() if row[10] < 1.0)  # a chain that spent less is at its end
     assert any("SYNTHETIC" in line for line in done.report.notices)
 
 
@@ -31,14 +35,34 @@ def test_a_timed_chain_is_the_chain_itself():
     x = rng.standard_normal((300, 2))
     model = Logistic.from_data(x, x[:, 0] > 0, 1.0)
 
-    def chain():
-        return Chain(model, RandomWalk.isotropic(0.3, 2), ExactTest(), np.zeros(2), np.random.default_rng(2))
+    def chain(own):
+        return Chain(model, RandomWalk.isotropic(0.3, 2), ExactTest(), np.zeros(2), own)
 
-    timed = timed_chain(chain(), 1000, lambda draws: draws, Work(), thin=7, block=64)
-    draws = chain().advance(1000)
+    timed = timed_chain(chain, np.random.default_rng(2), 1000, lambda draws: draws, Work(), thin=7, block=64)
+    draws = chain(np.random.default_rng(2)).advance(1000)
     assert timed.at[-1] == 1000
     assert timed.means[-1] == pytest.approx(draws.theta[::7].mean(axis=0))
     assert timed.acceptance == draws.accepted.mean()
     assert timed.evaluations[-1] == 300 * 1000
     assert timed.usage == 1.0
     assert np.all(np.diff(timed.seconds) > 0)
+    thinned = draws.theta[::7]
+    assert timed.sd == pytest.approx(thinned.std(axis=0))
+    assert timed.blocks.shape == (20, 2)
+    assert timed.blocks[0] == pytest.approx(draws.theta[:50:7].mean(axis=0))
+    assert timed.blocks[-1] == pytest.approx(draws.theta[952::7].mean(axis=0))
+
+
+def test_the_truth_is_judged_by_blocks():
+    """Effective draws of an autoregression with rho = 0.9: n / 19, however it was thinned."""
+    rng, n = np.random.default_rng(5), 40_000
+    noise, x = rng.standard_normal((n, 6)), np.zeros((n, 6))
+    for t in range(1, n):
+        x[t] = 0.9 * x[t - 1] + noise[t]
+    parts = [{"blocks": x.reshape(20, -1, 6).mean(axis=1), "means": x.mean(axis=0)[None], "sd": x.std(axis=0)}]
+    found = estimate(parts)
+    assert np.sqrt(np.mean(found.se**2)) == pytest.approx(10.0 / np.sqrt(n), rel=0.3)
+    assert 0.3 * n / 19 < found.effective < 1.5 * n / 19  # the least of six
+    far = judged([{**parts[0], "means": parts[0]["means"] + 1.0}], found)
+    assert far.resolved and far.bias == pytest.approx(1.0) and far.final == pytest.approx(1.0)
+    assert not judged(parts, found).resolved

@@ -1,7 +1,14 @@
 """E6 at a tiny size: tests read a part of the data and keep the variables that exact jumps keep."""
 
+import numpy as np
+import pytest
+
+from samplers.accept.exact import ExactTest
 from samplers.experiments import experiment
+from samplers.experiments.compared import estimate
+from samplers.experiments.e6 import Counting, apart
 from samplers.experiments.running import run_experiment
+from samplers.models.rj_logistic import RJLogistic
 
 
 def test_finding():
@@ -11,3 +18,33 @@ def test_finding():
     assert rows["exact"][5] == 1.0
     assert 0.05 <= rows["ε = 0.1"][5] < rows["ε = 0.01"][5] < 0.5
     assert all(abs(row[8] - rows["exact"][8]) < 2.0 for row in rows.values())
+    assert all(0.0 <= row[9] < 0.2 for row in rows.values())
+
+
+def part(blocks):
+    blocks = np.array(blocks, dtype=float)
+    return {"blocks": blocks, "means": blocks.mean(axis=0)[None], "sd": blocks.std(axis=0)}
+
+
+def test_one_variable_that_differs_is_seen():
+    """Of three variables one never moves, one agrees within its noise, one is off: the mean would hide it."""
+    rng = np.random.default_rng(1)
+    noise = 0.5 + 0.05 * rng.standard_normal((40, 1))
+    truth = estimate([part(np.column_stack([np.ones(40), noise, noise]))])
+    same = apart([part(np.column_stack([np.ones(20), noise[:20], noise[20:]]))], truth, 3)
+    other = apart([part(np.column_stack([np.ones(20), noise[:20], noise[20:] + 0.4]))], truth, 3)
+    gone = apart([part(np.column_stack([np.zeros(20), noise[:20], noise[20:]]))], truth, 3)
+    assert same.furthest < 4.0 and same.largest < 0.1
+    assert other.furthest > 4.0 and other.largest == pytest.approx(0.4, abs=0.1)
+    assert gone.furthest == pytest.approx(20.0)  # a variable that no exact chain ever dropped
+
+
+def test_births_and_deaths_are_counted():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((50, 4))
+    model = RJLogistic.from_data(x, rng.logistic(size=50) < x[:, 0], rate=1.0, sd_birth=0.5)
+    chain = Counting(model, ExactTest(), np.array([0.5, 0.0, 0.0, 0.0]), np.random.default_rng(3))
+    draws = [chain.advance(steps) for steps in (7, 500, 493)]
+    active = np.concatenate([np.array([[True, False, False, False]]), *(part.theta != 0.0 for part in draws)])
+    assert chain.changed == np.any(active[1:] != active[:-1], axis=1).sum() > 20
+    assert chain.changed < chain.tried < 800

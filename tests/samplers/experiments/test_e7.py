@@ -22,9 +22,11 @@ def test_finding(done):
     assert all(done.report.checks.values()), done.report.checks
     rows = {row[0]: row for row in done.report.tables[0].rows}
     assert rows["uncorrected"][1] > 0.15
-    assert rows["ε = 0.5"][2] == pytest.approx(0.05)
-    assert 0.12 < rows["ε = 0.1"][2] < 0.17  # the paper: 0.142
+    assert rows["ε = 0.5"][3] == pytest.approx(0.05)
+    assert 0.12 < rows["ε = 0.1"][3] < 0.17  # the paper: 0.142
     assert len(done.report.panels) == 6
+    shift, se = rows["uncorrected"][7:9]
+    assert shift > 3.0 * se > 0.0 and abs(rows["exact"][7]) < 4.0 * rows["exact"][8]
 
 
 def test_resuming_computes_nothing_again(folder, done):

@@ -30,7 +30,7 @@ def rows(done):
 
 def test_every_statement_holds(done):
     assert done.report.checks and all(done.report.checks.values()), done.report.checks
-    assert len(done.report.checks) == 10
+    assert len(done.report.checks) == 8
 
 
 @pytest.mark.parametrize("name", ["flights", "mnist3"])

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from designer.search import Cancelled
+from samplers.accept import BarkerTest, ConcentrationTest, ExactTest
+from samplers.chain import Chain
+from samplers.control import Controlled
 from samplers.experiments import peers, regime_map
-from samplers.experiments.regime_map import Cell, Row, row_of
-from samplers.experiments.regimes import EXPERIMENT
+from samplers.experiments.regime_map import NUTS, Cell, Row, row_of
+from samplers.experiments.regimes import EXPERIMENT, evaluations_per_datum
 from samplers.experiments.running import Work, run_experiment
 from samplers.experiments.tall import BoundedResiduals, moments, tall_problem
 
@@ -69,7 +72,25 @@ def test_barker_s_data_are_those_of_its_theory(done):
 
 
 def test_nothing_is_computed_twice(done, folder):
-    assert run_experiment(EXPERIMENT, "tiny", folder).seconds == done.seconds
+    again = run_experiment(EXPERIMENT, "tiny", folder).seconds
+    assert {name: again[name] for name in again if NUTS not in name} == {
+        name: done.seconds[name] for name in done.seconds if NUTS not in name
+    }
+    assert not list((folder / "parts").glob(f"*{NUTS}*"))  # what is missing today may be there tomorrow
+
+
+def test_proxies_that_are_not_stored_are_evaluated_too(problem):
+    def chain(model, test):
+        return Chain(model, problem.walk, test, problem.proxy.centre, np.random.default_rng(1))
+
+    stored = Controlled.around(problem.model, problem.proxy.centre, stored=True)
+    barker, exact = BarkerTest(100), ExactTest()
+    cases = {(problem.model, exact): 1, (problem.model, barker): 2, (stored, exact): 1, (stored, barker): 2}
+    cases |= {(problem.proxies, exact): 2, (problem.proxies, barker): 3}
+    for (model, test), wanted in cases.items():
+        assert evaluations_per_datum(chain(model, test)) == wanted
+    bounded = BoundedResiduals(problem.proxies, problem.model)
+    assert evaluations_per_datum(chain(bounded, ConcentrationTest(100, 0.01))) == 3
 
 
 def test_reference_is_the_posterior_s(problem):

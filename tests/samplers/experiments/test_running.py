@@ -1,0 +1,144 @@
+"""Parts are kept, resumed and computed anew when what they depend on has changed; results never outlive their parts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from designer.search import Cancelled
+from samplers.experiments import identity
+from samplers.experiments.report import Panel, Report, Series, Table
+from samplers.experiments.running import MISSING, Experiment, run_experiment
+
+RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
+
+
+class Settings(NamedTuple):
+    """What the parts depend on."""
+
+    scale: float = 1.0
+
+
+class Recorded:
+    """An experiment of three parts that notes which were computed; `without` are missing."""
+
+    def __init__(self, without=(), stop_at=None):
+        self.computed, self.without, self.stop_at = [], set(without), stop_at
+
+    def work(self, settings, name, work):
+        self.computed.append(name)
+        if name == self.stop_at:
+            raise Cancelled
+        if name in self.without:
+            return {MISSING: "not here"}
+        return {"value": settings.scale * len(name), "array": np.arange(3.0)}
+
+    def experiment(self, scale=1.0):
+        def work(settings, name, given):
+            return self.work(settings, name, given)
+
+        return Experiment(
+            "e0", "t", "s", "q?", {"tiny": Settings(scale)}, lambda s: ["a", "bb", "ccc"], work, report, ("mnist79",)
+        )
+
+
+def report(settings, values):
+    known = [float(part["value"]) for part in values.values() if MISSING not in part]
+    panel = Panel("p", "x", "y", [Series("s", [0.0], [sum(known)])])
+    return Report(f"sum {sum(known):g}", {"any": bool(known)}, [Table("t", ["sum"], [[sum(known)]])], [panel])
+
+
+def test_parts_are_kept_and_settings_matter(tmp_path):
+    first, again, other = Recorded(), Recorded(), Recorded()
+    assert run_experiment(first.experiment(), "tiny", tmp_path).report.finding == "sum 6"
+    assert run_experiment(again.experiment(), "tiny", tmp_path).report.finding == "sum 6"
+    assert run_experiment(other.experiment(2.0), "tiny", tmp_path).report.finding == "sum 12"
+    assert (first.computed, again.computed, other.computed) == (["a", "bb", "ccc"], [], ["a", "bb", "ccc"])
+
+
+def test_the_description_names_the_data(tmp_path):
+    run_experiment(Recorded().experiment(), "tiny", tmp_path)
+    described = json.loads((tmp_path / "experiment.json").read_text())
+    assert list(described["data"]) == ["mnist79"] and described["data"]["mnist79"]
+
+
+def test_what_is_missing_is_asked_for_again(tmp_path):
+    without, later = Recorded(without=["bb"]), Recorded()
+    assert run_experiment(without.experiment(), "tiny", tmp_path).report.finding == "sum 4"
+    assert run_experiment(later.experiment(), "tiny", tmp_path).report.finding == "sum 6"
+    assert later.computed == ["bb"]
+
+
+def test_results_do_not_outlive_their_parts(tmp_path):
+    """A run that stops half way leaves no report of an earlier run beside its new parts."""
+    run_experiment(Recorded().experiment(), "tiny", tmp_path)
+    for name in ("figures.html", "figure1.png", "table7.csv", "notes.txt"):
+        (tmp_path / name).write_text("")
+    assert {file.name for file in tmp_path.iterdir()} >= RESULTS
+    with pytest.raises(Cancelled):
+        run_experiment(Recorded(stop_at="bb").experiment(2.0), "tiny", tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt"}
+    run_experiment(Recorded().experiment(2.0), "tiny", tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt", *RESULTS}
+
+
+def test_a_damaged_part_is_computed_again(tmp_path):
+    run_experiment(Recorded().experiment(), "tiny", tmp_path)
+    (tmp_path / "parts" / "bb.npz").write_bytes(b"PK\x03\x04")
+    again = Recorded()
+    run_experiment(again.experiment(), "tiny", tmp_path)
+    assert again.computed == ["bb"]
+
+
+SOURCE = """
+from samplers.experiments.seeds import generator
+
+FACTOR = 2.0
+
+def helper(x):
+    return FACTOR * x
+
+def work(settings, name, given):
+    return {"value": helper(generator(1, name).random())}
+
+def report(settings, values):
+    return "words"
+"""
+
+
+def loaded(tmp_path, monkeypatch, source):
+    """A module of an experiment with this text."""
+    identity._definitions.cache_clear()
+    file = tmp_path / "module_of_a_test.py"
+    file.write_text(source)
+    module = ModuleType("module_of_a_test")
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, "module_of_a_test", module)
+    exec(compile(source, str(file), "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("words", "other words", True),
+        ("FACTOR = 2.0", "FACTOR = 2.0  # a comment", True),
+        ("FACTOR = 2.0", "FACTOR = 3.0", False),
+        ("FACTOR * x", "FACTOR + x", False),
+        ("generator(1, name)", "generator(2, name)", False),
+    ],
+)
+def test_code_is_part_of_the_identity(tmp_path, monkeypatch, old, new, same):
+    import linecache
+
+    before = identity.reached(loaded(tmp_path, monkeypatch, SOURCE).work)
+    linecache.clearcache()
+    after = identity.reached(loaded(tmp_path, monkeypatch, SOURCE.replace(old, new)).work)
+    linecache.clearcache()
+    assert (before == after) == same
+    assert "def generator" in before and "words" not in before  # helpers of the package count, the report does not
