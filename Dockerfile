@@ -1,4 +1,5 @@
-# Builds the wheel, then runs it as an unprivileged user with the kernels already compiled.
+# Builds the wheel, then runs it as an unprivileged user with the kernels already compiled. `make docker-check` runs the
+# same steps in a virtual environment. A read-only container works: docker run --read-only --tmpfs /tmp -p 8501:8501 …
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md ./
@@ -9,7 +10,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
 RUN useradd --create-home --uid 1000 austerity
-ENV NUMBA_CACHE_DIR=/home/austerity/numba PYTHONUNBUFFERED=1
+ENV NUMBA_CACHE_DIR=/home/austerity/numba PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir /wheels/*.whl && rm -r /wheels
 USER austerity

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test browser lint pictures bench peers examples hooks clean
+.PHONY: app test browser lint pictures bench peers examples hooks fuzz audit docker-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -47,6 +47,19 @@ peers: benchmarks/peers/requirements.txt  ## other people's samplers, in an envi
 	.venv-peers/bin/python -m pip install --quiet --upgrade pip
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	-.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/optional.txt
+
+SECONDS ?= 60
+fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser; SECONDS=60 for each, TARGETS="trial_csv" for some
+	-$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
+
+audit: $(VENV)/test.stamp  ## known weaknesses: in our code (bandit) and in what it uses (pip-audit, which needs a network)
+	$(BIN)/python -m pip install --quiet --editable '.[audit]'
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml designer samplers app
+	$(BIN)/pip-audit --skip-editable
+
+docker-check:  ## the steps of the Dockerfile in a clean virtual environment
+	PYTHON=$(PYTHON) tests/docker_steps.sh
 
 examples: $(VENV)/app.stamp  ## make the bundled example files anew
 	$(BIN)/python examples/make_trials.py

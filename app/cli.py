@@ -10,12 +10,26 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn
 
-from app.commands import designing, engine, experimenting, sampling, serving
+from app.commands import (
+    boundary,
+    budget,
+    comparing,
+    designing,
+    engine,
+    experimenting,
+    posterior,
+    posteriors,
+    sampling,
+    serving,
+    steps,
+    strata,
+)
 from app.terminal import Answer
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
 from designer.errors import BadInput
+from designer.files import shorten
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,8 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         more = "; what there is is saved, --resume goes on" if given[:1] == ["run"] else ""
         print(f"austerity: interrupted{more}", file=sys.stderr)
         return 130
-    print(json.dumps(answer.data, allow_nan=False) if options.json else "\n".join(answer.lines))
+    _say(json.dumps(answer.data, allow_nan=False) if options.json else "\n".join(answer.lines))
     return answer.code
+
+
+def _say(text: str) -> None:
+    """Print what the terminal's encoding may not have: Greek letters, or names of files that are no text."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,7 +66,7 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"^-\.?\d[\d.,eE+-]*$")
 
     def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{message} (try: {self.prog} --help)")
+        raise BadInput(f"{shorten(message, 1000)} (try: {self.prog} --help)")
 
 
 def build_parser() -> Parser:
@@ -65,7 +85,7 @@ def build_parser() -> Parser:
         return sub
 
     sub = command("evaluate", engine.evaluate, "Error and data use of one sequential test.")
-    _design_options(sub, n_data_required=True)
+    _design_options(sub)
     sub.add_argument(
         "--mu-std", default="0,0.5,1,2,5,10", help="standardised means, separated by commas (default: %(default)s)"
     )
@@ -74,7 +94,7 @@ def build_parser() -> Parser:
     sub.add_argument(
         "trial", metavar="TRIAL.csv", help="columns mu, sigma and perhaps log_ratio, skew; also .parquet, .npz"
     )
-    _design_options(sub, n_data_required=False)
+    _design_options(sub)
     sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
     sub.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
 
@@ -90,6 +110,7 @@ def build_parser() -> Parser:
     sub.add_argument(
         "--acceptance", type=number, help="no trial run yet: make pairs at stationarity for this acceptance rate"
     )
+    sub.add_argument("--spread", type=number, default=0.0, help="sd of log kappa of the pairs made up (default: 0)")
     sub.add_argument("--folds", type=whole, help="also check designs on pairs they were not made for, in so many parts")
     sub.add_argument("--output", metavar="FILE.toml", help="write the design here (or .json); nothing if infeasible")
     sub.add_argument("--table", metavar="FILE.csv", help="write all evaluated designs here")
@@ -105,12 +126,70 @@ def build_parser() -> Parser:
     sub.add_argument("--output", metavar="FILE.csv", help="write the table here")
     _search_options(sub)
 
+    sub = command("steps", steps.steps, "The step size of a random walk and its test, chosen together.")
+    sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of a random walk; its steps have relative size 1")
+    sub.add_argument("--tolerance", type=number, required=True, help="largest mean |Delta|, at steps of size 1")
+    sub.add_argument(
+        "--at", metavar="SCALE=TRIAL.csv", action="append", default=[], help="pairs at another step; may be repeated"
+    )
+    sub.add_argument("--scales", type=numbers, help="relative steps to try, separated by commas (default: 0.25 to 2)")
+    sub.add_argument(
+        "--hold",
+        default="jump",
+        help="jump: error allowed in proportion to the squared jump, for the same bias (default); step: the same",
+    )
+    sub.add_argument(
+        "--kappa-power",
+        type=number,
+        default=1.0,
+        help="kappa grows like step^p: 1 (default); up to 3 with control variates; fitted if --at is given",
+    )
+    sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
+    sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
+    sub.add_argument("--m-low", type=whole, help="smallest batch to consider (default: 500, less for small N)")
+    sub.add_argument("--m-high", type=whole, help="largest batch to consider (default: N/2)")
+    sub.add_argument(
+        "--cost", type=numbers, help="a,b,c: a step costs a + b*data + c*looks (default: 0,2,0, likelihood evaluations)"
+    )
+    sub.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
+    sub.add_argument("--output", metavar="FILE.toml", help="write the design of the best step here")
+    sub.add_argument("--table", metavar="FILE.csv", help="write all steps here")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+    sub = command("boundary", boundary.boundary, "The best possible stopping boundary, and how near the families come.")
+    boundary.add_options(sub)
+
+    sub = command("strata", strata.strata, "Designs by kappa, which the first batch of a test tells.")
+    sub.add_argument("trial", metavar="TRIAL.csv", help="pairs the designs are made for")
+    sub.add_argument("--tolerance", type=number, required=True, help="largest mean |Delta| over all pairs")
+    sub.add_argument("--strata", type=whole, default=3, help="how many at most (default: %(default)s)")
+    sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
+    sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
+    sub.add_argument("--m-low", type=whole, help="smallest batch to consider (default: 500, less for small N)")
+    sub.add_argument("--m-high", type=whole, help="largest batch to consider (default: N/2)")
+    sub.add_argument("-o", "--output", metavar="FILE.toml", help="write the designs here (or .json), for run --design")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
     sub = command("summary", designing.summary, "What the pairs of a trial run look like, and whether the theory fits.")
     sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of a trial run")
     sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
     sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
     sub.add_argument("--m", type=whole, default=500, help="batch for the check of normality (default: %(default)s)")
     sub.add_argument("--epsilon", type=number, default=0.05, help="threshold for it (default: %(default)s)")
+
+    sub = command("posterior", posterior.posterior, "What a test does to the posterior, beside Theorem 1's bound.")
+    sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of an exact random walk")
+    _design_options(sub)
+    posterior.add_options(sub)
+
+    sub = command("budget", budget.budget, "The epsilon, and the schedule of them, with the least risk in a time.")
+    budget.add_options(sub)
+
+    sub = command("compare", comparing.compare, "Which acceptance test costs least on the pairs of a trial run.")
+    comparing.add_options(sub)
+
+    sub = command("pairs", posteriors.pairs_of_posterior, "A trial run from the posterior of PyMC, Stan or NumPyro.")
+    posteriors.add_options(sub)
 
     sub = command("trial", sampling.collect_trial, "Pairs of an exact chain of a config, as a trial run for `design`.")
     sub.add_argument(
@@ -149,6 +228,12 @@ def build_parser() -> Parser:
     sub.add_argument("name", metavar="NAME", help="e1 to e13, regimes, or list")
     sub.add_argument("--quick", action="store_true", help="a size that takes about a minute")
     sub.add_argument("--data", metavar="DIR", help="data sets in their own formats; else synthetic twins stand in")
+    sub.add_argument("--data-set", metavar="NAME", help="instead of the default one: e6 has census and miniboone")
+    sub.add_argument(
+        "--download",
+        action="store_true",
+        help="fetch data sets that are not in DIR (default: the cache ~/.cache/austerity) from their public addresses",
+    )
     sub.add_argument("--output", metavar="DIR", help="numbers, figures, and finished parts: a second run goes on there")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
     sub.add_argument("--no-figures", action="store_true", help="numbers only")
@@ -181,16 +266,13 @@ def _search_options(sub: Parser) -> None:
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
-def _design_options(sub: Parser, *, n_data_required: bool) -> None:
-    sub.add_argument("--n-data", type=whole, required=n_data_required, help="N, the number of data")
-    sub.add_argument("--m", type=whole, required=True, help="data in the first batch, and in each one if growth is 1")
-    sub.add_argument(
-        "--epsilon", type=number, required=True, help="stop when a decision's p-value is below this, in (0, 0.5]"
-    )
-    sub.add_argument("--alpha", type=number, default=0.5, help="0.5: constant bounds (default) ... 1: O'Brien-Fleming")
-    sub.add_argument(
-        "--growth", type=number, default=1.0, help="1: equal batches (default); from 1.05: looks grow by this"
-    )
+def _design_options(sub: Parser) -> None:
+    sub.add_argument("--design", metavar="DESIGN.toml", help="the test of this file, instead of the options below")
+    sub.add_argument("--n-data", type=whole, help="N, the number of data, if no file says")
+    sub.add_argument("--m", type=whole, help="data in the first batch, and in each one if growth is 1")
+    sub.add_argument("--epsilon", type=number, help="stop when a decision's p-value is below this, in (0, 0.5]")
+    sub.add_argument("--alpha", type=number, help="0.5: constant bounds (default) ... 1: O'Brien-Fleming")
+    sub.add_argument("--growth", type=number, help="1: equal batches (default); from 1.05: looks grow by this")
 
 
 def demonstrate(options: argparse.Namespace) -> Answer:

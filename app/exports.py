@@ -95,8 +95,12 @@ def python_lines(question: Question, source: Source, trial: TrialRun, best: Desi
 
 def given_lines(design: Design, question: Question, source: Source, trial: TrialRun) -> tuple[str, str]:
     """Command line and Python for a design that was given and not searched: what it does to the pairs."""
-    words = ["austerity", "delta", trial_name(trial), "--m", str(design.m), "--epsilon", repr(design.epsilon)]
-    words += ["--alpha", repr(design.alpha), "--growth", repr(design.growth)]
+    words = ["austerity", "delta", trial_name(trial)]
+    if design.explicit:
+        words += ["--design", DESIGN_FILE]
+    else:
+        words += ["--m", str(design.m), "--epsilon", repr(design.epsilon)]
+        words += ["--alpha", repr(design.alpha), "--growth", repr(design.growth)]
     words += ["--rule", question.rule] * (question.rule != USUAL.rule)
     reading, loading = _reading(source, trial)
     lines = [
@@ -112,7 +116,8 @@ def given_lines(design: Design, question: Question, source: Source, trial: Trial
 
 def constructor(design: Design) -> str:
     """A design as a Python expression, with every bit of its numbers."""
-    return f"Design({design.n_data}, {design.m}, {design.epsilon!r}, {design.alpha!r}, {design.growth!r})"
+    knobs = f"{design.n_data}, {design.m}, {design.epsilon!r}, {design.alpha!r}, {design.growth!r}"
+    return f"Design({knobs}, lower={design.lower}, upper={design.upper})" if design.explicit else f"Design({knobs})"
 
 
 def _reading(source: Source, trial: TrialRun) -> tuple[list[str], str]:

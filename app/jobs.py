@@ -239,6 +239,23 @@ def outcome_in_words(job: Job) -> Any:
     return None
 
 
+def automatic(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> Any:
+    """The outcome of a job that is started whenever its question is new; None while it runs or if there is none."""
+    job = current(kind)
+    if job is None or job.key != key:
+        start(kind, key, work)
+    ended = watch(kind, label)
+    if ended is None:
+        return None
+    if ended.was_cancelled:
+        again = st.button("Cancelled. Run it again", key=f"again-{kind}", icon=":material/refresh:")
+        if again:
+            start(kind, key, work)
+            st.rerun()
+        return None
+    return outcome_in_words(ended)
+
+
 def _alive_check() -> Callable[[], bool]:
     """Whether the browser of this session is still connected."""
     context = get_script_run_ctx()

@@ -99,6 +99,7 @@ def knob(spec: Knob, *, key: str | None = None, default: float | None = None, mo
     """
     number_key, kind = key or spec.key, int if spec.whole else float
     slider_key = f"{number_key}-slider"
+    damaged = spec.whole and _drop_infinite(number_key)
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
     found: float = right.number_input(
         f"{spec.label}, exactly",
@@ -108,7 +109,7 @@ def knob(spec: Knob, *, key: str | None = None, default: float | None = None, mo
         step=1 if spec.whole else None,
         format=spec.shape,
         key=number_key,
-        bind="query-params",
+        bind=None if damaged else "query-params",
         persist_state="session",
         label_visibility="collapsed",
     )
@@ -171,6 +172,17 @@ def reset(specs: Sequence[Knob]) -> None:
 def shown(value: float, *, whole: bool = False) -> str:
     """A number as a person writes it: 12,214 or 0.05."""
     return f"{int(value):,}" if whole else f"{value:.6g}"
+
+
+def _drop_infinite(key: str) -> bool:
+    """Whether the URL had a number too large for any, of which Streamlit fails to make a whole one; it is taken out."""
+    try:
+        infinite = math.isinf(float(st.query_params.get(key, "")))
+    except ValueError:  # which Streamlit refuses
+        return False
+    if infinite:
+        del st.query_params[key]
+    return infinite
 
 
 def _copy(source: str, target: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import chrome
-from app.views import compare, design, experiments, explore, method, step_error, trial_run
+from app.views import compare, design, experiments, explore, further, method, step_error, trial_run
 
 PAGES = [
     st.Page(explore.show, title="Explore", url_path="explore", default=True),
@@ -13,6 +13,7 @@ PAGES = [
     st.Page(trial_run.show, title="Trial run", url_path="trial-run"),
     st.Page(design.show, title="Design", url_path="design"),
     st.Page(compare.show, title="Compare tests", url_path="compare"),
+    st.Page(further.show, title="Go further", url_path="further"),
     st.Page(experiments.show, title="Experiments", url_path="experiments"),
     st.Page(method.show, title="Method", url_path="method"),
 ]

@@ -89,10 +89,12 @@ def _marked(name: str, design: Design, found: Answer, trial: TrialRun, kind: str
 
 
 def _heading(design: Design, step: Acceptance, found: Answer, run: Loaded) -> str:
-    asked = found.question
+    asked, bounds = found.question, f"ε = {design.epsilon!r}, α = {design.alpha!r}"
+    if design.explicit:
+        bounds = "bounds of its own at every look"
     return (
         f"<h1>A sequential test for {escape(run.name)}</h1>"
-        f'<p class="answer">m = {design.m:,}, ε = {design.epsilon!r}, α = {design.alpha!r}, '
+        f'<p class="answer">m = {design.m:,}, {bounds}, '
         f"growth = {design.growth!r}: the acceptance probability is off by <b>{step.mean_abs_delta:.4g}</b> on average "
         f"(tolerance {asked.tolerance!r}, criterion {asked.criterion}) and a step reads <b>{step.mean_usage:.2%}</b> "
         f"of the N = {design.n_data:,} data.</p>"
@@ -118,13 +120,15 @@ def _numbers(design: Design, step: Acceptance, found: Answer, error: float, tria
 
 
 def _looks(design: Design) -> str:
-    table = look_table(stopping(design, 0.0), design, 0.0)
-    shown = table.rows(some_of(table.n, MOST_LOOKS))
+    where = stopping(design, 0.0)
+    table = look_table(where, design, 0.0)
+    index = some_of(table.n, MOST_LOOKS)
+    shown = table.rows(index)
     rows = [
         (f"{look:,}", f"{n:,}", f"{share:.2%}", _or_none(bound), _or_none(tail), *(f"{p:.4g}" for p in rest))
         for look, n, share, bound, tail, *rest in zip(*shown, strict=True)
     ]
-    names = (
+    names: tuple[str, ...] = (
         "look",
         "data",
         "share",
@@ -135,6 +139,9 @@ def _looks(design: Design) -> str:
         "stopped by now",
         "wrong by now",
     )
+    if design.explicit:
+        names = ("reject below", *names)
+        rows = [(_or_none(low), *row) for low, row in zip(where.lower[index], rows, strict=True)]
     note = "For the hardest decision, μ_std = 0; easier ones stop earlier."
     if len(shown.n) < len(table.n):
         note += f" {len(shown.n):,} of {len(table.n):,} looks."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import sys
@@ -18,6 +19,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 from streamlit.web import bootstrap
 
+from app.assets import Assets
 from app.guard import LOOPBACK, Guard
 from designer.errors import BadInput, integer
 
@@ -82,7 +84,8 @@ def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None])
     """The dashboard behind its guard; `ready` is called when it is warm."""
     bootstrap.load_config_options(SETTINGS)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
-    return Guard(GZipMiddleware(dashboard, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
+    quick = Assets(dashboard)
+    return Guard(GZipMiddleware(quick, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
 
 
 def tell_failure(problem: Exception) -> bool:
@@ -96,6 +99,7 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
     @asynccontextmanager
     async def lifespan(_: st.App) -> AsyncIterator[None]:
         await asyncio.to_thread(warm)
+        _settle()
         ready()
         yield
 
@@ -106,9 +110,10 @@ def warm() -> None:
     """Load what the pages import and compile what they call, before the first person waits for it."""
     import numpy as np
     import plotly.graph_objects as go
+    from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 
     from app.figures.style import layout
-    from app.views import compare, design, experiments, explore, method, step_error, trial_run  # noqa: F401
+    from app.views import compare, design, experiments, explore, further, method, step_error, trial_run  # noqa: F401
     from designer import Design, TrialRun, acceptance, characteristics, simulate, stopping
 
     test = Design(12_214, 500, 0.05)
@@ -117,6 +122,16 @@ def warm() -> None:
     acceptance(test, TrialRun.at_stationarity(12_214, 0.5, 10, np.random.default_rng(0)))
     simulate(np.random.default_rng(0), test, [1.0], 10)
     layout(go.Figure(go.Scatter(x=curve.mu_std, y=curve.error)), "", "").to_json()
+    convert_anything_to_arrow_bytes({"error": curve.error})  # brings pandas
+
+
+def _settle() -> None:
+    """Take all that is loaded by now out of the garbage collector's sight.
+
+    Streamlit collects after every run of a page, with all sessions waiting: 0.1 s if it goes through the libraries.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _shown(host: str) -> str:

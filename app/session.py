@@ -264,15 +264,18 @@ def unpin(design: Design) -> None:
 
 
 def pin_text(design: Design) -> str:
-    """A pinned design as the URL has it."""
-    return ",".join(repr(v) for v in (design.n_data, design.m, design.epsilon, design.alpha, design.growth))
+    """A pinned design as the URL has it; bounds of its own, lower ones first, follow its five knobs."""
+    knobs = (design.n_data, design.m, design.epsilon, design.alpha, design.growth)
+    return ",".join(repr(v) for v in (*knobs, *(design.lower or ()), *(design.upper or ())))
 
 
 def design_of(text: str) -> Design | None:
     """The design in a text of the URL, if there is one."""
     try:
-        n_data, m, epsilon, alpha, growth = text.split(",")
-        return Design(int(n_data), int(m), float(epsilon), float(alpha), float(growth))
+        n_data, m, epsilon, alpha, growth, *rest = text.split(",")
+        bounds = [float(bound) for bound in rest]
+        lower, upper = bounds[: len(bounds) // 2] or None, bounds[len(bounds) // 2 :] or None
+        return Design(int(n_data), int(m), float(epsilon), float(alpha), float(growth), lower=lower, upper=upper)
     except (ValueError, BadInput):
         return None
 

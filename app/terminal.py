@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from designer.errors import BadInput
 
 if TYPE_CHECKING:
+    from designer.further.strata_records import Stratified
     from designer.records import Design
     from samplers.chain import Progress
 
@@ -48,15 +49,21 @@ def check_target(path: str | None) -> None:
         raise BadInput(f"{path}: is a directory")
 
 
-def read_design(path: str | None) -> Design | None:
-    """The design in a file; its problems carry the file's name."""
+def read_design(path: str | None) -> Design | Stratified | None:
+    """The design, or the designs by kappa, in a file; its problems carry the file's name."""
+    from designer.further.strata_records import KIND, Stratified
+    from designer.parsing import parse_json, parse_toml, read_text
     from designer.records import Design
 
     if path is None:
         return None
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        return Design.from_json(text) if path.lower().endswith(".json") else Design.from_toml(text)
+        text = read_text(path)
+        as_json = path.lower().endswith(".json")
+        match parse_json(text) if as_json else parse_toml(text):
+            case {"test": {"kind": str(kind)}} if kind == KIND:
+                return Stratified.from_json(text) if as_json else Stratified.from_toml(text)
+        return Design.from_json(text) if as_json else Design.from_toml(text)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

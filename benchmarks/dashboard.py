@@ -1,4 +1,4 @@
-"""The dashboard in a real Chromium: from a key press to the redrawn figure, opening a page, ten people at once."""
+"""The dashboard in a real Chromium, and its server alone: a slider moved, a page opened, ten people at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from benchmarks import visitors
 from tests.browser.driving import Screen, chromium
 from tests.serving import running
 
@@ -32,18 +33,35 @@ WATCH = """() => {
 
 
 def report(moves: int = 30, visits: int = 5, people: int = 10) -> list[str]:
+    """Tables of what a person waits for, in Chromium if there is one, and of what the server does for it."""
+    with running() as server:
+        one = visitors.measure(server.address, server.process.pid, SLIDER, 1, moves)
+        crowd = visitors.measure(server.address, server.process.pid, SLIDER, people, max(3, moves // people))
+        lines = ["## Dashboard", "", *_in_chromium(server.address, moves, visits, people)]
+    size = statistics.median(answer.size for answer in one.answers)
+    return [
+        *lines,
+        f"The server alone, asked by sessions that draw nothing: {size / 1e3:,.0f} kB are sent for each move.",
+        "",
+        "| from a slider's message to the first redrawn figure | median | worst | processor time of the server |",
+        "|---|---|---|---|",
+        f"| one session, {moves} moves | {_answered(one)} |",
+        f"| {people} sessions at once | {_answered(crowd)} |",
+        "",
+    ]
+
+
+def _in_chromium(address: str, moves: int, visits: int, people: int) -> list[str]:
     """Rows of a table, or one line if there is no browser."""
     with chromium() as (browser, reason):
         if browser is None:
-            return ["## Dashboard", "", f"Not measured: {reason}.", ""]
-        with running() as server:
-            opened = _openings(browser, server.address, visits)
-            alone = _moves([Screen(browser, server.address)], moves)
-            together = _moves([Screen(browser, server.address) for _ in range(people)], max(3, moves // people))
+            return [f"Not measured in a browser: {reason}.", ""]
+        opened = _openings(browser, address, visits)
+        alone = _moves([Screen(browser, address)], moves)
+        together = _moves([Screen(browser, address) for _ in range(people)], max(3, moves // people))
     return [
-        "## Dashboard",
-        "",
-        "Server (warm) and headless Chromium share this machine. Streamlit waits 200 ms for a slider to come to rest.",
+        "Server (warm) and headless Chromium share this machine, so that ten sessions are ten browsers on its cores. "
+        "Streamlit waits 200 ms for a slider to come to rest.",
         "",
         "| what | median | worst | target |",
         "|---|---|---|---|",
@@ -87,6 +105,10 @@ def _moves(screens: list[Screen], moves: int) -> list[float]:
     for screen in screens:
         screen.close()
     return times
+
+
+def _answered(load: visitors.Load) -> str:
+    return f"{_row([answer.figure for answer in load.answers])} | {load.processor:,.0f} ms"
 
 
 def _row(times: list[float]) -> str:

@@ -6,7 +6,11 @@ another file, which it calls, has changed. So a digest of all files concerned go
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,8 +18,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core.dispatcher import Dispatcher
+
+
+def _copy_baked() -> None:
+    """Work on a copy of compiled code that lies on a read-only disk: numba uses no directory it cannot write."""
+    baked = Path(os.environ.get("NUMBA_CACHE_DIR") or ".")
+    if not (os.environ.get("NUMBA_CACHE_DIR") and baked.is_dir()):
+        return
+    try:
+        tempfile.TemporaryFile(dir=baked).close()
+    except OSError:
+        with suppress(OSError):  # nowhere to write: `_can_keep` tells
+            copy = tempfile.mkdtemp(prefix="austerity-numba-")
+            atexit.register(shutil.rmtree, copy, ignore_errors=True)
+            shutil.copytree(baked, copy, dirs_exist_ok=True)
+            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = copy  # type: ignore[attr-defined]
+
+
+_copy_baked()
 
 
 def _can_keep() -> bool:

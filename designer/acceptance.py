@@ -166,7 +166,7 @@ def covered(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
 
 def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
     """The curves at skewness 1, to first order."""
-    node, _, to_series = _panel_rule(curve.values.shape[-1])
+    node, _, to_series = panel_rule(curve.values.shape[-1])
     x = _panel_nodes(curve.edges, node)
     signed = np.concatenate([x, -x])
     slope = slopes(plan, signed, tolerance)
@@ -188,7 +188,7 @@ def reach_of(trial: TrialRun) -> float:
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
     """Rows Delta, E_u[usage], E_u[looks], E_u[error] and the doubt in them, for pairs (A, kappa)."""
     out = np.empty((5, a.size))
-    node, weight, _ = _panel_rule(curve.values.shape[-1])
+    node, weight, _ = panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
     _kernels.steps(a, kappa, barker, *arrays, curve.first_usage, out)
     return out
@@ -197,7 +197,7 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
     """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
-    node, _, to_series = _panel_rule(order)
+    node, _, to_series = panel_rule(order)
     x, panels = _panel_nodes(edges, node), edges.size - 1
     signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
     outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
@@ -262,7 +262,7 @@ def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
 
 
 @lru_cache(maxsize=4)
-def _panel_rule(order: int) -> tuple[Floats, Floats, Floats]:
+def panel_rule(order: int) -> tuple[Floats, Floats, Floats]:
     """Nodes and weights on [-1, 1], and the matrix from values at the nodes to Legendre coefficients."""
     node, weight = np.polynomial.legendre.leggauss(order)
     values = np.polynomial.legendre.legvander(node, order - 1)

@@ -46,7 +46,7 @@ def as_plan(design: Design | Plan) -> Plan:
 
 @lru_cache(maxsize=1024)
 def _plan(design: Design) -> Plan:
-    return Plan(
-        Schedule.geometric(design.n_data, design.m, design.growth),
-        Boundary.wang_tsiatis(design.epsilon, design.alpha),
-    )
+    schedule = Schedule.geometric(design.n_data, design.m, design.growth)
+    if design.lower is not None and design.upper is not None:
+        return Plan(schedule, Boundary.explicit(design.lower, design.upper))
+    return Plan(schedule, Boundary.wang_tsiatis(design.epsilon, design.alpha))

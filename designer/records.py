@@ -11,27 +11,30 @@ import json
 import math
 import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
+from numbers import Real
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, model_validator
 
 from designer import trial_files, trial_table
+from designer.boundary import TINY, Boundary, epsilon_of
 from designer.errors import BadInput, integer, real, shown
 from designer.files import Target, shorten
-from designer.schedule import MAX_N_DATA, Floats, check_growth
+from designer.parsing import parse_json, parse_toml, toml_value
+from designer.schedule import MAX_N_DATA, Floats, Schedule, check_growth
+from designer.stationary import log_acceptance_at, spread_kappa
 from designer.trial_files import Source
 from designer.trial_table import defects
 
 FORMAT = 1  # of the design file; raise it when an old reader would misunderstand a new file
+BOUNDS_FORMAT = 2  # of one with explicit bounds
+MOST_BOUNDS = 10_000
 KIND = "sequential"
-MAX_TEXT = 2**20
 MAX_NAMED = 10  # problems in one message
 
 
@@ -48,6 +51,18 @@ def _within(low: float, high: float, **ends: bool) -> BeforeValidator:
 
 def _check_m(value: object, info: ValidationInfo) -> int:
     return integer("m", value, 2, info.data.get("n_data", MAX_N_DATA))
+
+
+def _check_bounds(value: object, info: ValidationInfo) -> tuple[float, ...] | None:
+    """Bounds at the interim looks as a tuple of numbers; infinite ones mean no stopping on that side."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, np.ndarray)) or not 1 <= len(value) <= MOST_BOUNDS:
+        raise BadInput(f"{info.field_name} = {shown(value)}: must be a list of 1 to {MOST_BOUNDS:,} numbers")
+    bad = [bound for bound in value if isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound]
+    if bad:
+        raise BadInput(f"{info.field_name}: {shown(bad[0])} is not a bound; must be numbers")
+    return tuple(float(bound) for bound in value)
 
 
 def _text(pattern: str, meaning: str) -> BeforeValidator:
@@ -117,6 +132,9 @@ class Provenance(_Record):
     pairs: Annotated[int, _whole(1, trial_table.MAX_PAIRS)] | None = None
 
 
+_Bounds: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(_check_bounds)]
+
+
 class Design(_Record):
     """A sequential test: what the search returns, a file holds and a sampler runs.
 
@@ -134,6 +152,9 @@ class Design(_Record):
         Factor from one look to the next; 1 means equal batches, else in [1.05, 10^6].
     predicted, provenance
         What the theory promises and how the design was found; optional, and part of its identity.
+    lower, upper
+        Bounds of z at each interim look, in place of those of epsilon and alpha, which are then nominal: the test
+        rejects below `lower` and accepts above `upper`. Both or none; make such a design with `with_bounds`.
 
     Examples
     --------
@@ -150,6 +171,8 @@ class Design(_Record):
     epsilon: Annotated[float, _within(0.0, 0.5, open_low=True)]
     alpha: Annotated[float, _within(0.5, 1.0)] = 0.5
     growth: Annotated[float, BeforeValidator(check_growth)] = 1.0
+    lower: _Bounds = None
+    upper: _Bounds = None
     predicted: Predicted | None = None
     provenance: Provenance | None = None
 
@@ -162,9 +185,44 @@ class Design(_Record):
         growth: float = 1.0,
         predicted: Predicted | None = None,
         provenance: Provenance | None = None,
+        lower: Sequence[float] | Floats | None = None,
+        upper: Sequence[float] | Floats | None = None,
     ) -> None:
         values = {"n_data": n_data, "m": m, "epsilon": epsilon, "alpha": alpha, "growth": growth}
-        super().__init__(**values, predicted=predicted, provenance=provenance)
+        super().__init__(**values, predicted=predicted, provenance=provenance, lower=lower, upper=upper)
+
+    @classmethod
+    def with_bounds(
+        cls, n_data: int, m: int, lower: Sequence[float] | Floats, upper: Sequence[float] | Floats, growth: float = 1.0
+    ) -> Design:
+        """A test with its own bounds at every interim look; its nominal epsilon is the tail beyond the narrowest one.
+
+        Examples
+        --------
+        >>> Design.with_bounds(1000, 400, [-3.0, -2.0], [2.5, 1.5]).epsilon
+        0.0668
+        """
+        explicit = Boundary.explicit(lower, upper)
+        assert explicit.lower is not None and explicit.upper is not None
+        narrowest = np.minimum(np.abs(explicit.lower), np.abs(explicit.upper)).min(initial=40.0)
+        nominal = max(float(f"{epsilon_of(min(float(narrowest), 30.0)):.3g}"), TINY)
+        return cls(n_data, m, nominal, growth=growth, lower=explicit.lower, upper=explicit.upper)
+
+    @model_validator(mode="after")
+    def _bounds_fit(self) -> Design:
+        if (self.lower is None) != (self.upper is None):
+            raise BadInput("bounds: give lower and upper, or none of them")
+        if self.lower is not None and self.upper is not None:
+            Boundary.explicit(self.lower, self.upper)
+            interim = Schedule.geometric(self.n_data, self.m, self.growth).size - 1
+            if len(self.lower) != interim:
+                raise BadInput(f"bounds: {len(self.lower):,} given for {interim:,} interim looks")
+        return self
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the bounds are given look by look."""
+        return self.lower is not None
 
     @property
     def bare(self) -> Design:
@@ -176,9 +234,9 @@ class Design(_Record):
         lines = []
         for name, entry in self._document().items():
             if isinstance(entry, dict):
-                lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in entry.items())]
+                lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
             else:
-                lines += [f"{name} = {_toml(entry)}"]
+                lines += [f"{name} = {toml_value(entry)}"]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> str:
@@ -188,25 +246,25 @@ class Design(_Record):
     @classmethod
     def from_toml(cls, text: str) -> Design:
         """The design in a TOML text; tables that are not about the test (those of a run's config) are skipped."""
-        return cls._from_document(_parse("TOML", text))
+        return cls._from_document(parse_toml(text))
 
     @classmethod
     def from_json(cls, text: str) -> Design:
         """The design in a JSON text."""
-        return cls._from_document(_parse("JSON", text))
+        return cls._from_document(parse_json(text))
 
     def _document(self) -> dict[str, Any]:
         given = self._given()
         notes = {name: given.pop(name)._given() for name in _NOTES if name in given}
-        return {"format": FORMAT, "test": {"kind": KIND, **given}, **notes}
+        return {"format": BOUNDS_FORMAT if self.explicit else FORMAT, "test": {"kind": KIND, **given}, **notes}
 
     @classmethod
     def _from_document(cls, document: Any) -> Design:
         if not isinstance(document, dict) or "test" not in document:
             raise BadInput("test: missing; a design file needs a table of this name")
         version = integer("format", document.get("format", FORMAT), 1, 10**6)
-        if version > FORMAT:
-            raise BadInput(f"format = {version}: written by a newer version; this one reads format {FORMAT}")
+        if version > BOUNDS_FORMAT:
+            raise BadInput(f"format = {version}: written by a newer version; this one reads format {BOUNDS_FORMAT}")
         for name in ("test", *_NOTES):
             if not isinstance(document.get(name, {}), dict):
                 raise BadInput(f"{name} = {shown(document[name])}: must be a table")
@@ -239,48 +297,6 @@ def _located(table: str, make: Callable[..., _Made], values: dict[str, Any]) -> 
         return make(**values)
     except BadFields as error:
         raise BadInput("; ".join(f"{table}.{problem}" for problem in error.problems)) from None
-
-
-def _toml(value: str | float) -> str:
-    # Texts here are printable, so JSON's escapes are TOML's; repr gives back the very same float.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-
-
-# The parser takes time quadratic in the parts of a dotted key, so that a short text could keep it busy for hours.
-_DEEP_KEY = re.compile(r"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
-
-
-def _parse(language: str, text: str) -> Any:
-    if not isinstance(text, str):
-        raise BadInput(f"{language} must be given as text, not {type(text).__name__}")
-    if len(text) > MAX_TEXT:
-        raise BadInput(f"{language} of {len(text):,} characters: a design file has at most {MAX_TEXT:,}")
-    text = text.removeprefix("\ufeff")
-    try:
-        if language == "JSON":
-            return json.loads(text, object_pairs_hook=_unique)
-        if _DEEP_KEY.search(text):
-            raise RecursionError
-        return tomllib.loads(text)
-    except RecursionError:
-        raise BadInput(f"broken {language}: nested too deeply") from None
-    except ValueError as error:
-        raise BadInput(f"broken {language}: {shorten(str(error), 200)}") from None
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text of bounded size and depth, or BadInput saying where it is broken."""
-    document: dict[str, Any] = _parse("TOML", text)
-    return document
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in table:
-            raise ValueError(f"key {shorten(key)} appears twice")
-        table[key] = value
-    return table
 
 
 # --- TrialRun ---------------------------------------------------------------------------------------------------------
@@ -335,11 +351,13 @@ class TrialRun:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def at_stationarity(cls, n_data: int, acceptance: float, pairs: int, rng: np.random.Generator) -> TrialRun:
+    def at_stationarity(
+        cls, n_data: int, acceptance: float, pairs: int, rng: np.random.Generator, spread: float = 0.0
+    ) -> TrialRun:
         """Pairs as a random walk at stationarity meets them, for when there is no trial run yet.
 
-        A ~ N(-k²/2, k²) and kappa = k, with the k that gives the wanted acceptance rate: e^A tilts that density into
-        N(k²/2, k²), so E min(1, e^A) = P(A > 0) + P(N(k²/2, k²) < 0) = 2 Phi(-k/2).
+        A ~ N(-kappa²/2, kappa²), with the kappa that gives the wanted acceptance rate 2 Phi(-kappa/2): one for all
+        pairs, or log kappa normal with standard deviation `spread` (`designer.stationary`).
 
         Examples
         --------
@@ -349,9 +367,8 @@ class TrialRun:
         """
         n_data = integer("n_data", n_data, 2, MAX_N_DATA)
         pairs = integer("pairs", pairs, 1, trial_table.MAX_PAIRS)
-        k = -2.0 * NormalDist().inv_cdf(real("acceptance", acceptance, 1e-6, 1 - 1e-6) / 2.0)
-        log_acceptance = rng.normal(-(k**2) / 2.0, k, pairs)
-        return cls(n_data, log_acceptance / n_data, np.full(pairs, k * math.sqrt(n_data - 1) / n_data))
+        kappa = spread_kappa(rng, acceptance, pairs, spread)
+        return cls(n_data, log_acceptance_at(rng, kappa) / n_data, kappa * math.sqrt(n_data - 1) / n_data)
 
     @property
     def columns(self) -> dict[str, Floats]:

@@ -30,6 +30,7 @@ MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below th
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
 DELAY = 0.25  # a walk monitored with step h has decided as much at t as a continuous one at t + h/4
 MOST_NODES = 3e6  # more than this, over all looks, and drifts are handled in groups with narrower windows
+MOST_WORK = 1e8  # nodes times drifts, a quarter second: above, drifts are handled in groups where that halves the work
 
 
 class Characteristics(NamedTuple):
@@ -176,8 +177,14 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
 
 
 def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
-    """The curves' maxima, at mu_std = 0 (K14 Eqn 20: error = (1 - P(j' = J)) / 2)."""
-    return characteristics(design, np.zeros(1), tolerance)
+    """Error and data use at mu_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
+
+    With asymmetric ones the error jumps at 0, and the larger side counts.
+    """
+    if as_plan(design).boundary.symmetric:
+        return characteristics(design, np.zeros(1), tolerance)
+    found = characteristics(design, np.array([0.0, np.nextafter(0.0, 1.0)]), tolerance)
+    return Characteristics(found.mu_std[:1], found.error.max(keepdims=True), found.usage[:1], found.estimate)
 
 
 def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> Stopping:
@@ -298,13 +305,26 @@ def totals(
     grid = _grid(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
     if grid.nodes > MOST_NODES and mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
         return totals(plan, mu, resolution, False, run)
-    if grid.nodes > MOST_NODES and mu.min() < mu.max():
-        small = mu <= 0.5 * (mu.min() + mu.max())
-        total[:, small], one = totals(plan, mu[small], resolution, False, run)
+    small = mu <= 0.5 * (mu.min() + mu.max())
+    if not small.all() and (grid.nodes > MOST_NODES or _pays(plan, grid, mu, small, resolution.r_star, mirror)):
+        total[:, small], one = totals(plan, mu[small], resolution, mirror, run)
         total[:, ~small], other = totals(plan, mu[~small], resolution, False, run)
         return total, max(one, other)
     total = _run(plan, grid, mu, resolution, mirror)[0] if run is None else run(plan, grid, mu, resolution)
     return total, grid.merged
+
+
+def _pays(plan: Plan, grid: Grid, mu: Floats, small: npt.NDArray[np.bool_], r_star: float, mirror: bool) -> bool:
+    """Whether there is much work, and less than half of it when small drifts and the others each have their window."""
+    if grid.nodes * mu.size <= MOST_WORK:
+        return False
+
+    def work(drifts: Floats, folded: bool) -> float:
+        part = _grid(plan, float(drifts.min()), float(drifts.max()), r_star, folded)
+        return part.nodes * drifts.size * (0.5 if folded else 1.0)
+
+    whole = grid.nodes * mu.size * (0.5 if mirror else 1.0)
+    return work(mu[small], mirror) + work(mu[~small], False) < 0.5 * whole
 
 
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:

@@ -1,16 +1,26 @@
-"""Write docs/experiments.md from the full-size results that come with the package: python -m docs.make_experiments"""
+"""Write docs/experiments.md from the full-size results that come with the package: python -m docs.make_experiments
+
+Their figures are drawn into docs/pictures/experiments (that needs the package kaleido and Chromium); what the papers
+report beside it, and why figures differ, is written by hand in docs/beside_the_papers.md.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from samplers.experiments import NAMES, experiment
-from samplers.experiments.report import Cell, Report, Table
+from samplers.experiments.report import Cell, Panel, Report, Table
 from samplers.experiments.running import Experiment, shipped
 
 PAGE = Path(__file__).with_name("experiments.md")
+PICTURES = PAGE.parent / "pictures" / "experiments"
+BESIDE = PAGE.with_name("beside_the_papers.md")
+WIDTH, HEIGHT = 900, 480  # of a picture, in pixels
+COLOURS = 64  # of its palette
 MOST_ROWS = 60  # of a table; the regime map has as many
 INTRODUCTION = """\
 # Experiments
@@ -23,7 +33,8 @@ Checks are statements that the experiment should bear out, evaluated on the numb
 is shown as such. Seconds are those of the machine that ran it, two cores.
 
 This page is made by `python -m docs.make_experiments` from `samplers/experiments/stored`;
-`python -m samplers.experiments.store DIR` puts a finished run there.
+`python -m samplers.experiments.store DIR` puts a finished run there, with the ground truth it computed, if any
+(`truth.npz`: means, standard errors, seed and digest).
 """
 
 
@@ -41,7 +52,8 @@ def section(name: str) -> str:
     if kept is None:
         return "\n".join([*lines, "No full-size result comes with this version.", ""])
     described, report = kept
-    lines += [_escaped(report.finding), "", *_checks(report), *(f"- {_escaped(line)}" for line in report.notices), ""]
+    lines += [_escaped(report.finding), "", *_beside(name), *_checks(report)]
+    lines += [*(f"- {_escaped(line)}" for line in report.notices), "", *_pictures(name, report)]
     lines += [line for table in report.tables for line in markdown(table)]
     return "\n".join([*lines, *_how(described)])
 
@@ -84,6 +96,27 @@ def _checks(report: Report) -> list[str]:
     return [f"- **{'holds' if true else 'does not hold'}**: {_escaped(what)}" for what, true in report.checks.items()]
 
 
+def pictures(name: str, report: Report) -> Iterator[tuple[Path, Panel]]:
+    """The file of every panel's picture."""
+    for number, panel in enumerate(report.panels, start=1):
+        yield PICTURES / f"{name}-{number}.png", panel
+
+
+def _pictures(name: str, report: Report) -> list[str]:
+    lines: list[str] = []
+    for file, panel in pictures(name, report):
+        told = " ".join(filter(None, (f"{panel.title}.", panel.note)))
+        lines += [f"![{_alternative(told)}]({file.relative_to(PAGE.parent).as_posix()})", "", f"*{_escaped(told)}*", ""]
+    return lines
+
+
+def _beside(name: str) -> list[str]:
+    """What the paper reports, and why ours differs."""
+    parts = re.split(r"^## (\w+)\n", BESIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name)
+    return [] if found is None else [f"**Beside the paper.** {found.strip()}", ""]
+
+
 def _how(described: dict[str, Any]) -> list[str]:
     """Settings, time and version."""
     settings = ", ".join(f"{key} = {_value(value)}" for key, value in described["settings"].items())
@@ -102,10 +135,38 @@ def _row(cells: list[str] | tuple[str, ...]) -> str:
     return f"| {' | '.join(map(_escaped, cells))} |"
 
 
+def _alternative(text: str) -> str:
+    """Text that can stand for a picture."""
+    return re.sub(r"[\[\]]", "", text)
+
+
+def draw(names: Sequence[str]) -> None:
+    """The pictures of these experiments, by one browser for all; with few colours, so that they stay small."""
+    import plotly.io
+    from PIL import Image
+
+    from app.figures.panels import figure
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    kept = {name: found[1] for name in names if (found := shipped(name)) is not None}
+    drawn = [(figure(panel), file) for name, report in kept.items() for file, panel in pictures(name, report)]
+    plotly.io.write_images(*zip(*drawn, strict=True), width=WIDTH, height=HEIGHT, scale=1.5)
+    for _, file in drawn:
+        Image.open(file).convert("RGB").quantize(COLOURS).save(file, optimize=True)
+
+
 def _escaped(text: str) -> str:
     """Text without what Markdown would take for its own."""
     return re.sub(r"([|*<])", r"\\\1", text)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The page, and the pictures of the experiments named on the command line (`all` for all of them)."""
+    wanted = NAMES if "all" in sys.argv[1:] else sys.argv[1:]
+    if wanted:
+        draw(wanted)
     PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,8 @@
 
 `predict` needs the moments of the pairs alone; `measure` runs the real tests on populations with those moments.
 Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both theta and theta' at
-each datum it reads, an exact chain that keeps log p(x_i; theta) evaluates each datum once.
+each datum it reads, an exact chain that keeps log p(x_i; theta) evaluates each datum once. What a step is worth
+depends on the rule; `docs/which_test.md` derives how it is counted.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from samplers.accept.correction import correction
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 
-LEVELS = 400  # of u, over which the concentration test's data are averaged
 MOST_DATA = 2_000_000  # in a population that is made to measure on
 CACHED = "exact, cached"
+# Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
+# so that its asymptotic variance is at most 2 v + Var f where Metropolis' is v (Peskun 1973, Latuszynski and Roberts
+# 2013): twice as much when v is much larger than the variance of independent draws.
+WORTH: dict[Rule, float] = {"metropolis": 1.0, "barker": 2.0}
 Report = Callable[[int, int], None]
 
 
@@ -36,7 +40,9 @@ class Prediction(NamedTuple):
     """What one test does per step, on average over the pairs.
 
     `acceptance` is that of the test's own rule (Barker's is lower than Metropolis'), `error` the mean |Delta| against
-    that rule, `per_move` the likelihood evaluations per accepted move: the cost that a user feels.
+    that rule, `per_move` the likelihood evaluations per accepted move: the cost that a user feels. For small steps in
+    many dimensions an accepted move is worth the same under either rule. `per_metropolis_step` holds always: at most
+    so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain (`WORTH`).
     """
 
     test: str
@@ -46,6 +52,7 @@ class Prediction(NamedTuple):
     acceptance: float
     error: float
     per_move: float
+    per_metropolis_step: float
     note: str
 
 
@@ -161,13 +168,12 @@ def concentration_data(test: ConcentrationTest, trial: TrialRun, range_in_sd: fl
     """
     n_data = trial.n_data
     looks = Schedule.geometric(n_data, first_batch(test, trial), test.growth).n
-    u = (np.arange(LEVELS) + 0.5) / LEVELS
-    distance = np.abs(trial.log_acceptance[:, None] - np.log(u)) / (n_data * trial.sigma[:, None])
-    data = np.full(distance.shape, float(n_data))
-    for k in range(looks.size - 1, 0, -1):  # from the last interim look back, so that the first that decides remains
-        n = int(looks[k - 1])
-        data[distance > test.half_width(k, n, n_data, 1.0, range_in_sd)] = n
-    mean: Floats = data.mean(axis=1)
+    widths = [test.half_width(k, int(n), n_data, 1.0, range_in_sd) for k, n in enumerate(looks[:-1], start=1)]
+    # open after look k: |A - log u| within the smallest bound so far, for u between e^(A - h) and e^(A + h)
+    h = n_data * trial.sigma[:, None] * np.minimum.accumulate(np.array(widths))
+    a = trial.log_acceptance[:, None]
+    still_open = np.exp(np.minimum(a + h, 0.0)) - np.exp(np.minimum(a - h, 0.0))
+    mean: Floats = looks[0] + still_open @ np.diff(looks).astype(np.float64)
     return mean
 
 
@@ -217,7 +223,8 @@ def _prediction(
     test: str, rule: Rule, data: float, evaluations_per_datum: float, accept: Floats, error: float, note: str
 ) -> Prediction:
     rate, evaluations = float(accept.mean()), data * evaluations_per_datum
-    return Prediction(test, rule, data, evaluations, rate, error, evaluations / max(rate, 1e-300), note)
+    per_move = evaluations / max(rate, 1e-300)
+    return Prediction(test, rule, data, evaluations, rate, error, per_move, WORTH[rule] * evaluations, note)
 
 
 def _comparison(rng: np.random.Generator, trial: TrialRun, index: int, range_in_sd: float) -> Comparison:

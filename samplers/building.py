@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.acceptance import Rule
 from designer.errors import BadInput, NumericalFailure
+from designer.further.strata_records import Stratified
 from designer.records import Design
 from designer.schedule import Floats
 from samplers.accept.barker import BarkerTest
@@ -18,6 +19,7 @@ from samplers.accept.comparison import AcceptTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
+from samplers.accept.stratified import StratifiedTest
 from samplers.chain import Chain
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
@@ -30,6 +32,7 @@ from samplers.models.mixture import Mixture
 from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
 from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.slice import WIDTH, Slice, SliceChain
 from samplers.starts import best_single, lasso_mode, mixture_moments
 from samplers.tables import (
     AdaptiveTable,
@@ -43,18 +46,19 @@ from samplers.tables import (
     MixtureTable,
     ProxyTable,
     RJTable,
+    SliceTable,
     StiefelTable,
     WalkTable,
 )
 
-AnyChain = Chain | JumpChain
+AnyChain = Chain | JumpChain | SliceChain
 
 
 class Parts(NamedTuple):
     """A config made real. `names` are the parameters', if they have any; `notes` are for the results."""
 
     model: Any  # a Model, or RJLogistic, which is not about one vector of fixed meaning
-    proposal: Proposal | None  # None for reversible jump, whose moves are the model's own
+    proposal: Proposal | Slice | None  # None for reversible jump, whose moves are the model's own
     test: AcceptTest
     start: Floats
     data_digest: str
@@ -67,13 +71,16 @@ class Parts(NamedTuple):
         """A chain at its start."""
         if isinstance(self.model, RJLogistic):
             return JumpChain(self.model, self.test, self.start, rng, self.rule, self.temperature)
+        if isinstance(self.proposal, Slice):
+            assert isinstance(self.test, (ExactTest, SequentialTest))  # the config has seen to it
+            return SliceChain(self.model, self.proposal, self.test, self.start, rng)
         assert self.proposal is not None
         return Chain(self.model, self.proposal, self.test, self.start, rng, self.rule)
 
 
 class _Made(NamedTuple):
     model: Any
-    proposal: Proposal | None
+    proposal: Proposal | Slice | None
     start: Floats
     names: tuple[str, ...] | None
 
@@ -82,6 +89,9 @@ def build(config: SamplerConfig) -> Parts:
     """Load the data and make model, proposal and test; the chains start at the posterior mode, or near it."""
     data = load(config.data, config.model.labels)
     test = _test(config, data.x.shape[0])
+    if config.redesign is not None:
+        with _told_of("redesign."):
+            config.redesign.space.checked(data.x.shape[0])
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name
@@ -101,10 +111,10 @@ def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
     table = config.test
     if table is None:
         return ExactTest()
-    if isinstance(table, Design):
+    if isinstance(table, (Design, Stratified)):
         if table.n_data != n_data:
             raise BadInput(f"test.n_data = {table.n_data:,}: the data have {n_data:,} rows")
-        return SequentialTest.from_design(table)
+        return SequentialTest.from_design(table) if isinstance(table, Design) else StratifiedTest(table)
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
     options = table.model_dump(exclude={"kind"})
@@ -145,8 +155,10 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> _Ma
         return _Made(model, Langevin(base, asked.step, asked.batch), mode, data.names)
     if isinstance(asked, ProxyTable):
         return _Made(model, ProxyStep.of(controls[2], asked.beta), mode, data.names)
-    assert isinstance(asked, (WalkTable, AdaptiveTable))
     covariance = np.linalg.inv(controls[2].posterior_precision())
+    if isinstance(asked, SliceTable):
+        return _Made(model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, data.names)
+    assert isinstance(asked, (WalkTable, AdaptiveTable))
     return _Made(model, RandomWalk.with_covariance(covariance, asked.scale), mode, data.names)
 
 
@@ -210,9 +222,12 @@ def _copied(rows: Floats, why: str) -> Floats:
     return rows
 
 
-def _walk(config: SamplerConfig, dimension: int) -> RandomWalk:
-    """The same steps in every parameter; adaptation starts with them, too."""
+def _walk(config: SamplerConfig, dimension: int) -> RandomWalk | Slice:
+    """The same steps, or slices, in every parameter; adaptation starts with them, too."""
     asked = config.proposal
+    if isinstance(asked, SliceTable):
+        assert asked.width is not None
+        return Slice.isotropic(1.0, dimension, asked.width, asked.most_out)
     assert isinstance(asked, (WalkTable, AdaptiveTable)) and asked.scale is not None
     return RandomWalk.isotropic(asked.scale, dimension)
 

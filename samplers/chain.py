@@ -216,6 +216,15 @@ class Chain:
             move = fused_proposal(proposal, self.model)
             self._fused = None if data is None or move is None else (data, move, test)
 
+    def use_test(self, test: AcceptTest) -> None:
+        """Go on with another acceptance test, for as many data."""
+        self.test, self._kept = test, None
+        if self._fused is not None:
+            data, move, _ = self._fused
+            decision = fused_test(test, self.model.n_data, self.rule)
+            self._fused = None if decision is None else (data, move, decision)
+            self._filled_at = None
+
     def _check(self, proposal: Proposal) -> None:
         factor = getattr(proposal, "factor", None)
         if factor is not None and factor.shape != (self.theta.size, self.theta.size):

@@ -16,7 +16,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from designer.acceptance import Rule
 from designer.errors import BadInput, shown
 from designer.files import shorten
-from designer.records import Design, parse_toml
+from designer.further.strata_records import Stratified
+from designer.parsing import parse_toml, read_text
+from designer.records import Design
+from samplers.schedules import ScheduleTable, check_schedule
 from samplers.tables import (
     MODELS,
     PROPOSALS,
@@ -26,22 +29,25 @@ from samplers.tables import (
     DataTable,
     ModelTable,
     ProposalTable,
+    RedesignTable,
     RunTable,
     Table,
     check_data,
     check_proposal,
+    check_redesign,
     check_test,
 )
 
 TABLES = ("test", "data", "model", "proposal", "run")
-NOTES = ("format", "predicted", "provenance")  # of a design
+MORE = ("redesign", "schedule")  # tables that need not be there
+NOTES = ("format", "predicted", "provenance", "single")  # of a design, or of designs in strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: no draw depends on them
 PLACES = {"path", "labels", "folder"}  # of `[data]`: where they lie is no matter
 MOST_NAMED = 10  # problems in one message
 
 
 class SamplerConfig(BaseModel):
-    """All of it. `test` is a Design, another test's table, or None for the exact test.
+    """All of it. `test` is a Design, designs in strata, another test's table, or None for the exact test.
 
     Examples
     --------
@@ -54,29 +60,36 @@ class SamplerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    test: Design | BarkerTable | ConcentrationTable | None
+    test: Design | Stratified | BarkerTable | ConcentrationTable | None
     data: DataTable
     model: ModelTable
     proposal: ProposalTable
     run: RunTable
+    redesign: RedesignTable | None = None
+    schedule: ScheduleTable | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> SamplerConfig:
         check_proposal(self.model, self.proposal, self.run)
         check_data(self.model, self.data)
-        check_test(self.test, self.model, self.run)
+        check_test(self.test, self.model, self.proposal, self.run)
+        check_redesign(self.redesign, self.test, self.proposal, self.run)
+        check_schedule(self.schedule, self.redesign, self.proposal)
         return self
 
     @classmethod
-    def from_toml(cls, text: str, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
+    def from_toml(
+        cls, text: str, design: Design | Stratified | None = None, *, exact: bool = False, **run: Any
+    ) -> SamplerConfig:
         """From the text of a config.
 
-        `design` fills in or replaces `[test]`, `exact` does so with the exact test; `run` replaces entries of `[run]`.
+        `design` fills in or replaces `[test]`, `exact` does so with the exact test (which is not re-designed); `run`
+        replaces entries of `[run]`.
         """
         document = parse_toml(text)
-        if unknown := sorted(set(document) - {*TABLES, *NOTES}):
-            raise BadInput(f"{shorten(unknown[0])}: unknown; allowed are {', '.join(TABLES)}")
-        if not_tables := [name for name in TABLES if not isinstance(document.get(name, {}), dict)]:
+        if unknown := sorted(set(document) - {*TABLES, *MORE, *NOTES}):
+            raise BadInput(f"{shorten(unknown[0])}: unknown; allowed are {', '.join((*TABLES, *MORE))}")
+        if not_tables := [name for name in (*TABLES, *MORE) if not isinstance(document.get(name, {}), dict)]:
             raise BadInput(f"{not_tables[0]} = {shown(document[not_tables[0]])}: must be a table")
         model: Any = _chosen("model", document.get("model", {}), MODELS, "logistic")
         tables = {
@@ -86,16 +99,22 @@ class SamplerConfig(BaseModel):
             "proposal": _chosen("proposal", document.get("proposal", {}), PROPOSALS, model.proposals[0]),
             "run": _made("run", RunTable, document.get("run", {}) | run),
         }
+        if "redesign" in document and not exact:
+            tables["redesign"] = _made("redesign", RedesignTable, document["redesign"])
+        if "schedule" in document and not exact:
+            tables["schedule"] = _made("schedule", ScheduleTable, document["schedule"])
         try:
             return cls(**tables)
         except ValidationError as error:
             raise BadInput(_lines("", cls, error)) from None
 
     @classmethod
-    def load(cls, path: str | Path, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
+    def load(
+        cls, path: str | Path, design: Design | Stratified | None = None, *, exact: bool = False, **run: Any
+    ) -> SamplerConfig:
         """From a file; the paths of the data are relative to it."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
         config = cls.from_toml(text, design, exact=exact, **run)
@@ -105,11 +124,12 @@ class SamplerConfig(BaseModel):
 
     def to_toml(self) -> str:
         """All of it as TOML text, which `from_toml` reads back exactly; of a design also what it promises."""
-        if isinstance(self.test, Design):
+        if isinstance(self.test, (Design, Stratified)):
             begin = self.test.to_toml()
         else:
             begin = _toml("test", {"kind": "exact"} if self.test is None else self.test.model_dump())
-        return "\n".join([begin, *(_toml(name, getattr(self, name).model_dump()) for name in TABLES[1:])])
+        given = {name: table for name in (*TABLES[1:], *MORE) if (table := getattr(self, name)) is not None}
+        return "\n".join([begin, *(_toml(name, table.model_dump()) for name, table in given.items())])
 
     @property
     def rule(self) -> Rule:
@@ -123,24 +143,32 @@ class SamplerConfig(BaseModel):
             mode="json", exclude={"run": HOW_MANY, "data": {"path", "labels", "folder"}, "test": True}
         )
         known["run"]["rule"] = self.rule
+        for name in MORE:
+            if known[name] is None:  # as it was before there was such a table
+                del known[name]
         test = self.test
-        known["test"] = test.bare.to_json() if isinstance(test, Design) else test and test.model_dump(mode="json")
+        if isinstance(test, (Design, Stratified)):
+            known["test"] = test.bare.to_json()
+        else:
+            known["test"] = test and test.model_dump(mode="json")
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def _test(document: dict[str, Any], text: str) -> Design | Table | None:
+def _test(document: dict[str, Any], text: str) -> Design | Stratified | Table | None:
     table = document.get("test")
     if table is None:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
     kind = table.get("kind", "sequential")
     if kind == "sequential":
         return Design.from_toml(text)
+    if kind == "stratified":
+        return Stratified.from_toml(text)
     if kind == "exact":
         if set(table) != {"kind"}:
             raise BadInput(f"test.{sorted(set(table) - {'kind'})[0]}: the exact test has no parameters")
         return None
     if not isinstance(kind, str) or kind not in TESTS:
-        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, exact, {', '.join(TESTS)}")
+        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, stratified, exact, {', '.join(TESTS)}")
     return _made("test", TESTS[kind], table)
 
 

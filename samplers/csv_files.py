@@ -9,7 +9,9 @@ import csv
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,6 +23,7 @@ from designer.schedule import Floats
 
 SEPARATORS = ",;\t"
 MOST_NAMED = 3  # problems in one message
+MAX_LINE = 2**20  # characters
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "?"}
@@ -56,8 +59,8 @@ def layout(file: Path) -> Layout:
     names = [name.strip() for name in names]
     if all(_parsed(name, ".") is not None for name in names):
         raise BadInput(f"data.path: {file}: line {number + 1}: numbers where the names of the columns should be")
-    for name in names:
-        if name and names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if name and times > 1:
             raise BadInput(f"data.path: {file}: line {number + 1}: two columns are called {shown(name)}")
     return Layout(file, separator if len(names) > 1 else ";", names, number)
 
@@ -190,12 +193,18 @@ def _rows(where: Layout) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The lines of a text in UTF-8, with or without a mark."""
+    """The lines of a text in UTF-8, with or without a mark; none is read whole that is longer than MAX_LINE."""
     with open(file, "rb") as raw:
         if raw.read(2) in (b"\xff\xfe", b"\xfe\xff"):
             raise BadInput(f"data.path: {file}: is UTF-16; must be UTF-8")
     with open(file, encoding="utf-8-sig", newline="") as text:
         try:
-            yield from text
+            for number in count(1):
+                line = text.readline(MAX_LINE + 1)
+                if len(line) > MAX_LINE:
+                    raise BadInput(f"data.path: {file}: line {number:,} has more than {MAX_LINE:,} characters")
+                if not line:
+                    return
+                yield line
         except UnicodeDecodeError:
             raise BadInput(f"data.path: {file}: is not a text in UTF-8") from None

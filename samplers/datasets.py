@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +23,8 @@ from samplers.tables import DataTable, Labels
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_BYTES = 2**36
+MAX_BYTES = 2**36  # of a file that is read
+MAX_COLUMNS = 10_000
 INTERCEPT = "intercept"
 _TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -109,6 +112,19 @@ def _existing(entry: str, path: str) -> Path:
     return file
 
 
+def _refuse_large(file: Path, size: int) -> None:
+    """Refuse what would not fit into memory when it is unpacked: a small file may hold very much of the same."""
+    most = min(MAX_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    if size > most:
+        what = f"unpacks to {size:,} bytes, more than {most:,}, half the memory here; a .npy file would be mapped"
+        raise BadInput(f"data.path: {file}: {what}")
+
+
+def _refuse_wide(file: Path, columns: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise BadInput(f"data.path: {file}: {columns:,} columns, more than the limit of {MAX_COLUMNS:,}")
+
+
 def _check(file: Path, found: Dataset, entry: str) -> None:
     """Finite numbers in (N, D), as many labels."""
     x, y = found.x, found.y
@@ -151,6 +167,7 @@ def _columns(data: DataTable, names: Sequence[str], labels: Labels) -> tuple[lis
 
 def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
     layout = csv_files.layout(file)
+    _refuse_wide(file, len(layout.names))
     columns, label = _columns(data, layout.names, labels)
     numeric = [*columns, label] if label is not None and labels == "numbers" else columns
     numbers, texts = csv_files.read(layout, numeric, label if labels == "binary" else None)
@@ -163,8 +180,11 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
 def _parquet(file: Path, data: DataTable, labels: Labels) -> Dataset:
     from pyarrow import parquet
 
-    schema = parquet.read_schema(file)
-    columns, label = _columns(data, schema.names, labels)
+    with parquet.ParquetFile(file) as opened:
+        names, rows = opened.schema_arrow.names, opened.metadata.num_rows
+    _refuse_wide(file, len(names))
+    columns, label = _columns(data, names, labels)
+    _refuse_large(file, 16 * rows * (len(columns) + 1))  # as a table and as an array
     table = parquet.read_table(file, columns=[*columns, *([] if label is None else [label])])
     x = np.column_stack([_numbers(file, name, table.column(name)) for name in columns])
     if label is None:
@@ -203,13 +223,18 @@ def _refuse_nulls(file: Path, name: str, column: pa.ChunkedArray) -> None:
 
 def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
     label = data.label or "y"
-    with np.load(file, allow_pickle=False) as arrays:
-        missing = {"x", *([label] if labels else [])} - set(arrays.files)
-        if missing:
-            raise BadInput(f"data.path: {file}: has no array {sorted(missing)[0]}; it has {', '.join(arrays.files)}")
-        x = _as_rows(file, arrays["x"])
-        y = _as_labels("label", arrays[label], labels) if labels else None
-        names = tuple(map(str, arrays["columns"])) if "columns" in arrays.files else None
+    with open(file, "rb") as opened:  # np.load would leave a broken archive open
+        with zipfile.ZipFile(opened) as archive:
+            sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
+        wanted = ["x", *([label] if labels else [])]
+        if missing := [name for name in wanted if name not in sizes]:
+            has = shorten(", ".join(sizes), 200)
+            raise BadInput(f"data.path: {file}: has no array {shorten(missing[0])}; it has {has}")
+        _refuse_large(file, 2 * sum(sizes[name] for name in {*wanted, "columns"} & set(sizes)))  # read, and as float64
+        with np.load(opened, allow_pickle=False) as arrays:
+            x = _as_rows(file, arrays["x"])
+            y = _as_labels("label", arrays[label], labels) if labels else None
+            names = tuple(map(str, arrays["columns"])) if "columns" in sizes else None
     if names is not None and (len(names) != x.shape[1] or len(set(names)) < len(names)):
         raise BadInput(f"data.path: {file}: columns must be {x.shape[1]} different names, one for each column of x")
     if data.columns is None:

@@ -45,6 +45,10 @@ class JumpChain:
             made_for = test.plan.schedule.n_data
             raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
 
+    def use_test(self, test: AcceptTest) -> None:
+        """Go on with another acceptance test, for as many data."""
+        self.test = test
+
     def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Jump, Comparison]:
         """A move, and the question whether to accept it."""
         state = state_of(theta)

@@ -144,12 +144,15 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
     The checksum is compared before anything else is done: HDF5 may take altered numbers for good ones, or hang. A file
     without one, from another tool, is read as it is.
     """
+    import h5py
     import xarray
 
     if (size := os.stat(path).st_size) > MAX_BYTES:
         raise BadInput(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}")
     _check_seal(Path(path), size)
     try:
+        with h5py.File(path, "r") as raw:  # xarray's engine puts a trace on standard error if it fails at this
+            raw.attrs.get("_nc3_strict")
         with closing(xarray.open_datatree(path, engine="h5netcdf")) as tree:
             size = sum(variable.nbytes for node in tree.subtree for variable in node.variables.values())
             if size <= MAX_BYTES:  # compressed, it may be anything

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
@@ -13,13 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designer.errors import BadInput
-from designer.files import shorten
+from designer.files import csv_text, shorten, write_whole
+from designer.further.strata_records import Stratified
 from designer.records import Design, TrialRun
 from designer.search import Cancelled
 from samplers.accept.exact import ExactTest
 from samplers.building import AnyChain, Parts, build
 from samplers.chain import BLOCK, ChainStopped, Draws, Progress, Reporter, in_parallel, streams
 from samplers.config import SamplerConfig
+from samplers.redesign import Change, Redesign, from_json
+from samplers.schedules import attributes_of, phases_of
+from samplers.slice import Slice, SliceChain
 from samplers.store import ChainStore, Checkpoint, Store
 from samplers.trial import Audit, Observed, Pair, audit, observe
 from samplers.warmup import Warmup
@@ -54,8 +59,9 @@ def run_config(
         "model": config.model.kind,
         "names": None if parts.names is None else list(parts.names),
         **parts.notes,
+        **({} if config.schedule is None else attributes_of(config.schedule)),
     }
-    store.describe(notes | ({"design": config.test.to_toml()} if isinstance(config.test, Design) else {}))
+    store.describe(notes | ({"design": config.test.to_toml()} if isinstance(config.test, (Design, Stratified)) else {}))
     steps = config.run.warmup + config.run.draws
     report = Reporter(config.run.chains * steps, parts.model.n_data, progress)
 
@@ -91,7 +97,7 @@ def collect_pairs(
 
     `progress` is told (steps done, all steps); when `cancelled` says so, `Cancelled` is raised.
     """
-    parts = build(config)._replace(test=ExactTest())
+    parts = _with_pairs(build(config))._replace(test=ExactTest())
     steps = config.run.warmup + pairs * every
 
     def told(done: int) -> None:
@@ -101,6 +107,7 @@ def collect_pairs(
             progress(done, steps)
 
     chain = _warmed_up(config, parts, told)
+    assert not isinstance(chain, SliceChain)
     seen: list[Pair] = []
     for number in range(pairs):
         seen += observe(chain, every, every).pairs
@@ -110,11 +117,22 @@ def collect_pairs(
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     """One chain of the config after its warmup, every `every`-th decision compared with the exact one."""
+    if config.redesign is not None:
+        raise BadInput("redesign: an audit is of one design; leave this table out")
     if not isinstance(config.test, Design):
         kind = "exact" if config.test is None else config.test.kind
         raise BadInput(f"test.kind = {kind!r}: only a sequential test makes predictions that can be audited")
-    parts = build(config)
-    return audit(config.test, observe(_warmed_up(config, parts), steps, every), parts.model.n_data)
+    parts = _with_pairs(build(config))
+    chain = _warmed_up(config, parts)
+    assert not isinstance(chain, SliceChain)
+    return audit(config.test, observe(chain, steps, every), parts.model.n_data)
+
+
+def _with_pairs(parts: Parts) -> Parts:
+    """The parts of a chain whose steps are decisions about pairs."""
+    if isinstance(parts.proposal, Slice):
+        raise BadInput("proposal.kind = 'slice': an update is not one decision about one pair; take 'random-walk'")
+    return parts
 
 
 def _warmed_up(config: SamplerConfig, parts: Parts, told: Callable[[int], None] = lambda done: None) -> AnyChain:
@@ -131,7 +149,8 @@ class _SavedChain:
 
     def __init__(self, config: SamplerConfig, parts: Parts, rng: np.random.Generator, files: ChainStore) -> None:
         self.until, self.seconds, self.files = config.run.warmup, config.run.checkpoint_seconds, files
-        self.chain, self.warmup = parts.chain(rng), Warmup(config, parts)
+        self.chain, self.warmup, self.redesign = parts.chain(rng), Warmup(config, parts), Redesign.of(config)
+        self.phases = phases_of(config.schedule, parts.test, parts.model.n_data, config.run.warmup)
         self.unsaved: list[Draws] = []
         self.reached: Checkpoint | None = None  # the end of the last of them
         self.saved_at = time.monotonic()
@@ -158,6 +177,8 @@ class _SavedChain:
         self.chain.steps, self.chain.theta = last.step, np.array(last.state["theta"])
         self.chain.rng.bit_generator.state = dict(last.rng)
         self.warmup.restore(self.chain, last.state)
+        if self.redesign is not None:
+            self.redesign.restore(self.chain, last.state["redesign"])
 
     def advance(self, steps: int) -> Draws:
         """Up to the next multiple of BLOCK, so that learning happens at the same steps however often a run stops."""
@@ -166,7 +187,7 @@ class _SavedChain:
         if warming:
             goal = min(goal, self.until)
         try:
-            part = self.chain.advance(goal - self.chain.steps)
+            part = self._made(goal - self.chain.steps)
         except ChainStopped as stopped:
             self._keep(stopped.draws)
             raise
@@ -175,9 +196,15 @@ class _SavedChain:
         self._keep(part)
         return part
 
+    def _made(self, steps: int) -> Draws:
+        follow = self.redesign or self.phases
+        return self.chain.advance(steps) if follow is None else follow.advance(self.chain, steps)
+
     def _keep(self, part: Draws) -> None:
         """Steps to save, and the state at their end: later steps, which may fail half-way, do not touch it."""
         state = deepcopy({"theta": self.chain.theta, **self.warmup.state()})
+        if self.redesign is not None:
+            state["redesign"] = deepcopy(self.redesign.state())
         self.unsaved.append(part)
         self.reached = Checkpoint(self.chain.steps, self.chain.rng.bit_generator.state, state)
 
@@ -205,4 +232,20 @@ def _results(store: Store, config: SamplerConfig) -> DataTree:
     kept = [chain for chain in kept if chain and chain["theta"].shape[0]]
     if not kept:
         raise BadInput(f"{store.directory}: no draws after warmup yet; --resume goes on")
-    return collect_run(kept, store.meta() or {})
+    meta = store.meta() or {}
+    if config.redesign is not None:
+        logs = redesign_logs(store, config.run.chains)
+        meta["redesign"] = json.dumps([[change._asdict() for change in log] for log in logs])
+        write_whole(store.directory / "redesign.csv", _log_table(logs))
+    return collect_run(kept, meta)
+
+
+def redesign_logs(store: Store, chains: int) -> list[list[Change]]:
+    """What each chain's checkpoint knows of its designs."""
+    last = [store.chain(number).latest() for number in store.chains() if number < chains]
+    return [from_json(point.state["redesign"]["log"]) for point in last if point is not None]
+
+
+def _log_table(logs: Sequence[Sequence[Change]]) -> str:
+    rows = [(number, *change) for number, log in enumerate(logs) for change in log]
+    return csv_text(("chain", *Change._fields), rows)

@@ -13,9 +13,9 @@ from samplers import _permutation
 class Subsampler:
     """Draws growing samples without replacement from n data, at a cost of the data drawn, not of n.
 
-    One permutation persists; `reset` puts back the places that were touched, so that every sample depends on the random
-    numbers alone. A chain that resumes, a chain on another machine and the fused kernels draw the same data. Beyond
-    2^22 data only the places that were touched are held, so that memory does not depend on n either.
+    `reset` forgets the sample, so that the next one depends on the random numbers alone. A chain that resumes, a chain
+    on another machine and the fused kernels draw the same data. Beyond 2^22 data only the items drawn are held, so that
+    memory does not depend on n either.
 
     Examples
     --------

@@ -8,7 +8,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from designer.acceptance import Rule
 from designer.errors import BadInput
+from designer.further.strata_records import Stratified
+from designer.records import Design
 from designer.schedule import MAX_N_DATA, check_growth
+from designer.space import Space
 from samplers.accept.correction import HIGHEST, LOWEST
 from samplers.chain import MAX_DRAWS
 
@@ -77,7 +80,7 @@ class LogisticTable(Table):
     They are centred at the posterior mode. With `recentre` they follow the chain in warmup, should it live elsewhere.
     """
 
-    proposals: ClassVar = ("proxy", "random-walk", "adaptive", "langevin")  # the first one if nothing is said
+    proposals: ClassVar = ("proxy", "random-walk", "adaptive", "langevin", "slice")  # the first one if nothing is said
     labels: ClassVar[Labels] = "binary"
 
     kind: Literal["logistic"] = "logistic"
@@ -99,7 +102,7 @@ class IcaTable(Table):
 class MixtureTable(Table):
     """A mixture of two Gaussians of known variance in one column of data."""
 
-    proposals: ClassVar = ("random-walk", "adaptive")
+    proposals: ClassVar = ("random-walk", "adaptive", "slice")
     labels: ClassVar[Labels] = None
 
     kind: Literal["mixture"] = "mixture"
@@ -110,7 +113,7 @@ class MixtureTable(Table):
 class LassoTable(Table):
     """Linear regression with a Laplace prior; precision of the noise and penalty as K14 has them."""
 
-    proposals: ClassVar = ("random-walk", "adaptive", "langevin")
+    proposals: ClassVar = ("random-walk", "adaptive", "langevin", "slice")
     labels: ClassVar[Labels] = "numbers"
 
     kind: Literal["lasso"] = "lasso"
@@ -181,6 +184,18 @@ class LangevinTable(Table):
     batch: Whole = Field(ge=1, le=MAX_N_DATA)
 
 
+class SliceTable(Table):
+    """Slice updates along random lines: `samplers.slice.Slice` says what the entries mean.
+
+    For logistic regression `width` is in posterior standard deviations (3 if absent), for other models in the units of
+    the parameters.
+    """
+
+    kind: Literal["slice"] = "slice"
+    width: Positive | None = None
+    most_out: Whole = Field(default=8, ge=1, le=10_000)
+
+
 class JumpsTable(Table):
     """Births, deaths and updates of coefficients: standard deviations and probabilities."""
 
@@ -197,13 +212,16 @@ class JumpsTable(Table):
         return self
 
 
-ProposalTable: TypeAlias = ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | JumpsTable
+ProposalTable: TypeAlias = (
+    ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | SliceTable | JumpsTable
+)
 PROPOSALS: dict[str, type[Table]] = {
     "proxy": ProxyTable,
     "random-walk": WalkTable,
     "adaptive": AdaptiveTable,
     "stiefel": StiefelTable,
     "langevin": LangevinTable,
+    "slice": SliceTable,
     "jumps": JumpsTable,
 }
 
@@ -261,6 +279,29 @@ class RunTable(Table):
     start: tuple[Real, ...] | None = None
 
 
+class RedesignTable(Table):
+    """Design from the running chain: every `every` steps a search for `tolerance` on the latest `pairs` pairs.
+
+    Pairs are recorded on the way, at most `share` of all data read (but for the first 20). It ends at step `until`,
+    that of the warmup if absent; a new design must save `gain` of the data, unless the one in use breaks the
+    tolerance. `m_low` and `m_high` limit the batches.
+    """
+
+    tolerance: Real = Field(ge=1e-6, le=1.0)
+    every: Whole = Field(default=1000, ge=16, le=MAX_DRAWS)
+    pairs: Whole = Field(default=100, ge=20, le=10**5)
+    until: Annotated[Whole, Field(ge=16, le=MAX_DRAWS)] | None = None
+    share: Real = Field(default=0.1, gt=0.0, lt=1.0)
+    gain: Real = Field(default=0.02, ge=0.0, lt=1.0)
+    m_low: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
+    m_high: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
+
+    @property
+    def space(self) -> Space:
+        """Where designs are searched."""
+        return Space(self.m_low, self.m_high)
+
+
 # --- what goes with what ----------------------------------------------------------------------------------------------
 
 
@@ -273,8 +314,34 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         raise BadInput(f"proposal.scale: missing; the steps in every parameter, for model.kind = {model.kind!r}")
     if isinstance(model, LogisticTable) and model.recentre and not (run.warmup and model.control):
         raise BadInput("model.recentre = true: needs control variates and a warmup to follow the chain in")
+    if isinstance(proposal, SliceTable):
+        _check_slice(model, proposal, run)
     if proposal.kind == "adaptive" and not run.warmup:
         raise BadInput("run.warmup = 0: the adaptive proposal learns in warmup; give it some steps")
+
+
+def _check_slice(model: ModelTable, proposal: SliceTable, run: RunTable) -> None:
+    """Refuse what slice updates cannot do."""
+    if proposal.width is None and model.kind != "logistic":
+        raise BadInput(f"proposal.width: missing; the first interval, for model.kind = {model.kind!r}")
+    if run.rule == "barker":
+        raise BadInput("run.rule = 'barker': a slice update has no acceptance rule")
+    if isinstance(model, LogisticTable) and model.recentre:
+        raise BadInput("model.recentre = true: is not for proposal.kind = 'slice'")
+
+
+def check_redesign(redesign: RedesignTable | None, test: object, proposal: ProposalTable, run: RunTable) -> None:
+    """Refuse to re-design what is no sequential test of pairs, or when there is no time for it."""
+    if redesign is None:
+        return
+    if isinstance(proposal, SliceTable):
+        raise BadInput("redesign: proposal.kind = 'slice' decides about no pairs to design for")
+    if not isinstance(test, Design):
+        raise BadInput('redesign: needs [test] with kind = "sequential", the design to begin with')
+    if redesign.until is None and not run.warmup:
+        raise BadInput("redesign.until: missing; without a warmup the designs need another end")
+    if (end := redesign.until or run.warmup) < redesign.every:
+        raise BadInput(f"redesign.every = {redesign.every:,}: there are only {end:,} steps to re-design in")
 
 
 def check_data(model: ModelTable, data: DataTable) -> None:
@@ -306,8 +373,10 @@ def _check_place(data: DataTable) -> None:
         raise BadInput(f"data.{unfit[0]}: has no meaning with data.{'path' if data.source is None else 'source'}")
 
 
-def check_test(test: object, model: ModelTable, run: RunTable) -> None:
-    """Refuse a rule that the test cannot follow, and differences whose range the test cannot know."""
+def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
+    """Refuse a rule or a threshold that the test cannot follow, and differences whose range it cannot know."""
+    if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable, Stratified)):
+        raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":
         raise BadInput("run.rule = 'metropolis': test.kind = 'barker' follows Barker's rule only")
     if isinstance(test, ConcentrationTable) and isinstance(model, LogisticTable) and model.control:

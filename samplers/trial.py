@@ -161,35 +161,49 @@ def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats)
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
     """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
-    scale, found = 0.0, _Sums(0, 0.0, 0.0, 0.0)
+    scale, found = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))
         scale = scale or float(unit(values))
-        found = found.joined(_Sums.of(values / scale))
-    sigma = math.sqrt(found.squares / found.n)
-    skew = found.cubes / found.n / sigma**3 if sigma > 0.0 else 0.0
-    return scale * found.mean, scale * sigma, skew
+        found = found.joined(Sums.of(values / scale))
+    mean, sigma, skew = (float(value) for value in found.moments())
+    return scale * mean, scale * sigma, skew
 
 
-class _Sums(NamedTuple):
-    """Of some numbers: how many, their mean, and the sums of squares and cubes of what they differ from it."""
+class Sums(NamedTuple):
+    """Of some numbers: how many, their mean, and the sums of squares and cubes of what they differ from it.
+
+    Of one row of numbers, or of many rows at once: then all but `n` are arrays with one entry per row.
+    """
 
     n: int
-    mean: float
-    squares: float
-    cubes: float
+    mean: Floats
+    squares: Floats
+    cubes: Floats
 
     @classmethod
-    def of(cls, values: Floats) -> _Sums:
-        mean = float(values.mean())
-        away = values - mean
-        square = away * away
-        return cls(values.size, mean, float(square.sum()), float((square * away).sum()))
+    def none(cls) -> Sums:
+        """Of no numbers."""
+        return cls(0, np.zeros(()), np.zeros(()), np.zeros(()))
 
-    def joined(self, other: _Sums) -> _Sums:
+    @classmethod
+    def of(cls, values: Floats) -> Sums:
+        """Of the numbers along the last axis."""
+        mean = values.mean(axis=-1)
+        away = values - mean[..., None]
+        square = away * away
+        return cls(values.shape[-1], mean, square.sum(axis=-1), (square * away).sum(axis=-1))
+
+    def joined(self, other: Sums) -> Sums:
         """Of these and others (Pébay 2008)."""
         n, d = self.n + other.n, other.mean - self.mean
         both = self.n * other.n / n
         cubes = d**3 * both * (self.n - other.n) / n + 3.0 * d * (self.n * other.squares - other.n * self.squares) / n
         squares = self.squares + other.squares + d * d * both
-        return _Sums(n, self.mean + d * other.n / n, squares, self.cubes + other.cubes + cubes)
+        return Sums(n, self.mean + d * other.n / n, squares, self.cubes + other.cubes + cubes)
+
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        """Mean, population standard deviation and skewness (0 where all numbers are equal)."""
+        sigma = np.sqrt(self.squares / self.n)
+        cubed = np.where(sigma > 0.0, sigma, 1.0) ** 3
+        return self.mean, sigma, np.where(sigma > 0.0, self.cubes / self.n / cubed, 0.0)

@@ -169,7 +169,10 @@ def _trial(options: argparse.Namespace) -> TrialRun | None:
     if options.acceptance is not None:
         if options.n_data is None:
             raise BadInput("--acceptance needs --n-data")
-        return TrialRun.at_stationarity(options.n_data, options.acceptance, 400, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        return TrialRun.at_stationarity(options.n_data, options.acceptance, 400, rng, options.spread)
+    if options.spread:
+        raise BadInput("--spread needs --acceptance")
     return None
 
 

@@ -6,20 +6,20 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from app.terminal import Answer
+from app.terminal import Answer, read_design
 from designer.errors import BadInput
 
 if TYPE_CHECKING:
     from designer.acceptance import Acceptance
+    from designer.records import Design
 
 
 def evaluate(options: argparse.Namespace) -> Answer:
     """`austerity evaluate`."""
     from designer.plan import as_plan
-    from designer.records import Design
     from designer.walk import characteristics
 
-    test = Design(options.n_data, options.m, options.epsilon, options.alpha, options.growth)
+    test = asked_design(options, options.n_data)
     try:
         mu_std = [float(text) for text in options.mu_std.split(",")]
     except ValueError:
@@ -35,7 +35,7 @@ def evaluate(options: argparse.Namespace) -> Answer:
     }
     rows = zip(curve.mu_std, curve.error, curve.usage, strict=True)
     lines = [
-        f"N = {test.n_data:,}, m = {test.m:,}, epsilon = {test.epsilon:g}, alpha = {test.alpha:g}: {looks:,} looks",
+        f"N = {test.n_data:,}, {_knobs(test)}: {looks:,} looks",
         f"{'mu_std':>10} {'error':>12} {'data used':>12}",
         *(f"{mu:>10g} {error:>12.6f} {usage:>12.4%}" for mu, error, usage in rows),
         f"numerical error below {curve.estimate:.0e}",
@@ -46,10 +46,10 @@ def evaluate(options: argparse.Namespace) -> Answer:
 def delta(options: argparse.Namespace) -> Answer:
     """`austerity delta`."""
     from designer.acceptance import acceptance, check_rule
-    from designer.records import Design, TrialRun
+    from designer.records import TrialRun
 
     trial = TrialRun.load(options.trial, n_data=options.n_data)
-    test = Design(trial.n_data, options.m, options.epsilon, options.alpha, options.growth)
+    test = asked_design(options, trial.n_data)
     found = acceptance(test, trial, check_rule(options.rule), skew=options.skew)
     data = {
         "log_acceptance": trial.log_acceptance.tolist(),
@@ -62,13 +62,42 @@ def delta(options: argparse.Namespace) -> Answer:
         gaussian = acceptance(test, trial, check_rule(options.rule))
         return _skewed(found, gaussian, data, f"{len(trial):,} pairs, N = {test.n_data:,}")
     lines = [
-        f"{len(trial):,} pairs, N = {test.n_data:,}; m = {test.m:,}, epsilon = {test.epsilon:g}, alpha {test.alpha:g}",
+        f"{len(trial):,} pairs, N = {test.n_data:,}; {_knobs(test)}",
         f"mean |error in the acceptance probability|  {found.mean_abs_delta:.6f}",
         f"largest                                     {found.max_abs_delta:.6f}",
         f"mean data used per step                     {found.mean_usage:.4%}",
         f"numerical error below {found.estimate:.0e}",
     ]
     return Answer(data, lines)
+
+
+def asked_design(options: argparse.Namespace, n_data: int | None) -> Design:
+    """The test of a design file, or the one that the other options describe."""
+    from designer.records import Design
+
+    knobs = {"--m": options.m, "--epsilon": options.epsilon, "--alpha": options.alpha, "--growth": options.growth}
+    given = [name for name, value in knobs.items() if value is not None]
+    if (design := read_design(options.design)) is not None:
+        if given:
+            raise BadInput(f"give --design or {given[0]}, not both")
+        if n_data not in (None, design.n_data):
+            raise BadInput(f"{options.design}: the design is for n_data = {design.n_data:,}, not {n_data:,}")
+        if not isinstance(design, Design):
+            raise BadInput(f"{options.design}: holds designs by kappa; one design is needed here")
+        return design
+    needed = {"--n-data": n_data, "--m": options.m, "--epsilon": options.epsilon}
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise BadInput(f"the following arguments are required: {', '.join(missing)} (or --design FILE)")
+    assert n_data is not None
+    shape = {name: value for name in ("alpha", "growth") if (value := getattr(options, name)) is not None}
+    return Design(n_data, options.m, options.epsilon, **shape)
+
+
+def _knobs(test: Design) -> str:
+    """The knobs of a test in a few words."""
+    if test.explicit:
+        return f"m = {test.m:,}, growth = {test.growth:g}, bounds of its own at every look"
+    return f"m = {test.m:,}, epsilon = {test.epsilon:g}, alpha = {test.alpha:g}"
 
 
 def _per_pair(found: Acceptance) -> dict[str, Any]:

@@ -23,14 +23,21 @@ STEPS = 1000  # of the progress bar
 def run_named(options: argparse.Namespace) -> Answer:
     """`austerity experiment`."""
     from samplers.experiments import experiment
+    from samplers.experiments.origins import data_sets, on_data_set
     from samplers.experiments.running import run_experiment
 
     if options.name == "list":
         return _listed()
     found = experiment(options.name)
+    if options.data_set is not None:
+        found = on_data_set(found, options.data_set)
     if options.output is None:
         raise BadInput("output: needed: a directory for numbers and figures (--output DIR)")
     size: Size = "quick" if options.quick else "full"
+    folder: str | None = options.data
+    obtained: list[str] = []
+    if options.download:
+        folder, obtained = _obtained(data_sets(found, size), folder)
     with progress_bar(quiet=options.quiet or options.json) as show:
 
         def tell(share: float, note: str) -> None:
@@ -39,11 +46,12 @@ def run_named(options: argparse.Namespace) -> Answer:
             elif show is not None and share > 0:
                 show(max(1, round(STEPS * share)), STEPS, note[:40])
 
-        done = run_experiment(found, size, options.output, data=options.data, tell=tell)
-    folder, heading = Path(options.output), f"{found.name}: {found.title}"
-    written = [] if options.no_figures else write_figures(done.report, folder, heading)
+        done = run_experiment(found, size, options.output, data=folder, tell=tell)
+    output, heading = Path(options.output), f"{found.name}: {found.title}"
+    written = [] if options.no_figures else write_figures(done.report, output, heading)
     checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]
     lines = [
+        *obtained,
         *done.report.notices,
         done.report.finding,
         *checks,
@@ -51,7 +59,20 @@ def run_named(options: argparse.Namespace) -> Answer:
     ]
     data = {"name": found.name, "size": size, "finding": done.report.finding, "checks": dict(done.report.checks)}
     data |= {"notices": list(done.report.notices), "seconds": dict(done.seconds), "output": str(options.output)}
+    data |= {"obtained": obtained} if options.download else {}
     return Answer(data, lines)
+
+
+def _obtained(names: Sequence[str], folder: str | None) -> tuple[str, list[str]]:
+    """Fetch what is missing into the folder of data sets, or into the cache; that folder, and a line for each."""
+    from samplers.sources import cache_folder, obtain
+
+    place = cache_folder() if folder is None else Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"data: {place}: {error.strerror}") from None
+    return str(place), [obtain(name, place) for name in names]
 
 
 def _listed() -> Answer:

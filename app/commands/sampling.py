@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,10 @@ from designer.files import write_whole
 
 if TYPE_CHECKING:
     from samplers.chain import Progress
+    from samplers.redesign import Change
     from samplers.results import Steps
 
+SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
 SHOWN = 8  # parameters at the end of a run; results.nc has all
 
 
@@ -59,6 +61,7 @@ def collect_trial(options: argparse.Namespace) -> Answer:
 def run_chains(options: argparse.Namespace) -> Answer:
     """`austerity run`."""
     from samplers.config import SamplerConfig
+    from samplers.redesign import logs_in
     from samplers.results import steps, summary, to_netcdf
     from samplers.runner import run_config
 
@@ -83,8 +86,21 @@ def run_chains(options: argparse.Namespace) -> Answer:
         "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
-    lines = [found.worst(SHOWN).text(), *found.remarks, _done_line(done, reached), f"written to {target}"]
-    return Answer(data | {"remarks": found.remarks}, lines)
+    logs = logs_in(results.attrs)
+    if logs:
+        data["redesign"] = [[change._asdict() for change in log] for log in logs]
+    end = [*found.remarks, *_redesign_lines(logs), _done_line(done, reached), f"written to {target}"]
+    return Answer(data | {"remarks": found.remarks}, [found.worst(SHOWN).text(), *end])
+
+
+def _redesign_lines(logs: Sequence[Sequence[Change]]) -> list[str]:
+    """The latest changes of the designs, chain by chain."""
+    lines = []
+    for number, log in enumerate(logs):
+        changes = [change for change in log if change.changed]
+        lines.append(f"chain {number}: designed {len(log):,} times, changed {len(changes):,} times")
+        lines += [f"  {change.line}" for change in changes[-SHOWN_CHANGES:]]
+    return lines
 
 
 def _check_resumable(directory: Path) -> None:

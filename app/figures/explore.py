@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from math import log10
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from app.figures.style import BLUE, DASHES, GREY, RED, SERIES, faded, layout
+from app.figures.plain import Parts, axis, figure, stacked, upright
+from app.figures.style import BLUE, DASHES, GREY, RED, SERIES, faded
 from designer.pictures import Path, Span, StopBars
 from designer.simulate import Simulation
 from designer.walk import Characteristics, Stopping
 
 RIGHT, WRONG = BLUE, RED
+GAP = 0.07
 
 
 def curves(
@@ -23,25 +24,19 @@ def curves(
     simulation: Simulation | None = None,
 ) -> go.Figure:
     """Error and data use against |mu_std|, one line per design; the first may have simulated points."""
-    figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.07)
     first = 1 if shown.logarithmic else 0  # a logarithmic axis has no 0
-    for k, (name, curve) in enumerate(drawn):
-        line = {"color": SERIES[k], "dash": DASHES[k], "width": 2.5 if k == 0 else 2}
-        for row, values in ((1, curve.error), (2, curve.usage)):
-            trace = go.Scatter(
-                x=curve.mu_std[first:], y=values[first:], name=name, legendgroup=name, showlegend=row == 1, line=line
-            )
-            figure.add_trace(trace, row, 1)
+    traces = [trace for k, (name, curve) in enumerate(drawn) for trace in _curve(k, name, curve, first)]
     if simulation is not None:
-        _add_simulation(figure, simulation, first)
+        traces += _simulated(simulation, first)
     ends = (shown.start, shown.end) if shown.logarithmic else (0.0, shown.end)
-    figure.add_vline(x=max(marked, ends[0]), line={"color": GREY, "dash": "dot", "width": 1.5})
-    layout(figure, "", "", height=520)
-    _axis(figure, "|μ_std|, distance from the threshold", ends, logarithmic=shown.logarithmic)
-    figure.update_yaxes(title_text="P(wrong decision)", rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title_text="share of data read", rangemode="tozero", tickformat=".2~%", row=2, col=1)
-    figure.update_layout(uirevision="curves")
-    return figure
+    rows = [
+        axis("P(wrong decision)", rangemode="tozero"),
+        axis("share of data read", rangemode="tozero", tickformat=".2~%"),
+    ]
+    x = _axis("|μ_std|, distance from the threshold", ends, logarithmic=shown.logarithmic)
+    line = {"color": GREY, "dash": "dot", "width": 1.5}
+    shapes = upright(len(rows), max(marked, ends[0]), line)
+    return figure(traces, stacked(x, rows, gap=GAP), height=520, shapes=shapes, uirevision="curves")
 
 
 def run(
@@ -55,37 +50,70 @@ def run(
     accept_right: bool,
 ) -> go.Figure:
     """The bounds with runs of the test above, and below them how often it stops where."""
-    figure = make_subplots(2, 1, shared_xaxes=True, vertical_spacing=0.07, row_heights=[0.62, 0.38])
-    n, upper, lower = where.n[bounds], where.upper[bounds], where.lower[bounds]
-    marks = {"mode": "lines+markers" if len(n) <= 60 else "lines", "marker": {"size": 4}, "line": {"color": GREY}}
-    figure.add_trace(go.Scatter(x=n, y=upper, name="bounds ±G", legendgroup="bounds", **marks), 1, 1)
-    figure.add_trace(go.Scatter(x=n, y=lower, name="", legendgroup="bounds", showlegend=False, **marks), 1, 1)
+    traces = _bounds(where, bounds)
     for right in (True, False):
-        _add_paths(figure, [path for path in runs if path.right == right], RIGHT if right else WRONG, int(where.n[-1]))
-    for accept, values in ((True, bars.accept), (False, bars.reject)):
-        right = accept == accept_right
-        decision = f"{'accept' if accept else 'reject'} ({'right' if right else 'wrong'})"
-        bar = go.Bar(
-            x=bars.left,
-            y=values,
-            width=bars.width,
-            offset=0,
-            name=decision,
-            marker={"color": RIGHT if right else WRONG, "line": {"width": 0}},
-            customdata=list(zip(bars.after.tolist(), bars.upto.tolist(), strict=True)),
-            hovertemplate="after %{customdata[0]:,d} to %{customdata[1]:,d} data: %{y:.3g}",
-        )
-        figure.add_trace(bar, 2, 1)
-    layout(figure, "", "", height=560)
-    _axis(figure, "data read", bars.ends, logarithmic=logarithmic)
-    figure.update_yaxes(title_text="statistic z", range=[-reach, reach], row=1, col=1)
-    figure.update_yaxes(title_text="P(stop)", rangemode="tozero", row=2, col=1)
-    figure.update_layout(barmode="stack", uirevision="run", hovermode="closest")
-    return figure
+        mine = [path for path in runs if path.right == right]
+        traces += _paths(mine, RIGHT if right else WRONG, int(where.n[-1])) if mine else []
+    traces += [_bars(bars, accept=True, right=accept_right), _bars(bars, accept=False, right=not accept_right)]
+    rows = [axis("statistic z", range=[-reach, reach]), axis("P(stop)", rangemode="tozero")]
+    axes = stacked(_axis("data read", bars.ends, logarithmic=logarithmic), rows, gap=GAP, shares=(0.62, 0.38))
+    return figure(traces, axes, height=560, barmode="stack", uirevision="run", hovermode="closest")
 
 
-def _add_paths(figure: go.Figure, runs: Sequence[Path], colour: str, n_data: int) -> None:
-    """Runs of one colour with their ends, as two traces: a trace per run would take long to build."""
+def _curve(k: int, name: str, curve: Characteristics, first: int) -> list[Parts]:
+    """The two lines of a design."""
+    common = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": curve.mu_std[first:],
+        "name": name,
+        "legendgroup": name,
+        "line": {"color": SERIES[k], "dash": DASHES[k], "width": 2.5 if k == 0 else 2},
+    }
+    return [
+        {**common, "y": curve.error[first:], "yaxis": "y"},
+        {**common, "y": curve.usage[first:], "yaxis": "y2", "showlegend": False},
+    ]
+
+
+def _simulated(simulation: Simulation, first: int) -> list[Parts]:
+    """What happened, with error bars."""
+    name = f"simulated, {simulation.repeats:,} each"
+    common = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": simulation.mu_std[first:],
+        "marker": {"color": BLUE, "size": 8, "symbol": "circle-open"},
+        "cliponaxis": False,
+        "name": name,
+        "legendgroup": "simulated",
+    }
+    error, usage = ({"type": "data", "array": se[first:]} for se in (simulation.error_se, simulation.usage_se))
+    return [
+        {**common, "y": simulation.error[first:], "yaxis": "y", "error_y": error},
+        {**common, "y": simulation.usage[first:], "yaxis": "y2", "error_y": usage, "showlegend": False},
+    ]
+
+
+def _bounds(where: Stopping, shown: Sequence[int]) -> list[Parts]:
+    """Where the test stops, above and below."""
+    n = where.n[shown]
+    common = {
+        "type": "scatter",
+        "mode": "lines+markers" if len(n) <= 60 else "lines",
+        "marker": {"size": 4},
+        "line": {"color": GREY},
+        "x": n,
+        "legendgroup": "bounds",
+    }
+    return [
+        {**common, "y": where.upper[shown], "name": "bounds ±G"},
+        {**common, "y": where.lower[shown], "name": "", "showlegend": False},
+    ]
+
+
+def _paths(runs: Sequence[Path], colour: str, n_data: int) -> list[Parts]:
+    """Runs of one colour with their ends, as two traces: a trace per run would take long to draw."""
     n: list[float | None] = []
     z: list[float | None] = []
     ends, heights, symbols = [], [], []
@@ -96,35 +124,33 @@ def _add_paths(figure: go.Figure, runs: Sequence[Path], colour: str, n_data: int
         symbols.append("triangle-up" if path.accepted else "triangle-down")
         n += [*path.n.tolist(), ends[-1], None]  # None lifts the pen
         z += [*path.z.tolist(), last, None]
-    common = {"showlegend": False, "hoverinfo": "skip"}
+    common = {"type": "scatter", "showlegend": False, "hoverinfo": "skip"}
     line = {"color": faded(colour, 0.6), "width": 1.2}
-    figure.add_trace(go.Scatter(x=n, y=z, mode="lines", line=line, **common), 1, 1)
     marker = {"color": colour, "size": 8, "symbol": symbols}
-    figure.add_trace(go.Scatter(x=ends, y=heights, mode="markers", marker=marker, cliponaxis=False, **common), 1, 1)
+    return [
+        {**common, "x": n, "y": z, "mode": "lines", "line": line},
+        {**common, "x": ends, "y": heights, "mode": "markers", "marker": marker, "cliponaxis": False},
+    ]
 
 
-def _add_simulation(figure: go.Figure, simulation: Simulation, first: int) -> None:
-    marker = {"color": BLUE, "size": 8, "symbol": "circle-open"}
-    measured = ((simulation.error, simulation.error_se), (simulation.usage, simulation.usage_se))
-    for row, (values, spread) in enumerate(measured, start=1):
-        points = go.Scatter(
-            x=simulation.mu_std[first:],
-            y=values[first:],
-            error_y={"type": "data", "array": spread[first:]},
-            mode="markers",
-            marker=marker,
-            cliponaxis=False,
-            name=f"simulated, {simulation.repeats:,} each",
-            legendgroup="simulated",
-            showlegend=row == 1,
-        )
-        figure.add_trace(points, row, 1)
+def _bars(bars: StopBars, *, accept: bool, right: bool) -> Parts:
+    """How often it stops where, with one of the two decisions."""
+    return {
+        "type": "bar",
+        "x": bars.left,
+        "y": bars.accept if accept else bars.reject,
+        "yaxis": "y2",
+        "width": bars.width,
+        "offset": 0,
+        "name": f"{'accept' if accept else 'reject'} ({'right' if right else 'wrong'})",
+        "marker": {"color": RIGHT if right else WRONG, "line": {"width": 0}},
+        "customdata": list(zip(bars.after.tolist(), bars.upto.tolist(), strict=True)),
+        "hovertemplate": "after %{customdata[0]:,d} to %{customdata[1]:,d} data: %{y:.3g}",
+    }
 
 
-def _axis(figure: go.Figure, title: str, ends: tuple[float, float], *, logarithmic: bool) -> None:
-    """The shared horizontal axis, its ends fixed so that a redraw keeps the reader's zoom."""
+def _axis(title: str, ends: tuple[float, float], *, logarithmic: bool) -> Parts:
+    """The shared horizontal axis, its ends fixed so that a redraw shows the same part."""
     if logarithmic:
-        figure.update_xaxes(type="log", range=[log10(end) for end in ends], exponentformat="power", dtick=1)
-    else:
-        figure.update_xaxes(range=list(ends))
-    figure.update_xaxes(title_text=title, row=2, col=1)
+        return axis(title, type="log", range=[log10(end) for end in ends], exponentformat="power", dtick=1)
+    return axis(title, range=list(ends))

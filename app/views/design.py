@@ -158,7 +158,9 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
         f"**Read {design.m:,} data; decide once the p-value is below the bound of ε = {design.epsilon:g} "
         f"(α = {design.alpha:g}); else read {more}.**"
     )
-    if design.epsilon == 0.5:  # every p-value is below
+    if design.explicit:
+        rule = f"**Read {design.m:,} data; decide once z is beyond the bounds of the look; else read {more}.**"
+    elif design.epsilon == 0.5:  # every p-value is below
         rule = f"**Read {design.m:,} data and decide on them (ε = 0.5): no further look is needed.**"
     words = (
         f"{rule} On your {len(trial):,} pairs the acceptance probability is then off by **{step.mean_abs_delta:.3g}** "
@@ -217,8 +219,11 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
     worst = cached.summary(design)
     with st.container(horizontal=True):
         st.metric("m", f"{design.m:,}", help="Data read before each look, if batches are equal.")
-        st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
-        st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
+        if design.explicit:
+            st.metric("Bounds", "by look", help="It has bounds of its own at every look: see the table of looks.")
+        else:
+            st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
+            st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
         st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean error of the acceptance probability, K14 Eqn 7.")
         st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean share of the data read, K14 Eqn 35.")
         st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
@@ -243,7 +248,9 @@ def _actions(design: Design, question: Question) -> None:
             icon=":material/push_pin:",
             on_click=session.unpin if pinned else session.pin,
             args=(design,),
-            help="Pinned designs are compared below and on the page Explore; the link carries them.",
+            disabled=design.explicit,
+            help="Pinned designs are compared below and on the page Explore; the link carries them. Only tests with "
+            "an ε can be pinned, not those with bounds of their own at every look.",
         )
         share.copy_link(_link_values(question))
         with st.popover("The formula", icon=":material/function:"):
@@ -298,12 +305,14 @@ def _looks(design: Design) -> None:
     with st.expander("Table of looks"):
         where = cached.stops(design.bare, 0.0)
         table = look_table(where, design, 0.0)
-        shown = table.rows(some_of(table.n, MOST_LOOKS))
+        index = some_of(table.n, MOST_LOOKS)
+        shown = table.rows(index)
         st.dataframe(
             {
                 "look": shown.look,
                 "data": shown.n,
                 "share": shown.share,
+                **({"reject below": where.lower[index]} if design.explicit else {}),
                 "bound G": shown.bound,
                 "p-value": shown.tail,
                 "stops here": shown.stop,

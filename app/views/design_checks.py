@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -50,7 +48,7 @@ def fresh_pairs(design: Design, asked: Question, trial: TrialRun) -> None:
     if len(trial) < 2 * FOLDS:
         st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; at least {2 * FOLDS}.")
         return
-    found: CrossValidation | None = _automatic(
+    found: CrossValidation | None = jobs.automatic(
         "folds", asked.key(trial), "Searching in parts", partial(_folds, asked, trial)
     )
     if found is None:
@@ -99,7 +97,7 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
     if len(trial) < 4:
         st.info(f"{len(trial)} pairs are too few to halve.")
         return
-    points: list[FrontierPoint] | None = _automatic(
+    points: list[FrontierPoint] | None = jobs.automatic(
         "frontier", asked.key(trial), "Designing for many tolerances", partial(_frontier, asked, trial)
     )
     if points is None:
@@ -166,23 +164,6 @@ def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
     for design in others:
         if design not in fitting:
             st.caption(f"The pin m = {design.m:,}, ε = {design.epsilon:g} is for N = {design.n_data:,} and left out.")
-
-
-def _automatic(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> Any:
-    """The outcome of a job that is started whenever its question is new; None while it runs or if there is none."""
-    job = jobs.current(kind)
-    if job is None or job.key != key:
-        jobs.start(kind, key, work)
-    ended = jobs.watch(kind, label)
-    if ended is None:
-        return None
-    if ended.was_cancelled:
-        again = st.button("Cancelled. Run it again", key=f"again-{kind}", icon=":material/refresh:")
-        if again:
-            jobs.start(kind, key, work)
-            st.rerun()
-        return None
-    return jobs.outcome_in_words(ended)
 
 
 def _folds(asked: Question, trial: TrialRun, job: Job) -> CrossValidation:

@@ -10,7 +10,8 @@ from app import exports, report, session
 from app.question import Answer
 from app.session import Loaded
 from designer.errors import BadInput
-from designer.records import MAX_TEXT, Design
+from designer.parsing import MAX_TEXT
+from designer.records import Design
 
 
 def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import cached, jobs, session, share
+from app.captioned import captioned
 from app.figures import explore as figures
 from app.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from designer import pictures
@@ -21,7 +22,6 @@ from designer.walk import EXACT_LOOKS, Stopping
 PATHS = 12  # drawn at once
 ROWS = 60  # of the table on the page; the file has all
 MOST_SETS = 10**6  # of random numbers for them
-PLOTLY = {"displaylogo": False}
 SIMULATION = "explore-simulation"
 
 MU_STD = Knob(
@@ -81,6 +81,7 @@ def show() -> None:
         _pins(design, pinned)
     _run(design, mu_std, runs, beside, picture)
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
+    values |= {"table": True} if st.session_state["table"] else {}
     with link:
         share.copy_link(values | {"pin": [session.pin_text(other) for other in pinned]})
 
@@ -108,10 +109,9 @@ def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: in
         f"distance from the threshold. Below: share of the data read, from {_share(drawn[0][1].usage[0])} down to one "
         "batch. Both are the same on either side of 0; the dotted line is at the μ_std chosen further down"
         + (", at the left edge if that is closer to 0 than the axis begins." if shown.logarithmic else ".")
+        + (" Bars of the simulated points: one standard error." if simulation else "")
     )
-    figure = figures.curves(shown, drawn, abs(mu_std), simulation)
-    st.plotly_chart(figure, width="stretch", key="curves", config=PLOTLY, alt=words)
-    st.caption(words + (" Bars of the simulated points: one standard error." if simulation else ""))
+    captioned(figures.curves(shown, drawn, abs(mu_std), simulation), "curves", words)
     one, two = st.columns(2)
     with one:
         share.download_csv("Curves as CSV", "curves.csv", lambda: _curve_columns(drawn, simulation))
@@ -248,13 +248,15 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
         "accepts, a downward one rejects; at the right edge it has read everything. Below: how likely it is to stop."
     )
     with picture:
-        st.plotly_chart(figure, width="stretch", key="run", config=PLOTLY, alt=words)
-        st.caption(words)
+        captioned(figure, "run", words)
     _table(design, where, table)
 
 
 def _table(design: Design, where: Stopping, table: pictures.LookTable) -> None:
-    with st.expander("Look by look"):
+    box = st.expander("Look by look", key="table", bind="query-params", on_change="rerun")
+    if not box.open:  # a table costs as much as a figure
+        return
+    with box:
         index = pictures.some_of(where.n, ROWS)
         rows = table.rows(index)
         st.dataframe(

@@ -8,13 +8,14 @@ import numpy as np
 import streamlit as st
 
 from app import cached, session, share
+from app.captioned import captioned
 from app.figures import step_error as figures
 from app.knobs import Knob, knob, knob_values, test_knobs
 from designer import pictures, stationary_bound, summarise
 from designer.acceptance import Rule, check_rule
 from designer.errors import BadInput, real
 
-PLOTLY = {"displaylogo": False}
+TABS = ("Error", "Approximate against exact")
 KAPPAS = ["0.3", "0.5", "1", "1.5", "2", "2.4", "3", "5", "10", "20"]
 USUAL = ["0.5", "1", "2", "5"]
 
@@ -45,7 +46,7 @@ def show() -> None:
         st.divider()
         rule, kappa = _rule(), _kappa()
         eta = knob(ETA)
-        share.copy_link(knob_values(design) | {"rule": rule, "kappa": st.session_state["kappa"], "eta": eta})
+        link = st.container()
     curves = cached.step_curves(design, kappa, rule)
     with answer:
         _answer(curves, eta)
@@ -56,6 +57,9 @@ def show() -> None:
             share.download_csv("Curves as CSV", "step_error.csv", lambda: _columns(curves))
         with two.popover("The formulas", icon=":material/function:"):
             _formulas(rule)
+    values = knob_values(design) | {"rule": rule, "kappa": st.session_state["kappa"], "eta": eta}
+    with link:
+        share.copy_link(values | {"picture": st.session_state["picture"]})
 
 
 def _rule() -> Rule:
@@ -117,18 +121,19 @@ def _answer(curves: pictures.StepCurves, eta: float) -> None:
 
 
 def _figures(curves: pictures.StepCurves) -> None:
-    errors, accepted = st.tabs(["Error", "Approximate against exact"])
-    words = (
-        "Top: Δ, what the test adds to the exact acceptance probability, between dashed lines at the worst case. "
-        "Middle: how often a step is decided wrongly; Δ is smaller, since errors cancel. Bottom: share of data read."
-    )
-    with errors:
-        st.plotly_chart(figures.errors(curves), width="stretch", key="errors", config=PLOTLY, alt=words)
-        st.caption(words)
-    words = "The acceptance probability of the test against the exact one; on the dashed line there is no error."
-    with accepted:
-        st.plotly_chart(figures.acceptances(curves), width="stretch", key="accepted", config=PLOTLY, alt=words)
-        st.caption(words)
+    errors, accepted = st.tabs(TABS, key="picture", bind="query-params", on_change="rerun")
+    if errors.open:
+        words = (
+            "Top: Δ, what the test adds to the exact acceptance probability, between dashed lines at the worst case. "
+            "Middle: how often a step is decided wrongly; Δ is smaller, since errors cancel. "
+            "Bottom: share of data read."
+        )
+        with errors:
+            captioned(figures.errors(curves), "errors", words)
+    if accepted.open:
+        words = "The acceptance probability of the test against the exact one; on the dashed line there is no error."
+        with accepted:
+            captioned(figures.acceptances(curves), "accepted", words)
 
 
 def _columns(curves: pictures.StepCurves) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from app.jobs import Job
 from app.knobs import Knob, knob
 from app.server import MOST_MEGABYTES
 from app.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
+from app.views import posterior_upload
+from app.views.posterior_upload import FromDraws
 from designer.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
 from designer.errors import BadInput
 from designer.examples import EXAMPLES
@@ -24,7 +26,7 @@ from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA
 from designer.trial_table import BadFile
 
-FORMATS = ["csv", "tsv", "txt", "parquet", "npz"]
+FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
 PREVIEW = 100  # rows of the table shown
 MADE = ("n_data", "acceptance", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
 
@@ -216,37 +218,44 @@ def _upload(wanted: Source) -> None:
         help="A file may say it in a line '# n_data: 12214', in its metadata or in a column.",
     )
     file = st.file_uploader(
-        f"CSV, TSV, Parquet or NPZ, up to {MOST_MEGABYTES} MB",
+        f"CSV, TSV, Parquet, NPZ, or a posterior as netCDF, up to {MOST_MEGABYTES} MB",
         FORMATS,
         key="upload-file",
         max_upload_size=MOST_MEGABYTES,
-        help="The file is read on the machine that runs this page and stays there, for this session only.",
+        help="The file is read on the machine that runs this page and stays there, for this session only. A posterior "
+        "of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
     )
     if file is None and session.load_from(wanted) is None:
         st.info(session.missing_file(wanted.digest), icon=":material/upload_file:")
     elif file is None:
         st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
     if file is not None:
-        _read(file, None if n_data is None else int(n_data))
+        posterior = posterior_upload.choices() if file.name.lower().endswith(".nc") else None
+        _read(file, None if n_data is None else int(n_data), posterior)
 
 
-def _read(file: Any, n_data: int | None) -> None:
-    """Read an uploaded file once for each N given with it."""
-    seen = (file.file_id, n_data)
+def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
+    """Read an uploaded file once for each N given with it, a posterior for each choice of pairs."""
+    seen = (file.file_id, n_data, posterior)
     if st.session_state.get("upload-read") == seen:
         return
+    origin = "uploaded file"
     limit = MOST_MEGABYTES * 2**20
     try:
         if file.size > limit:  # the browser's own check can be got round
             raise BadInput(f"{file.name}: larger than {MOST_MEGABYTES} MB; use the command line for such a file")
-        trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
+        if posterior is None:
+            trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
+        else:
+            found = posterior_upload.pairs(file.getvalue(), posterior)
+            trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
     except BadFile as problem:
         _tell_problems(file.name, problem)
         return
     asked = session.source()
     if asked.kind == UPLOAD and session.loaded() is None and asked.digest not in ("", trial.digest):
         st.warning(f"This is not the file of the link: its digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
-    session.load(Loaded(file.name, trial, "uploaded file"))
+    session.load(Loaded(file.name, trial, origin))
     st.session_state["upload-read"] = seen
 
 

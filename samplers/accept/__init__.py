@@ -6,6 +6,7 @@ from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.correction import Correction, correction, ridge_correction
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
+from samplers.accept.stratified import StratifiedTest
 
 __all__ = [
     "AcceptTest",
@@ -18,6 +19,7 @@ __all__ = [
     "ExactTest",
     "NonFiniteTerm",
     "SequentialTest",
+    "StratifiedTest",
     "clt_bound",
     "correction",
     "draw_threshold",

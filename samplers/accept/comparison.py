@@ -108,6 +108,12 @@ class AcceptTest(Protocol):
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision: ...
 
 
+class LevelTest(Protocol):
+    """Decides comparisons whose threshold v is given, as slice and multi-valued Gibbs updates ask them."""
+
+    def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision: ...
+
+
 def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
     """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]."""
     u = 1.0 - rng.random()
@@ -118,13 +124,28 @@ def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
 
 def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:
     """Check the question and draw v; also the answer, if prior or proposal alone decide (log_ratio = +-inf)."""
+    _check(comparison)
+    v = draw_threshold(rng, check_rule(comparison.rule))
+    return v, _forced(comparison)
+
+
+def begin_at(comparison: Comparison, v: float) -> Decision | None:
+    """Check the question and a threshold that somebody else has drawn; the answer, if there is one already."""
+    _check(comparison)
+    if math.isnan(v):
+        raise BadInput("v = nan: a threshold must be a number")
+    return _forced(comparison)
+
+
+def _check(comparison: Comparison) -> None:
     if comparison.n < 1:
         raise BadInput(f"n = {comparison.n}: there are no data")
     if math.isnan(comparison.log_ratio):
         raise BadInput("log_ratio = nan: must be a number, or +-inf where a prior or proposal density vanishes")
-    v = draw_threshold(rng, check_rule(comparison.rule))
-    forced = math.isinf(comparison.log_ratio)
-    return v, Decision(bool(comparison.log_ratio < 0), 0, 0) if forced else None
+
+
+def _forced(comparison: Comparison) -> Decision | None:
+    return Decision(bool(comparison.log_ratio < 0), 0, 0) if math.isinf(comparison.log_ratio) else None
 
 
 def evaluate(comparison: Comparison, indices: Ints) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from samplers.accept.comparison import Comparison, Decision, begin, total
+from samplers.accept.comparison import Comparison, Decision, begin, begin_at, total
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,13 @@ class ExactTest:
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
         """Accept iff the sum of all l_i exceeds v + log_ratio (K14 Eqn 2)."""
         v, forced = begin(rng, comparison)
-        if forced is not None:
-            return forced
-        return Decision(bool(total(comparison) - comparison.log_ratio > v), comparison.n, 1)
+        return forced if forced is not None else _decided(comparison, v)
+
+    def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
+        """The same with a threshold v that the caller has drawn; needs no random numbers."""
+        forced = begin_at(comparison, v)
+        return forced if forced is not None else _decided(comparison, v)
+
+
+def _decided(comparison: Comparison, v: float) -> Decision:
+    return Decision(bool(total(comparison) - comparison.log_ratio > v), comparison.n, 1)

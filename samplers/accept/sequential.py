@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,10 +17,28 @@ from designer.records import Design
 from designer.schedule import Floats, Ints, Schedule
 from designer.simulate import student_bounds
 from samplers import _kernels
-from samplers.accept.comparison import Comparison, Decision, begin
+from samplers.accept.comparison import Comparison, Decision, begin, begin_at
 from samplers.accept.reading import reading
 
+Reader: TypeAlias = Callable[[int], Iterator[Floats]]
+
 FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never get further
+
+
+class Read(NamedTuple):
+    """Sums of what a test has read: of l_i - shift and of its squares. The first l_i is the shift."""
+
+    shift: float = math.nan
+    total: float = 0.0
+    squares: float = 0.0
+
+    def more(self, blocks: Iterable[Floats]) -> Read:
+        """With these l_i, too."""
+        shift, sums = self.shift, (self.total, self.squares)
+        for values in blocks:
+            shift = float(values[0]) if math.isnan(shift) else shift
+            sums = _kernels.add_shifted(values, shift, *sums)
+        return Read(shift, *sums)
 
 
 class _Looks:
@@ -113,24 +133,36 @@ class SequentialTest:
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
         """Accept iff the mean of l_i seems to exceed mu_0 = (v + log_ratio) / N; the last look is exact."""
-        n_data, c = self.plan.schedule.n_data, comparison.log_ratio
+        self._check(comparison)
+        v, forced = begin(rng, comparison)
+        return forced if forced is not None else self._decided(rng, comparison, v)
+
+    def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
+        """The same with a threshold v that the caller has drawn: a slice's level, a difference of Gumbel variables."""
+        self._check(comparison)
+        forced = begin_at(comparison, v)
+        return forced if forced is not None else self._decided(rng, comparison, v)
+
+    def _check(self, comparison: Comparison) -> None:
+        n_data = self.plan.schedule.n_data
         if comparison.n != n_data:
             raise BadInput(f"n = {comparison.n:,}: the test was designed for n_data = {n_data:,}")
-        v, forced = begin(rng, comparison)
-        if forced is not None:
-            return forced
-        shift, sums, known = math.nan, (0.0, 0.0), self._looks.upto(1)
+
+    def _decided(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         with reading(rng, comparison) as read:
-            for j in range(self._looks.size):
-                if j == known[0].size:
-                    known = self._looks.upto(j + 1)
-                n, lower, upper = (column[j] for column in known)
-                for values in read(n):
-                    shift = float(values[0]) if math.isnan(shift) else shift
-                    sums = _kernels.add_shifted(values, shift, *sums)
-                if n == n_data:
-                    break
-                verdict = _kernels.decide(*sums, n, n_data, shift - (v + c) / n_data, lower, upper)
-                if verdict != 0:
-                    return Decision(verdict > 0, int(n), j + 1)
-        return Decision(bool(n_data * shift + sums[0] - c > v), n_data, self._looks.size)
+            return self.go_on(read, comparison, v, Read())
+
+    def go_on(self, read: Reader, comparison: Comparison, v: float, done: Read) -> Decision:
+        """Decide with threshold v, given what was read before the first look, by the same reader."""
+        n_data, c, known = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1)
+        for j in range(self._looks.size):
+            if j == known[0].size:
+                known = self._looks.upto(j + 1)
+            n, lower, upper = (column[j] for column in known)
+            done = done.more(read(n))
+            if n == n_data:
+                break
+            verdict = _kernels.decide(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
+            if verdict != 0:
+                return Decision(verdict > 0, int(n), j + 1)
+        return Decision(bool(n_data * done.shift + done.total - c > v), n_data, self._looks.size)

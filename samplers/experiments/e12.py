@@ -6,6 +6,7 @@ S17 prove a lower bound on their share and report no run. Full goes to a million
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,7 +17,16 @@ from designer.acceptance import Rule
 from designer.plan import as_plan
 from designer.schedule import Floats, Ints
 from designer.walk import outcomes
-from samplers.accept import AcceptTest, BarkerTest, Comparison, ConcentrationTest, SequentialTest, draw_threshold
+from samplers.accept import (
+    AcceptTest,
+    BarkerTest,
+    Comparison,
+    ConcentrationTest,
+    Decision,
+    ExactTest,
+    SequentialTest,
+    draw_threshold,
+)
 from samplers.experiments.drawing import with_bars
 from samplers.experiments.report import Cell, Panel, Report, Series, Table
 from samplers.experiments.running import Experiment, Values, Work
@@ -29,9 +39,10 @@ MEAN = 0.5
 CONSTANT = "with m a fixed share of N, the measured share of full tests is the same at every N, within 4 s.e."
 FALLS = "with fixed m and ε the share of full tests falls with N: at each step predicted, and measured from end to end"
 STEADY = "the Barker test reads, at every N, the share that κ²/(1+κ²) in whole batches says, within 4 standard errors"
+CHEAPER = "sequential and Barker tests evaluate fewer likelihoods than the exact test, which keeps none, at every N"
 FIXED, SHARE = "sequential, fixed m", "sequential, m grows with N"
-BERNSTEIN, BARKER = "concentration", "Barker minibatch"
-TESTS = FIXED, SHARE, BERNSTEIN, BARKER
+BERNSTEIN, BARKER, EXACT = "concentration", "Barker minibatch", "exact"
+TESTS = FIXED, SHARE, BERNSTEIN, BARKER, EXACT
 
 
 class Settings(NamedTuple):
@@ -79,8 +90,8 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     mu_std = (a - v) / kappa
     found: dict[str, Floats] = {"a": a, "kappa": kappa, "mu_std": mu_std, "exact": (a > v).astype(np.float64)}
     for number, (key, test) in enumerate(_tests(settings, n).items()):
-        accepted, used = _decide(test, x, steps, work, number / len(TESTS))
-        found |= {f"{key} accepted": accepted, f"{key} used": used}
+        accepted, used, seconds = _decide(test, x, steps, work, number / len(TESTS))
+        found |= {f"{key} accepted": accepted, f"{key} used": used, f"{key} seconds": seconds}
     for key, design in settings.designs(n).items():
         found |= {f"{key} {name}": value for name, value in _predict(design, mu_std).items()}
     return found
@@ -92,6 +103,7 @@ def _tests(settings: Settings, n_data: int) -> dict[str, AcceptTest]:
     }
     tests[BERNSTEIN] = ConcentrationTest(settings.m, settings.delta, 2.0, settings.growth)
     tests[BARKER] = BarkerTest(settings.m)
+    tests[EXACT] = ExactTest()
     return tests
 
 
@@ -111,17 +123,25 @@ def _questions(x: Floats, steps: Steps) -> tuple[Floats, Floats, Floats]:
     return a, kappa, v
 
 
-def _decide(test: AcceptTest, x: Floats, steps: Steps, work: Work, begin: float) -> tuple[Floats, Floats]:
-    """Decisions and fractions of the data read."""
-    accepted, used = np.empty(steps.theta.size), np.empty(steps.theta.size)
+def _decide(test: AcceptTest, x: Floats, steps: Steps, work: Work, begin: float) -> tuple[Floats, Floats, Floats]:
+    """Decisions, fractions of the data read, and seconds; the first decision is made twice, once to compile."""
+    accepted, used, seconds = np.empty((3, steps.theta.size))
     ends = np.array([x.min(), x.max()])
     rule: Rule = "barker" if isinstance(test, BarkerTest) else "metropolis"
-    for k, (theta, proposed, seed) in enumerate(zip(*steps, strict=True)):
+
+    def decide(k: int) -> Decision:
+        question = _comparison(x, ends, steps.theta[k], steps.proposed[k], rule)
+        return test.decide(np.random.default_rng(steps.seeds[k]), question)
+
+    decide(0)
+    for k in range(steps.theta.size):
         if k % 16 == 0:
             work.step(begin + k / steps.theta.size / len(TESTS))
-        decision = test.decide(np.random.default_rng(seed), _comparison(x, ends, theta, proposed, rule))
+        start = time.perf_counter()
+        decision = decide(k)
+        seconds[k] = time.perf_counter() - start
         accepted[k], used[k] = decision.accept, decision.n_used / x.size
-    return accepted, used
+    return accepted, used, seconds
 
 
 def _comparison(x: Floats, ends: Floats, theta: float, proposed: float, rule: Rule) -> Comparison:
@@ -164,6 +184,8 @@ class Summary(NamedTuple):
     usage_predicted: float | None
     wrong: float | None
     wrong_predicted: float | None
+    evaluations: float
+    milliseconds: float
 
 
 def _summary(n: int, m: int, test: str, part: Values) -> Summary:
@@ -178,7 +200,9 @@ def _summary(n: int, m: int, test: str, part: Values) -> Summary:
     wrong = None if test == BARKER else float(np.mean(part[f"{test} accepted"] != part["exact"]))
     spread = share if reach is None else reach
     share_se = math.sqrt((spread * (1.0 - spread) + 1.0 / count) / count)
-    return Summary(n, test, share, share_se, reach, float(used.mean()), _se(used, part, test), usage, wrong, error)
+    read, read_se = float(used.mean()), _se(used, part, test)
+    took = 2.0 * n * read, 1e3 * float(np.mean(part[f"{test} seconds"]))  # each l_i is of both states
+    return Summary(n, test, share, share_se, reach, read, read_se, usage, wrong, error, *took)
 
 
 def _se(used: Floats, part: Values, test: str) -> float:
@@ -200,6 +224,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         for row in predicted
     )
     barker = [row for row in rows if row.test == BARKER]
+    exact = {row.n: row.evaluations for row in rows if row.test == EXACT}
     checks = {
         "the measured shares lie on the calculator's within 4 standard errors": off <= SURPRISE,
         "concentration tests, and sequential ones with m a share of N, need all data more often than Lemma 1 says": all(
@@ -210,6 +235,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         "the Barker minibatch test needs all data less often than any other": all(
             row.all <= min(other.all for other in rows if other.n == row.n) for row in barker
         ),
+        CHEAPER: all(row.evaluations < exact[row.n] for row in rows if row.test in (FIXED, SHARE, BARKER)),
         STEADY: all(abs(row.usage - _known(row.usage_predicted)) <= SURPRISE * row.usage_se for row in barker),
     }
     return Report(
@@ -249,6 +275,7 @@ def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float
     barker = [row.usage for row in rows if row.test == BARKER]
     steady = f"{min(barker):.0%} to {max(barker):.0%} of the data" + (" at every N" if checks[STEADY] else "")
     falls = "it falls" if checks[FALLS] else "it goes"
+    took = ", ".join(f"{last[test].milliseconds:.3g} ms ({test})" for test in TESTS)
     return (
         f"At N = {settings.sizes[-1]:,}, with the best random walk for a Gaussian mean, {last[FIXED].all:.1%} of the "
         f"sequential tests with m = {settings.m} and ε = {settings.epsilon:g} need all the data, {last[SHARE].all:.1%} "
@@ -260,14 +287,15 @@ def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float
         f"or wrongly (wrong decisions: {table[0, 0, 2]:.3f} to {table[-1, 0, 2]:.3f}). Its data use is "
         f"{table[0, 0, 1]:.0%} at {far[0]:,} and {table[-1, 0, 1]:.0%} at {far[-1]:,}. The Barker test escapes the "
         f"lemma but not the cost: it reads {steady} (κ²/(1+κ²) gives {theory['barker']:.0%} for large N), beside "
-        f"{last[FIXED].usage:.0%} for the sequential test at N = {settings.sizes[-1]:,}. Only a smaller κ helps all of "
-        "them: control variates, or a higher temperature."
+        f"{last[FIXED].usage:.0%} for the sequential test at N = {settings.sizes[-1]:,}, where a test takes {took}. "
+        "Only a smaller κ helps all of them: control variates, or a higher temperature."
     )
 
 
 def _table(rows: list[Summary]) -> Table:
     columns = [
-        "N", "test", "needs all data", "± s.e.", "calculator", "data use", "± s.e.", "calculator", "wrong", "calculator"
+        "N", "test", "needs all data", "± s.e.", "calculator", "data use", "± s.e.", "calculator", "wrong",
+        "calculator", "likelihood evaluations/test", "milliseconds/test",
     ]  # fmt: skip
     cells: list[list[Cell]] = [list(row) for row in rows]
     return Table("Tests that need all data (S17 Lemma 1: at least 0.85 %)", columns, cells)
@@ -291,13 +319,27 @@ def _panels(settings: Settings, rows: list[Summary], theory: Floats, checks: Map
             Series(f"calculator, {name}", far, theory[:, number, k].tolist())
             for number, name in enumerate((FIXED, SHARE))
         ]
-        for test in TESTS:
+        for test in TESTS[:-1]:  # the exact test reads everything and is never wrong
             seen = [row for row in rows if row.test == test and getattr(row, key) is not None]
             if seen:
                 series.append(_measured(test, seen, key))
         if key == "all":
             series.append(Series("S17 Lemma 1", [far[0], far[-1]], [LEMMA, LEMMA]))
         panels.append(Panel(title.capitalize(), "N", f"{title} (fraction)", series, log_x=True, note=notes[key]))
+    return [*panels, *_costs(rows)]
+
+
+def _costs(rows: list[Summary]) -> list[Panel]:
+    """Evaluations and time of a test, the exact one among them."""
+    panels = []
+    for key, label in {"evaluations": "likelihood evaluations", "milliseconds": "milliseconds"}.items():
+        series = []
+        for test in TESTS:
+            seen = [row for row in rows if row.test == test]
+            series.append(Series(test, [float(row.n) for row in seen], [getattr(row, key) for row in seen]))
+        title = f"{label.capitalize()} of a test"
+        note = "Means over the tests, each deciding alone and in Python; none keeps anything from one test to the next."
+        panels.append(Panel(title, "N", f"{label} per test", series, log_x=True, log_y=True, note=note))
     return panels
 
 

@@ -1,7 +1,7 @@
 """E3: random-walk logistic regression on handwritten digits, exact and by sequential tests, with and without proxies.
 
 The full size has the paper's data, walk and tests, four chains of each with 0.4 times the numbers of samples that it
-drew in 400 seconds.
+drew in 400 seconds. N up to a million: the same rows drawn with replacement (see `replicated`).
 """
 
 from __future__ import annotations
@@ -39,16 +39,30 @@ from samplers.experiments.compared import (
 )
 from samplers.experiments.drawing import evenly, with_bars
 from samplers.experiments.origins import notice, origin_of
+from samplers.experiments.replicated import (
+    CONTROLLED,
+    PROXY,
+    Common,
+    Tall,
+    is_tall,
+    taken,
+    tall_checks,
+    tall_panels,
+    tall_sentence,
+    tall_table,
+    tall_work,
+)
 from samplers.experiments.report import Cell, Panel, Report, Series, Table
 from samplers.experiments.running import Experiment, Values, Work
 from samplers.experiments.seeds import generator
+from samplers.experiments.shared import Shared
 from samplers.experiments.walks import timed_chain
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
 from samplers.sources import Source, load
 from samplers.trial import audit, observe
 
-CONTROLLED, PROXY, AUDIT = "control variates", "proxy proposals", "audit"
+AUDIT = "audit"
 PAPER = {EXACT: 75_484, "ε = 0.01": 133_069, "ε = 0.05": 200_672, "ε = 0.1": 257_897, "ε = 0.2": 422_978}
 SURPRISE = 4.0
 SHOWN_DRAWS = 500
@@ -61,6 +75,7 @@ class Settings(NamedTuple):
     chains: int
     truth_steps: int
     audited: int
+    tall: Tall
     rows: int | None = None
     prior_precision: float = 10.0
     scale: float = 0.01
@@ -76,15 +91,20 @@ class Settings(NamedTuple):
         """The chains that are compared."""
         return [*names_of(self.epsilons), CONTROLLED, PROXY]
 
+    @property
+    def common(self) -> Common:
+        """What the chains on taller data share with the others."""
+        return Common(self.m, self.proxy_m, self.proxy_epsilon, self.prior_precision, self.seed)
+
     def steps(self, name: str) -> int:
         """Of a chain."""
         return max(200, round(self.share * PAPER.get(name, self.proxy_steps)))
 
 
 def parts(settings: Settings) -> list[str]:
-    """The truth, all chains, and an audit of each plain test."""
+    """The truth, all chains, an audit of each plain test, and chains on taller data."""
     audits = [f"{AUDIT} {name_of(epsilon)}" for epsilon in settings.epsilons]
-    return [TRUTH, *numbered(settings.names, settings.chains), *audits]
+    return [TRUTH, *numbered(settings.names, settings.chains), *audits, *settings.tall.parts]
 
 
 class Problem(NamedTuple):
@@ -101,6 +121,9 @@ class Problem(NamedTuple):
         return probability
 
 
+_PREPARED = Shared[Problem]()
+
+
 def problem(settings: Settings, work: Work) -> Problem:
     """Load and prepare."""
     source = load("mnist79", work.data, settings.rows)
@@ -111,7 +134,11 @@ def problem(settings: Settings, work: Work) -> Problem:
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """One of the parts."""
-    made, rng = problem(settings, work), generator(settings.seed, "e3", name)
+    if is_tall(name):
+        source = load("mnist79", work.data, settings.rows)
+        return tall_work(settings.tall, settings.common, source, name, work)
+    made = _PREPARED.get((settings, work.data), lambda: problem(settings, work))
+    rng = generator(settings.seed, "e3", name)
     if name.startswith(AUDIT):
         return _audited(settings, made, name.removeprefix(f"{AUDIT} "), rng)
     kind = kind_of(name)
@@ -165,12 +192,14 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             verdicts[name].shown, spent[name].risk, spent[name].share,
             None if name not in audits else float(audits[name]["wrong_value"]),
             None if name not in audits else float(audits[name]["wrong_predicted"]),
+            *(float(np.mean([part[key][-1] for part in chains[name]])) for key in ("seconds", "evaluations")),
         ]
         for name in chains
     ]  # fmt: skip
     columns = [
         "chain", "samples", "paper's samples in 400 s", "samples/s", "paper's", "data use", "acceptance", "final risk",
         "resolved", "risk at the exact chain's evaluations", "share of them spent", "wrong decisions", "predicted",
+        "seconds", "likelihood evaluations",
     ]  # fmt: skip
     surprise = max(abs(a["wrong_value"] - a["wrong_predicted"]) / a["wrong_se"] for a in audits.values())
     used = [float(audits[name]["usage_value"]) for name in audits]
@@ -184,13 +213,16 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             usage[CONTROLLED] < usage[name_of(settings.proxy_epsilon)] / 3.0
         ),
     }
+    higher = taken(settings.tall, values)
+    checks |= tall_checks(settings.tall, higher)
     panels = risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth))
     panels += [*_against_epsilon(settings, audits), _marginals(settings, chains, values[TRUTH])]
-    finding = _finding(settings, rows, spent, truth.effective)
+    panels += tall_panels(settings.tall, higher, values)
+    finding = f"{_finding(settings, rows, spent, truth.effective)} {tall_sentence(settings.tall, higher, values)}"
     return Report(
         finding,
         checks,
-        [Table("Random-walk logistic regression", columns, rows)],
+        [Table("Random-walk logistic regression", columns, rows), tall_table(higher, values)],
         panels,
         [notice(values[TRUTH])],
     )
@@ -255,9 +287,9 @@ EXPERIMENT = Experiment(
     source="K14 §6.1, K16 §4.2.1, Figs 2 and 3",
     question="Is a biased but faster chain better than an exact one, for a given time or number of evaluations?",
     sizes={
-        "tiny": Settings(0.02, 2, 3000, 100, rows=2000, scale=0.02, m=200),
-        "quick": Settings(0.04, 2, 20_000, 150),
-        "full": Settings(0.4, 4, 200_000, 1000),
+        "tiny": Settings(0.02, 2, 3000, 100, Tall((2000, 100_000), 2 * 10**6, 1000, 128), rows=2000, scale=0.02, m=200),
+        "quick": Settings(0.04, 2, 20_000, 150, Tall((12_214, 100_000), 2 * 10**7, 3000, 256)),
+        "full": Settings(0.4, 4, 200_000, 1000, Tall((12_214, 10**5, 10**6), 5 * 10**8, 30_000, 512)),
     },
     parts=parts,
     work=work,

@@ -1,11 +1,14 @@
 """Keep a finished full-size run with the package: python -m samplers.experiments.store DIR [DIR ...]
 
 What the dashboard and docs/experiments.md show comes from there. Numbers are rounded, and curves of very many points
-are thinned, so that an experiment stays small.
+are thinned, so that an experiment stays small. A ground truth that the run computed is kept beside it: its means and
+standard errors, the seed, and a digest of the part it was made from.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import sys
@@ -18,8 +21,9 @@ import numpy as np
 from designer.errors import BadInput
 from designer.files import write_whole
 from samplers.experiments import NAMES
+from samplers.experiments.compared import TRUTH, estimate
 from samplers.experiments.report import Report, Series
-from samplers.experiments.running import stored
+from samplers.experiments.running import SECONDS, Values, stored
 
 STORED = Path(__file__).with_name("stored")
 DIGITS = 6  # significant ones
@@ -39,7 +43,40 @@ def store(run: str | Path, into: Path = STORED) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "experiment.json", json.dumps(rounded(described), indent=1, ensure_ascii=False) + "\n")
     write_whole(folder / "report.json", compact(report))
+    if (truths := _truth_parts(Path(run))) and (kept := ground_truth(truths)):
+        write_whole(folder / "truth.npz", packed(kept | {"seed": described["settings"]["seed"]}))
     return folder
+
+
+def ground_truth(parts: Sequence[Values]) -> dict[str, Any]:
+    """Means, standard errors and effective draws of long exact chains, or the counts of one.
+
+    The digest is of what the seed determines: computed again, the parts have the same; times do not count.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        for name in sorted(set(part) - {SECONDS, "seconds", "identity"}):
+            digest.update(name.encode() + np.ascontiguousarray(part[name]).tobytes())
+    known: dict[str, Any] = {"digest": digest.hexdigest()}
+    if all("blocks" in part for part in parts):
+        found = estimate(parts)
+        return {"mean": found.mean, "se": found.se.astype(np.float32), "effective": found.effective} | known
+    return {name: part[name] for part in parts[:1] for name in ("counts",) if name in part} | known
+
+
+def packed(arrays: Mapping[str, Any]) -> bytes:
+    """As the bytes of a compressed NPZ file."""
+    buffer, plain = io.BytesIO(), dict[str, Any]((name, np.asarray(value)) for name, value in arrays.items())
+    np.savez_compressed(buffer, **plain)
+    return buffer.getvalue()
+
+
+def _truth_parts(run: Path) -> list[Values]:
+    found: list[Values] = []
+    for file in sorted((run / "parts").glob(f"{TRUTH}*.npz")):
+        with np.load(file, allow_pickle=False) as arrays:
+            found.append({name: arrays[name] for name in arrays.files})
+    return found
 
 
 def compact(report: Report) -> str:

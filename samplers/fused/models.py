@@ -24,12 +24,12 @@ from samplers.fused.parts import Hot, ICARows, LassoRows, LogisticExpanded, Logi
 from samplers.models._kernels import (
     ORTHONORMAL,
     departure,
-    ica_term,
+    ica_terms,
     ica_value,
     lasso_gradient,
-    lasso_term,
+    lasso_terms,
     lasso_value,
-    mixture_term,
+    mixture_terms,
     mixture_value,
 )
 
@@ -37,7 +37,6 @@ NO_LABELS = np.empty(0, dtype=np.int8)
 
 
 def log_prior(model: Any, theta: Any) -> Any: ...
-def term(model: Any, theta: Any, theta_new: Any, i: Any) -> Any: ...
 def fill_terms(model: Any, theta: Any, theta_new: Any, indices: Any, room: Any, out: Any) -> Any: ...
 def log_likelihood(model: Any, theta: Any, i: Any) -> Any: ...
 def sum_block(model: Any, theta: Any, first: Any, size: Any, room: Any) -> Any: ...
@@ -70,20 +69,6 @@ def _log_prior(model, theta):
 
 
 # --- terms of the data that a test has drawn ------------------------------------------------------------------------
-
-
-@overload(term)
-def _term(model, theta, theta_new, i):
-    """Of one datum, where nothing is gained by handling many together."""
-    if is_a(ICARows, model):
-        return lambda model, theta, theta_new, i: ica_term(model.rows[i], theta, theta_new)
-    if is_a(MixtureData, model):
-        return lambda model, theta, theta_new, i: (
-            model.beta * mixture_term(model.x[i], theta, theta_new, model.variance)
-        )
-    if is_a(LassoRows, model):
-        return lambda model, theta, theta_new, i: lasso_term(model.rows[i], theta, theta_new, model.precision)
-    return None
 
 
 @overload(fill_terms)
@@ -133,12 +118,17 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
                 out[k] *= model.scale
 
         return hot
-
-    def one_by_one(model, theta, theta_new, indices, room, out):
-        for k in range(out.size):
-            out[k] = term(model, theta, theta_new, indices[k])
-
-    return one_by_one
+    if is_a(ICARows, model):
+        return lambda model, theta, theta_new, indices, room, out: ica_terms(model.rows, theta, theta_new, indices, out)
+    if is_a(MixtureData, model):
+        return lambda model, theta, theta_new, indices, room, out: mixture_terms(
+            model.x, theta, theta_new, model.variance, model.beta, indices, out
+        )
+    if is_a(LassoRows, model):
+        return lambda model, theta, theta_new, indices, room, out: lasso_terms(
+            model.rows, theta, theta_new, model.precision, indices, out
+        )
+    return None
 
 
 # --- the log-likelihood of all data ---------------------------------------------------------------------------------

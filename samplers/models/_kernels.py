@@ -19,6 +19,7 @@ from designer.schedule import Floats, Ints
 LOG_2PI = math.log(2.0 * math.pi)
 ORTHONORMAL = 1e-6  # departure from W'W = I that still counts as rounding
 BLOCK = 65_536  # rows handled at once, so that memory stays bounded
+NEAR = 64  # rows of a random sample fetched together: their waits for memory overlap, where exp or log would part them
 TAYLOR = 10  # terms of exp(B) for |B| <= 1/8: the next one is below 1e-17
 
 
@@ -111,8 +112,13 @@ def ica_value(row: Floats, w: Floats) -> float:
 
 @kernel
 def ica_terms(rows: Floats, w: Floats, w_new: Floats, indices: Ints, out: Floats) -> None:
-    for i in range(indices.size):
-        out[i] = ica_term(rows[indices[i]], w, w_new)
+    near = np.empty((NEAR, rows.shape[1]))
+    for first in range(0, indices.size, NEAR):
+        some = indices[first : first + NEAR]
+        for k in range(some.size):
+            near[k] = rows[some[k]]
+        for k in range(some.size):
+            out[first + k] = ica_term(near[k], w, w_new)
 
 
 @kernel
@@ -153,8 +159,13 @@ def mixture_value(x: float, theta: Floats, variance: float) -> float:
 def mixture_terms(
     x: Floats, theta: Floats, theta_new: Floats, variance: float, beta: float, indices: Ints, out: Floats
 ) -> None:
-    for i in range(indices.size):
-        out[i] = beta * mixture_term(x[indices[i]], theta, theta_new, variance)
+    near = np.empty(NEAR)
+    for first in range(0, indices.size, NEAR):
+        some = indices[first : first + NEAR]
+        for k in range(some.size):
+            near[k] = x[some[k]]
+        for k in range(some.size):
+            out[first + k] = beta * mixture_term(near[k], theta, theta_new, variance)
 
 
 @kernel

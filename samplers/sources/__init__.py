@@ -7,6 +7,7 @@ network unless the caller asks for it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from designer.errors import BadInput, integer
@@ -16,7 +17,7 @@ from samplers.sources.download import fetch
 from samplers.sources.files import Files, mark
 from samplers.sources.source import Source, limited
 
-__all__ = ["NAMES", "Source", "describe", "fingerprint", "load", "twin"]
+__all__ = ["NAMES", "Source", "cache_folder", "describe", "fingerprint", "load", "obtain", "twin"]
 
 NAMES = tuple(DATA_SETS)
 
@@ -84,6 +85,28 @@ def describe(name: str) -> str:
     """
     data_set = _data_set(name)
     return f"{data_set.what}; {data_set.size}; {data_set.credit}; looks for {data_set.looks_for}"
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept if the user names no folder: austerity in XDG_CACHE_HOME, by default ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "austerity"
+
+
+def obtain(name: str, folder: str | Path) -> str:
+    """See that the files of a data set are in a folder: fetch them if they are not.
+
+    Returns a line that says whether they were there, were fetched, or have no address and must be put there by hand.
+    Raises BadInput, one line, if they could not be fetched.
+    """
+    data_set, place = _data_set(name), _folder(folder)
+    if _find(data_set, place) is not None:
+        return f"{name}: found"
+    if not data_set.addresses:
+        return f"{name}: has no address to fetch it from; looks for {data_set.looks_for}"
+    failure = _fetched(data_set, place)
+    if failure is not None:
+        raise BadInput(f"{name}: {failure}")
+    return f"{name}: fetched into {place}"
 
 
 def _data_set(name: str) -> DataSet:

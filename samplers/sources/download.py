@@ -39,7 +39,8 @@ def fetch(addresses: tuple[str, ...], folder: Path) -> str | None:
         if file.is_file():
             continue
         try:
-            with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # the addresses above, https only
+            # the addresses above, https only
+            with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # nosec B310
                 write_whole(file, at_most(answer, MAX_DOWNLOAD))
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = str(error) if isinstance(error, BadInput) else shorten(getattr(error, "reason", error), 80)

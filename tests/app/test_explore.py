@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from app.views import explore
 from designer import Design, characteristics, pictures, stopping, worst_case
-from tests.app.pages import everything, figure, numbers, open_page, trace
+from tests.app.pages import everything, figure, figures, numbers, open_page, trace
 
 USUAL = Design(12_214, 500, 0.05)
 
@@ -59,17 +60,30 @@ def test_where_it_stops_is_the_library_s():
 
 
 def test_the_table_of_looks_is_the_library_s_and_thinned():
-    test = open_page("explore")
+    closed, test = open_page("explore"), open_page("explore", table="true")
+    assert not closed.dataframe
+    assert "table" not in link(closed)
+    assert "table=true" in link(test)
     table = pictures.look_table(stopping(USUAL, 1.0), USUAL, 1.0)
     shown = test.dataframe[0].value
     assert shown["P(wrong)"].to_numpy() == pytest.approx(table.wrong)
     assert shown["stopped by then"].to_numpy() == pytest.approx(table.stopped)
     assert np.isnan(shown["bound G"].to_numpy()[-1])
-    many = open_page("explore", n="1000000", m="100")
+    many = open_page("explore", n="1000000", m="100", table="true")
     assert len(many.dataframe[0].value) <= explore.ROWS
     notes = " ".join(each.value for each in many.caption)
     assert "the file has all of them" in notes
     assert "taken together" in notes
+
+
+@pytest.mark.parametrize("query", [{}, {"n": "1000000", "m": "100", "alpha": "0.75"}], ids=["linear", "logarithmic"])
+def test_the_figures_are_what_plotly_allows(query):
+    """They are built unchecked, for speed."""
+    for drawn in figures(open_page("explore", pin="12214,100,0.05,0.5,1.0", **query)):
+        assert go.Figure(**drawn).to_plotly_json()["data"]
+        assert drawn["layout"]["template"] == {}
+        axes = {f"yaxis{each.get('yaxis', 'y')[1:]}" for each in drawn["data"]}
+        assert axes <= drawn["layout"].keys()
 
 
 def test_new_runs_change_the_picture_and_a_link_brings_them_back():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import http.client
 import signal
@@ -13,7 +14,9 @@ from http.cookies import SimpleCookie
 
 import pytest
 
+from app.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.server import MOST_MEGABYTES, listen
+from benchmarks.visitors import measure
 from tests.serving import Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
@@ -91,6 +94,79 @@ def test_pages_are_compressed(server):
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.text) == plain.text
     assert len(packed.text) < len(plain.text) / 2
+
+
+def test_scripts_are_packed_once_and_are_what_streamlit_has(server):
+    for name in ("PlotlyChart", "Slider"):
+        (file,) = FOLDER.glob(f"{name}.*.js")
+        first, again = (ask(server, "GET", f"{SCRIPTS}{file.name}", Accept_Encoding="gzip") for _ in range(2))
+        plain = ask(server, "GET", f"{SCRIPTS}{file.name}")
+        assert first.text == again.text
+        assert len(first.text) < file.stat().st_size / 2
+        assert gzip.decompress(first.text) == plain.text == file.read_bytes()
+        for answer in (first, again):
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert "immutable" in answer.headers["Cache-Control"]
+            assert "javascript" in answer.headers["Content-Type"]
+            assert answer.headers["Vary"] == "Accept-Encoding"
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        known = ask(server, "GET", f"{SCRIPTS}{file.name}", Accept_Encoding="gzip", If_None_Match=plain.headers["ETag"])
+        assert known.status == 304
+
+
+def test_only_what_never_changes_is_kept():
+    """Any other path is answered with the page itself; who asks for many must not fill the memory."""
+
+    async def application(scope, receive, send):
+        age = "public, immutable, max-age=9" if scope["path"].endswith("a.js") else "no-cache"
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"cache-control", age.encode())]})
+        await send({"type": "http.response.body", "body": b"x" * 999})
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    assets = Assets(application)
+    for path in ("a.js", "b.js", "b.js"):
+        headers = [(b"accept-encoding", b"gzip")]
+        scope = {"type": "http", "method": "GET", "path": f"{SCRIPTS}{path}", "headers": headers}
+        asyncio.run(assets(scope, None, send))
+    assert list(assets.kept) == [f"{SCRIPTS}a.js"]
+    assert [message["body"] for message in sent[3::2]] == [b"x" * 999] * 2
+    assert gzip.decompress(sent[1]["body"]) == b"x" * 999
+
+
+@pytest.mark.parametrize("path", ["/", "/step-error"])
+def test_pages_name_the_scripts_they_will_need(server, path):
+    named = ask(server, "GET", path).headers["Link"].split(", ")
+    assert len(named) == len(SOON)
+    for name, part in zip(SOON, named, strict=True):
+        address = part[1 : part.index(">")]
+        assert address.startswith(f"{SCRIPTS}{name}.")
+        assert "javascript" in ask(server, "GET", address).headers["Content-Type"]
+    assert ask(server, "GET", "/_stcore/health").headers["Link"] is None
+
+
+def test_sessions_that_move_a_slider_at_once_see_their_own_page(server):
+    load = measure(server.address, server.process.pid, "Threshold ε", people=3, moves=2)
+    shown = [answer.headline for answer in load.answers]
+    assert all("ε = 0.04:" in headline for headline in shown[:3])
+    assert all("ε = 0.03:" in headline for headline in shown[3:])
+    assert all(0 < answer.figure < answer.end and answer.size > 10_000 for answer in load.answers)
+
+
+def test_a_warm_server_has_little_to_collect():
+    """Streamlit collects garbage after every run of a page, while everybody waits."""
+    script = (
+        "import gc; from app.server import _settle, warm; warm(); _settle()\n"
+        "from app.views import explore; import pandas, pyarrow\n"
+        "print(gc.get_freeze_count(), len(gc.get_objects()))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    frozen, left = map(int, found.stdout.split()[-2:])
+    assert frozen > 100_000
+    assert left < 1_000
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])

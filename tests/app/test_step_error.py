@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from app import session
+from app.views import step_error
 from designer import Design, TrialRun, acceptance, stationary_bound, worst_case
-from tests.app.pages import figure, numbers, open_page, trace
+from tests.app.pages import figure, figures, numbers, open_page, trace
 
 USUAL = Design(12_214, 500, 0.05)
 
@@ -32,11 +35,21 @@ def test_the_curves_are_the_library_s(rule):
     step = exact(design, probability, 3.7, rule)
     for axis, values in (("y", step.delta), ("y2", step.wrong), ("y3", step.usage)):
         assert numbers(trace(drawn, "κ = 3.7", axis)["y"]) == pytest.approx(values, abs=2e-6)
-    accepted = numbers(trace(figure(test, 1), "κ = 3.7")["y"])
+    other = open_page("step_error", rule=rule, kappa=["1", "3.7"], m="300", picture=step_error.TABS[1])
+    assert (len(figures(test)), len(figures(other))) == (1, 1), "only the picture in view is drawn"
+    accepted = numbers(trace(figure(other, 0), "κ = 3.7")["y"])
     assert accepted == pytest.approx(probability + step.delta, abs=2e-6)
     levels = {level for each in drawn["data"] if each["name"].startswith("worst") for level in numbers(each["y"])}
     worst = worst_case(design).error[0]
     assert sorted(levels) == pytest.approx([-worst, worst], abs=1e-6)
+
+
+@pytest.mark.parametrize("picture", step_error.TABS)
+def test_the_figures_are_what_plotly_allows(picture):
+    """They are built unchecked, for speed."""
+    (drawn,) = figures(open_page("step_error", picture=picture))
+    assert go.Figure(**drawn).to_plotly_json()["data"]
+    assert {f"yaxis{each.get('yaxis', 'y')[1:]}" for each in drawn["data"]} <= drawn["layout"].keys()
 
 
 def test_the_bound_is_said_in_words():
@@ -50,10 +63,18 @@ def test_the_bound_is_said_in_words():
 
 
 def test_the_link_carries_everything():
-    test = open_page("step_error", n="5000", m="50", rule="barker", kappa=["0.5", "7"], eta="0.9")
-    found = test.code[0].value
-    for part in ("n=5000", "m=50", "rule=barker", "kappa=0.5", "kappa=7", "eta=0.9"):
-        assert part in found
+    told = {
+        "n": "5000",
+        "m": "50",
+        "rule": "barker",
+        "kappa": ["0.5", "7"],
+        "eta": "0.9",
+        "picture": step_error.TABS[1],
+    }
+    test = open_page("step_error", **told)
+    found = parse_qs(urlsplit(test.code[0].value).query)
+    for key, value in told.items():
+        assert found[key] == (value if isinstance(value, list) else [value])
     assert test.multiselect(key="kappa").value == ["0.5", "7"]
 
 

@@ -251,7 +251,7 @@ ALLOWED = "allowed are kind, n_data, m, epsilon, alpha, growth"
         ("sequential", "barker", "test.kind = 'barker': must be 'sequential'"),
         ("[test]", "[tset]", "test: missing; a design file needs a table of this name"),
         ("[test]", "[x]\nx = 1\n[[test]]", "test = [{'kind': 'sequential', 'n_data': 12214…: must be a table"),
-        ("format = 1", "format = 2", "format = 2: written by a newer version; this one reads format 1"),
+        ("format = 1", "format = 3", "format = 3: written by a newer version; this one reads format 2"),
         ("format = 1", "format = 0", "format = 0: must be a whole number from 1 to 1,000,000"),
         (
             "growth = 1.0",
@@ -292,7 +292,7 @@ def test_refusals_of_toml_carry_the_path(old, new, text):
         ('{"a":' * 100_000, "broken JSON: nested too deeply"),
         ('{"test": ' + "1" * 5000 + "}", "broken JSON: Exceeds the limit"),
         ("", "broken JSON: Expecting value: line 1 column 1 (char 0)"),
-        (" " * 1_048_577, "JSON of 1,048,577 characters: a design file has at most 1,048,576"),
+        (" " * 1_048_577, "JSON of more than 1,048,576 characters: too long"),
         (b"{}", "JSON must be given as text, not bytes"),
     ],
 )

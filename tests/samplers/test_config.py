@@ -121,7 +121,7 @@ def test_paths_are_relative_to_the_config(tmp_path):
 
 
 WRONG = [
-    ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, exact, barker, concentration"),
+    ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, stratified, exact, barker,"),
     ("[test]\nkind = 3\n" + DATA, "test.kind = 3"),
     ("[test]\nkind = 'barker'\nsigma = 3.0\n" + DATA, "test.sigma = 3.0: must be less than or equal to 1.4"),
     ("[test]\nkind = 'barker'\nepsilon = 0.1\n" + DATA, "test.epsilon: unknown; allowed are kind, m, sigma, skew_corr"),

@@ -36,6 +36,21 @@ def test_the_printed_average_is_that_of_a_standard_deviation(done):
     assert rows["sd", "barker"][7] < rows["sd", "sequential"][7]  # Barker's rule moves less
 
 
+def test_time_and_evaluations_are_told(done):
+    """Both states at every datum read, but the exact test keeps the log-likelihoods of its state."""
+    data, cost, _ = done.report.tables
+    read = {(row[0], row[1]): row[3] for row in data.rows}
+    rows = {(row[0], row[1]): dict(zip(cost.columns, row, strict=True)) for row in cost.rows}
+    assert rows.keys() == read.keys() and len(rows) == 8
+    for (reading, test), row in rows.items():
+        factor = 1.0 if test == "exact" else 2.0
+        assert row["likelihood evaluations/step"] == pytest.approx(factor * read[reading, test])
+        assert row["seconds"] == pytest.approx(1e-3 * row["milliseconds/step"] * row["samples"]) and row["seconds"] > 0
+        spent = row["likelihood evaluations/step"] * row["samples"]
+        assert row["evaluations per effective draw"] * row["effective draws"] == pytest.approx(spent)
+    assert "Bernstein-Serfling" in done.report.finding
+
+
 def test_samples_fit_the_posterior_better_than_another(done, folder):
     """The Barker chain's chi-squared, and that of the same states shifted by 0.7."""
     with np.load(folder / "parts" / "posterior.npz") as kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.e12 import BARKER, BERNSTEIN, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
+from samplers.experiments.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
 from samplers.experiments.running import run_experiment
 
 
@@ -28,7 +28,7 @@ def test_the_calculator_predicts_who_needs_all(done):
 
 
 def test_more_looks_mean_fewer_full_tests_and_more_errors(done):
-    everything, _, wrong = done.report.panels
+    everything, _, wrong = done.report.panels[:3]
     fixed = {panel.title: np.array(panel.series[0].y) for panel in (everything, wrong)}
     assert np.all(np.diff(fixed["Needs all data"]) < 0) and np.all(np.diff(fixed["Wrong decisions"]) > 0)
 
@@ -43,3 +43,17 @@ def test_barker_reads_a_constant_share(done):
 
 def test_concentration_never_errs(done):
     assert [row.wrong for row in rows(done, BERNSTEIN)] == [0.0, 0.0]
+
+
+def test_time_and_evaluations_are_told(done):
+    """Both states at every datum read; the exact test reads all and is never wrong."""
+    for row in rows(done, EXACT):
+        assert (row.all, row.usage, row.wrong, row.evaluations) == (1.0, 1.0, 0.0, 2.0 * row.n)
+    for test in (FIXED, SHARE, BERNSTEIN, BARKER):
+        for row in rows(done, test):
+            assert row.evaluations == pytest.approx(2.0 * row.n * row.usage) and row.milliseconds > 0.0
+    assert [panel.title for panel in done.report.panels[3:]] == [
+        "Likelihood evaluations of a test",
+        "Milliseconds of a test",
+    ]
+    assert all(len(panel.series) == 5 for panel in done.report.panels[3:])

@@ -5,12 +5,17 @@ import pytest
 
 from samplers.accept.exact import ExactTest
 from samplers.chain import Chain
+from samplers.control import find_mode
 from samplers.experiments import experiment
 from samplers.experiments.compared import estimate, judged
+from samplers.experiments.replicated import replicated, risk_of
 from samplers.experiments.running import Work, run_experiment
 from samplers.experiments.walks import timed_chain
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
+from samplers.sources import load
+
+NAMES = ("exact", "ε = 0.01", "ε = 0.1", "control variates", "proxy proposals")
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +33,45 @@ def test_finding(done):
     assert all(0.0 < row[10] <= 1.0 for row in rows.values())
     assert all(row[9] == row[7] for row in rows.values() if row[10] < 1.0)  # a chain that spent less is at its end
     assert any("SYNTHETIC" in line for line in done.report.notices)
+
+
+def test_taller_data(done):
+    """Without proxies a step reads a share of the data; with them it hardly notices that there are fifty times more."""
+    table = done.report.tables[1]
+    rows = {(row[0], row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert rows.keys() == {(n, name) for n in (2000, 100_000) for name in NAMES}
+    for (n, name), row in rows.items():
+        factor = 1.0 if name == "exact" else 2.0
+        assert row["data per step"] == pytest.approx(n * row["data use"])
+        assert row["likelihood evaluations/step"] == pytest.approx(factor * row["data per step"])
+        own = row["the truth's own risk"]
+        if row["final risk"] > 2.0 * own:
+            assert row["effective draws"] == pytest.approx(1.0 / (row["final risk"] - own))
+        else:  # by its blocks: more than the risk can tell
+            assert row["effective draws"] > 0.5 / own
+    read = {key: row["data per step"] for key, row in rows.items()}
+    assert read[100_000, "exact"] == 100_000
+    assert read[100_000, "ε = 0.01"] > 15 * read[2000, "ε = 0.01"]
+    assert read[100_000, "proxy proposals"] < 5 * read[2000, "proxy proposals"]
+    assert all(rows[n, "proxy proposals"]["the truth's own risk"] < 0.05 for n in (2000, 100_000))
+    assert len(done.report.panels) == 9
+
+
+def test_replicated_rows_are_those_of_the_data():
+    source = load("mnist79", None, 300)
+    own, more = (replicated(source, n, 10.0, 1) for n in (300, 1000))
+    assert np.array_equal(own.model.rows, source.x.astype(np.float32))
+    assert own.proxies.centre == pytest.approx(find_mode(Logistic.from_data(source.x, source.y, 10.0)), abs=1e-4)
+    known = {row.tobytes(): label for row, label in zip(own.model.rows, own.model.labels, strict=True)}
+    assert all(known[row.tobytes()] == label for row, label in zip(more.model.rows, more.model.labels, strict=True))
+    assert more.model.n_data == 1000 and len({row.tobytes() for row in more.model.rows}) > 200
+
+
+def test_risk_is_that_of_the_means():
+    """In posterior variances, averaged over coordinates: by hand."""
+    known = {"mean": np.array([1.0, 2.0]), "sd": np.array([0.5, 2.0])}
+    values = {"N 7 moments": known, "N 7 exact": {"means": np.array([[1.5, 2.0], [1.0, 4.0]])}}
+    assert risk_of(values, 7, "exact") == pytest.approx([0.5, 0.5])
 
 
 def test_a_timed_chain_is_the_chain_itself():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designer.search import Cancelled
+from samplers.experiments.arrivals import arrived, target_table
 from samplers.experiments.e9 import EXPERIMENT, Settings, outcome, problem
 from samplers.experiments.running import Work, run_experiment
 
@@ -30,7 +31,7 @@ def rows(done):
 
 def test_every_statement_holds(done):
     assert done.report.checks and all(done.report.checks.values()), done.report.checks
-    assert len(done.report.checks) == 8
+    assert len(done.report.checks) == 10
 
 
 @pytest.mark.parametrize("name", ["flights", "mnist3"])
@@ -63,6 +64,42 @@ def test_panels_are_finite_and_twins_are_announced(done):
             assert np.all(np.isfinite(series.x)) and np.all(np.isfinite(series.y)) and len(series.x) == len(series.y)
     assert all(notice.startswith("SYNTHETIC DATA") for notice in done.report.notices)
     assert "flights (LAD, N = 4,000)" in done.report.finding
+
+
+def test_data_and_time_to_a_given_error_on_held_out_rows(done):
+    """Each target is above the test error of the optimum; the sequential test gets there on less data than IRLS."""
+    table = done.report.tables[1]
+    rows = {(row[0], row[1], row[5]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    errors = {(data, error) for data, error, _ in rows}
+    wanted = {("flights", "mean absolute error"), ("mnist3", "mean log loss"), ("mnist3", "error rate")}
+    assert errors == wanted and len(rows) == 12
+    for data, error in wanted:
+        ours, whole = rows[data, error, "sequential"], rows[data, error, "all data"]
+        assert whole["at the optimum"] < whole["target"] < whole["at θ = 0"]
+        assert ours["passes to the target"] < whole["passes to the target"]
+        assert whole["seconds to the target"] > 0.0
+    tuned = rows["flights", "mean absolute error", "SGD"]
+    assert rows["mnist3", "mean log loss", "all data"]["at θ = 0"] == pytest.approx(np.log(2.0))
+    panel = next(p for p in done.report.panels if p.title == "flights: test error against time")
+    assert panel.series[-1].name == "target" and panel.series[-1].y[0] == tuned["target"]
+
+
+def test_targets_and_tuning_by_hand():
+    """From 5.0 at the start to 1.0 at the optimum, 1% of the way is 0.04; tuning read 30 rows of 10."""
+    whole = {"run": np.zeros(3), "read": np.array([10.0, 20.0, 30.0]), "elapsed": np.array([1.0, 2.0, 3.0])}
+    whole |= {"test": np.array([2.0, 1.05, 1.0]), "n_data": 10, "lad": True, "start_test": 5.0}
+    ours = whole | {"read": np.array([1.0, 2.0, 5.0]), "test": np.array([4.0, 1.04, 0.9]), "tuning_read": 30}
+    first, second = target_table({"lines": {"all data": whole, "SGD": ours}}).rows
+    assert first == ["lines", "mean absolute error", 5.0, 1.0, pytest.approx(1.04), "all data", 3.0, 3.0, 3.0]
+    assert second[5:] == ["SGD", pytest.approx(0.2), 2.0, pytest.approx(3.2)]
+
+
+def test_arriving_means_to_stay():
+    run = {"test": np.array([3.0, 1.0, 2.0, 1.0, 0.9]), "read": np.arange(5.0)}
+    assert arrived(run, "test", 1.0, "read") == 3.0
+    assert arrived(run, "test", 0.5, "read") == np.inf
+    assert arrived(run, "test", 5.0, "read") == 0.0
+    assert arrived({**run, "test": np.array([1.0, 1.0, 1.0, 1.0, np.nan])}, "test", 2.0, "read") == np.inf
 
 
 def test_parts_are_kept(done, folder):

@@ -41,6 +41,28 @@ def test_rounded_and_read_back(tmp_path):
     assert kept.checks == {"true": True, "untrue": False}
 
 
+def test_the_ground_truth_is_kept_with_its_seed_and_digest(tmp_path):
+    rng = np.random.default_rng(1)
+    draws = rng.normal([1.0, 2.0], 0.5, (2, 50, 20, 2))  # chains, blocks, draws in a block, functions
+    run = finished(tmp_path / "run")
+    (run / "parts").mkdir()
+    for k, chain in enumerate(draws):
+        values = {"blocks": chain.mean(axis=1), "means": chain.mean(axis=(0, 1))[None], "sd": chain.std(axis=(0, 1))}
+        (run / "parts" / f"truth #{k}.npz").write_bytes(store.packed(values | {"seconds": np.array(k)}))
+    with np.load(store.store(run, tmp_path / "stored") / "truth.npz") as kept:
+        assert np.allclose(kept["mean"], draws.mean(axis=(0, 1, 2)), atol=1e-12)
+        assert np.allclose(kept["se"], 0.5 / np.sqrt(2000), rtol=0.3)
+        assert kept["effective"] == pytest.approx(2000, rel=0.5)
+        assert int(kept["seed"]) == 1
+        digest = str(kept["digest"])
+    (run / "parts" / "truth #1.npz").write_bytes(store.packed(values | {"seconds": np.array(7.0)}))  # a slower machine
+    with np.load(store.store(run, tmp_path / "stored") / "truth.npz") as kept:
+        assert str(kept["digest"]) == digest
+    (run / "parts" / "truth #1.npz").write_bytes(store.packed(values | {"sd": values["sd"] * 1.01}))
+    with np.load(store.store(run, tmp_path / "stored") / "truth.npz") as kept:
+        assert str(kept["digest"]) != digest
+
+
 def test_long_curves_are_thinned_until_they_fit(tmp_path):
     folder = store.store(finished(tmp_path / "run", points=200_000), tmp_path / "stored")
     assert (folder / "report.json").stat().st_size <= store.MOST_BYTES

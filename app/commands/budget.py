@@ -1,0 +1,113 @@
+"""`budget`: the epsilon, or the schedule of them, with the least risk in a given time."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+from app.terminal import Answer, check_target, progress_bar
+from app.terminal import integer_argument as whole
+from app.terminal import number_argument as number
+from app.terminal import numbers_argument as numbers
+from designer.errors import BadInput, integer
+from designer.files import csv_text, write_whole
+
+if TYPE_CHECKING:
+    from designer.further.budget import Option, TimePlan
+
+
+def add_options(sub: argparse.ArgumentParser) -> None:
+    """The options of `budget`."""
+    sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of an exact chain")
+    sub.add_argument("--seconds", type=number, required=True, help="how long the chain may run")
+    sub.add_argument(
+        "--cost", type=numbers, required=True, help="a,b,c: a step takes a + b*data + c*looks seconds; measure them"
+    )
+    sub.add_argument("--exact-seconds", type=number, help="of an exact step (default: a + b*N/2 + c; 0: no exact test)")
+    sub.add_argument(
+        "--autocorrelation", type=number, required=True, help="steps of the exact chain worth one independent draw"
+    )
+    sub.add_argument(
+        "--sensitivity",
+        type=number,
+        required=True,
+        help="bias in posterior sds per unit of temperature: about half the skewness for a mean, 0.71 for a variance",
+    )
+    sub.add_argument("--degree", type=number, default=1.0, help="1: means of parameters (default); 2: of their squares")
+    sub.add_argument("--m", type=numbers, default=[500.0], help="batches to try, separated by commas (default: 500)")
+    sub.add_argument("--dimension", type=whole, help="number of parameters, at least 2 (default: the limit of many)")
+    sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
+    sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
+    sub.add_argument("--anytime", action="store_true", help="the schedule for a chain that may be stopped earlier")
+    sub.add_argument("--output", metavar="FILE.toml", help="write the schedule here: [schedule] and [test] of a config")
+    sub.add_argument("--table", metavar="FILE.csv", help="write all tests here")
+    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def budget(options: argparse.Namespace) -> Answer:
+    """`austerity budget`."""
+    from designer.acceptance import check_rule
+    from designer.criteria import Cost
+    from designer.further.budget import Quantity, anytime_schedule, best_option, schedule
+    from designer.further.budget import options as known_options
+    from designer.records import TrialRun
+    from samplers.schedules import schedule_text
+
+    for target in (options.output, options.table):
+        check_target(target)
+    if len(options.cost) != 3:
+        raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 1e-5,1e-8,0")
+    trial = TrialRun.load(options.trial, n_data=options.n_data)
+    quantity = Quantity(options.autocorrelation, options.sensitivity, options.degree)
+    with progress_bar(quiet=options.quiet or options.json) as show:
+        known = known_options(
+            trial,
+            Cost(*options.cost),
+            quantity,
+            check_rule(options.rule),
+            m=[integer("m", size, 2, trial.n_data) for size in options.m],
+            exact_seconds=math.inf if options.exact_seconds == 0 else options.exact_seconds,
+            dimension=options.dimension,
+            progress=show,
+        )
+    best = best_option(known, options.seconds)
+    plan = (anytime_schedule if options.anytime else schedule)(known, options.seconds)
+    if options.table:
+        rows = [_row(option, options.seconds) for option in known]
+        write_whole(options.table, csv_text(rows[0], (row.values() for row in rows)))
+    if options.output:
+        write_whole(options.output, schedule_text(plan, trial.n_data))
+    return _answer(best, plan, options)
+
+
+def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer:
+    seconds = options.seconds
+    phases = [
+        {"m": row["m"], "epsilon": row["epsilon"], "seconds": p.seconds, "steps": p.steps, "weight": p.weight}
+        for p in plan.phases
+        for row in [_row(p.option, seconds)]
+    ]
+    data = {
+        "best": _row(best, seconds),
+        "schedule": {"risk": plan.risk, "bias": plan.bias, "variance": plan.variance, "phases": phases},
+    }
+    lines = [
+        f"best fixed test in {seconds:g} s: {best.name}",
+        f"  risk {best.risk(seconds):.4g} of a posterior variance, as from {best.worth(seconds):,.0f} draws; "
+        f"bias {best.bias:.3g} sd, temperature {best.temperature:.3f}, {best.usage:.2%} of the data per step",
+        f"schedule: risk {plan.risk:.4g}",
+        *(
+            f"  {phase.steps:,} steps ({phase.seconds:.4g} s) with {phase.option.name}, weight {phase.weight:.3f}"
+            for phase in plan.phases
+        ),
+        *(f"written to {path}" for path in (options.output, options.table) if path),
+    ]
+    return Answer(data, lines)
+
+
+def _row(option: Option, seconds: float) -> dict[str, Any]:
+    design = option.design
+    knobs = {"m": None if design is None else design.m, "epsilon": option.epsilon}
+    rest = {name: getattr(option, name) for name in ("bias", "seconds", "temperature", "usage", "acceptance")}
+    return {**knobs, "risk": option.risk(seconds), **rest}

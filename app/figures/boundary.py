@@ -1,0 +1,57 @@
+"""Figures of the topic Best possible boundary."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from app.figures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, layout
+from designer.further.optimal import OptimalBoundary, bounds_of
+
+TALLEST = 8.0  # of the axis; early bounds of O'Brien-Fleming type are enormous
+
+
+def bounds(found: OptimalBoundary) -> go.Figure:
+    """Bounds of z against the share of the data read: the best ones and those of the families."""
+    drawn = go.Figure()
+    designs = [("best boundary", found.design), *((r.name, r.design) for r in found.rivals if r.design is not None)]
+    for (name, design), colour, dash in zip(designs, (BLUE, RED, GREEN, ORANGE), DASHES, strict=False):
+        pi, lower, upper = bounds_of(design)
+        for side, values in (("accept above", upper), ("reject below", lower)):
+            drawn.add_trace(
+                go.Scatter(
+                    x=pi,
+                    y=values,
+                    mode="lines+markers" if name == "best boundary" else "lines",
+                    line={"color": colour, "dash": dash, "width": 3 if name == "best boundary" else 1.5},
+                    marker={"size": 5},
+                    name=name,
+                    legendgroup=name,
+                    showlegend=side == "accept above",
+                    hovertemplate=f"{side} %{{y:.3f}}",
+                )
+            )
+    layout(drawn, "share of the data read", "statistic z", height=420)
+    drawn.add_hline(0.0, line={"color": GREY, "width": 1})
+    drawn.update_xaxes(tickformat=".0%", range=[0.0, 1.0])
+    _, lower, upper = bounds_of(found.design)
+    tallest = min(max(*upper, *-lower, 2.0) + 1.0, TALLEST)
+    drawn.update_yaxes(range=[-tallest, tallest])
+    return drawn
+
+
+def distances(found: OptimalBoundary) -> go.Figure:
+    """Data read by each boundary, with the lower bound as a line."""
+    rows = [("best boundary", found.usage), *((r.name, r.usage) for r in found.rivals if r.usage is not None)]
+    names, usage = [name for name, _ in rows], [value for _, value in rows]
+    drawn = go.Figure(
+        go.Bar(
+            x=usage, y=names, orientation="h", marker={"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}, name="data"
+        )
+    )
+    drawn.add_vline(found.lower_bound, line={"color": GREY, "dash": "dash", "width": 2})
+    layout(drawn, "data read per step", "", height=220)
+    drawn.update_layout(showlegend=False, hovermode="closest")
+    drawn.update_traces(hovertemplate="%{y}: %{x:.2%}")
+    drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
+    drawn.update_yaxes(autorange="reversed", ticklabelstandoff=8)
+    return drawn

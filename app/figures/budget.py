@@ -1,0 +1,50 @@
+"""Figures of the topic A time budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from app.figures.style import BLUE, DASHES, GREEN, GREY, LOG_AXIS, RED, SERIES, layout
+from designer.further.budget import Option
+from designer.schedule import Floats
+
+
+def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, planned: float) -> go.Figure:
+    """Risk, squared bias and variance of the sequential tests at the end of the time, with the exact test's risk."""
+    drawn, tests = go.Figure(), [option for option in known if option.design is not None]
+    for m in sorted({option.design.m for option in tests if option.design is not None}):
+        some = [option for option in tests if option.design is not None and option.design.m == m]
+        x = [option.epsilon for option in some]
+        rows = (
+            (f"risk, m = {m:,}", [option.risk(seconds) for option in some], BLUE, "solid"),
+            (f"bias², m = {m:,}", [option.squared_bias for option in some], RED, "dot"),
+            (f"variance, m = {m:,}", [option.variance(seconds) for option in some], GREEN, "dash"),
+        )
+        for name, y, colour, dash in rows:
+            line = {"color": colour, "dash": dash}
+            drawn.add_trace(go.Scatter(x=x, y=y, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
+    if best.design is not None:
+        star = {"symbol": "star", "size": 15, "color": BLUE}
+        drawn.add_trace(go.Scatter(x=[best.epsilon], y=[best.risk(seconds)], mode="markers", marker=star, name="best"))
+    for option in known:
+        if option.design is None:
+            drawn.add_hline(option.risk(seconds), line={"color": GREY, "dash": "dash"}, annotation_text="exact test")
+    drawn.add_hline(planned, line={"color": GREY, "dash": "dot"}, annotation_text="schedule")
+    layout(drawn, "threshold ε", "risk, of a posterior variance", height=380)
+    drawn.update_xaxes(**LOG_AXIS)
+    drawn.update_yaxes(**LOG_AXIS)
+    return drawn
+
+
+def risk_against_time(times: Sequence[float], curves: Mapping[str, Floats]) -> go.Figure:
+    """Risk over time: fixed tests and schedules."""
+    drawn = go.Figure()
+    for number, (name, risk) in enumerate(curves.items()):
+        line = {"color": SERIES[number % len(SERIES)], "dash": DASHES[number % len(DASHES)]}
+        drawn.add_trace(go.Scatter(x=list(times), y=risk, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
+    layout(drawn, "seconds", "risk, of a posterior variance", height=380)
+    drawn.update_xaxes(**LOG_AXIS)
+    drawn.update_yaxes(**LOG_AXIS)
+    return drawn

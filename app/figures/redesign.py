@@ -1,0 +1,61 @@
+"""Figure of the topic Design while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from app.figures.style import BLUE, GREEN, GREY, ORANGE, RED, layout
+from samplers.redesign import Followed
+
+
+def over_time(found: Followed, tolerance: float) -> go.Figure:
+    """Data read, predicted error before and after each design, and m and epsilon, over the steps of the chain."""
+    drawn = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.06)
+    steps = [change.step for change in found.log]
+    windows = [window.step for window in found.windows]
+    read = {"x": windows, "y": [window.usage for window in found.windows]}
+    drawn.add_trace(_line("read", read, BLUE, "lines", "%{y:.2%}"), 1, 1)
+    for name, field, colour in (("before", "old_usage", ORANGE), ("after", "usage", GREEN)):
+        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
+        drawn.add_trace(_line(f"predicted {name}", points, colour, "markers", "%{y:.2%}"), 1, 1)
+    for name, field, colour in (("error before", "old_error", ORANGE), ("error after", "error", GREEN)):
+        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
+        drawn.add_trace(_line(name, points, colour, "markers", "%{y:.3g}"), 2, 1)
+    drawn.add_hline(tolerance, line={"color": GREY, "dash": "dash"}, row=2, col=1)
+    for name, colour in (("m", BLUE), ("epsilon", RED)):
+        points = {"x": steps, "y": [getattr(change, name) for change in found.log]}
+        drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}"), 3, 1)
+    layout(drawn, "", "", height=640)
+    titles = ("data per step", "mean |Δ|", "m, ε")
+    for row, title in enumerate(titles, start=1):
+        drawn.update_yaxes(title_text=title, row=row, col=1)
+    drawn.update_yaxes(tickformat=".0%", rangemode="tozero", row=1, col=1)
+    drawn.update_yaxes(rangemode="tozero", row=2, col=1)
+    drawn.update_yaxes(type="log", row=3, col=1)
+    drawn.update_xaxes(title_text="step of the chain", row=3, col=1)
+    return drawn
+
+
+def pairs(found: Followed) -> go.Figure:
+    """The latest pairs: log of the Metropolis ratio over kappa."""
+    assert found.trial is not None
+    marker = {"color": BLUE, "size": 7}
+    drawn = go.Figure(
+        go.Scatter(
+            x=found.trial.kappa,
+            y=found.trial.log_acceptance,
+            mode="markers",
+            marker=marker,
+            hovertemplate="κ = %{x:.3g}, A = %{y:.3g}",
+        )
+    )
+    layout(drawn, "κ", "A, log of the Metropolis ratio", height=320)
+    return drawn.update_layout(hovermode="closest")
+
+
+def _line(name: str, points: Mapping[str, object], colour: str, mode: str, hover: str) -> go.Scatter:
+    look = {"line": {"color": colour}, "marker": {"color": colour, "size": 8}}
+    return go.Scatter(**points, **look, mode=mode, name=name, hovertemplate=hover)

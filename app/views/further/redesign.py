@@ -1,0 +1,160 @@
+"""Topic: design while it runs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app import jobs, session, share
+from app.captioned import captioned
+from app.figures import redesign as figures
+from app.jobs import Job
+from app.knobs import Knob, knob
+from app.session import Loaded
+from designer.errors import BadInput
+from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
+from samplers.redesign import Change, Followed, follow_from
+from samplers.tables import RedesignTable
+
+KIND = "redesign"
+ABOUT = r"""
+Every few steps the chain makes a full pass over the data for the proposal it is at: a pair. A pass is made only when
+the tests have read enough to pay for it, so pairs, but for the first 20, stay below a tenth of all data read. Every so
+many steps a search on the latest pairs looks for a cheaper design within the tolerance. In `austerity run` this is the
+table `[redesign]`; the designs stop changing at the end of the warmup, because a chain whose test keeps adapting to
+its own past need not converge to anything. Here they may change up to the last step shown.
+"""
+TOLERANCE = Knob(
+    "redtol",
+    "Largest mean |Δ| to design for",
+    "The error in the acceptance probability that every new design keeps on the latest pairs. Raising it saves data.",
+    1e-6,
+    1.0,
+    0.02,
+    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+    "%.6g",
+)
+BATCH = Knob(
+    "redm",
+    "Batch m to begin with",
+    "Of the design that the chain starts with, before it knows any pairs. A bad one costs data until the first search.",
+    2,
+    10**9,
+    5000,
+    [50, 100, 200, 500, 1000, 2000, 5000, 10_000],
+)
+EPSILON = Knob(
+    "redeps",
+    "Threshold ε to begin with",
+    "Of the design that the chain starts with. Small: much data at first. Large: many wrong decisions at first.",
+    1e-12,
+    0.5,
+    1e-4,
+    [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5],
+    "%.6g",
+)
+EVERY = Knob(
+    "redevery",
+    "Steps from one search to the next",
+    "Raising it gives each search more new pairs, and a bad design more time.",
+    100,
+    5000,
+    500,
+    [100, 200, 500, 1000, 2000, 5000],
+)
+STEPS = Knob(
+    "redsteps",
+    "Steps of the chain",
+    "How far the chain is followed. More steps take longer.",
+    500,
+    20_000,
+    3000,
+    [500, 1000, 2000, 3000, 5000, 10_000, 20_000],
+)
+KNOBS = (TOLERANCE, BATCH, EPSILON, EVERY, STEPS)
+
+
+def show(run: Loaded) -> None:
+    """Draw the topic; it is about built-in chains, and the trial run in use plays no part."""
+    st.write(
+        "No trial run at all: the chain starts with a guess, records pairs on the way and designs its own test. "
+        "This runs a built-in chain; the trial run in use plays no part."
+    )
+    name = st.selectbox(
+        "Chain",
+        list(BUILT_IN),
+        format_func=lambda key: BUILT_IN[key].title,
+        key="redchain",
+        bind="query-params",
+        persist_state="session",
+        help="The papers' chains, on their data or a synthetic twin of them.",
+    )
+    left, right = st.columns(2)
+    with left:
+        values = {spec.key: knob(spec) for spec in KNOBS[:3]}
+    with right:
+        values |= {spec.key: knob(spec) for spec in KNOBS[3:]}
+    if values[EVERY.key] > values[STEPS.key]:
+        raise BadInput(f"steps from one search to the next: at most the {values[STEPS.key]:,} steps of the chain")
+    key = repr((name, values))
+    st.button(
+        "Run the chain", icon=":material/play_arrow:", on_click=_start, args=(key, name, values), key="redesign-run"
+    )
+    job = jobs.watch(KIND, "Running the chain")
+    share.copy_link({"topic": KIND, "redchain": name, **values} | session.link_values())
+    if job is not None:
+        if job.was_cancelled:
+            st.caption("Cancelled.")
+        if job.key != key:
+            st.caption("What is shown belongs to other settings; run the chain again.")
+        found: Followed | None = jobs.outcome_in_words(job)
+        if found is not None:
+            _answer(found, values[TOLERANCE.key])
+    with st.expander("How this works"):
+        st.markdown(ABOUT)
+        if notice := twin_notice(built_in(name)):
+            st.caption(notice)
+
+
+def _start(key: str, name: str, values: dict[str, float]) -> None:
+    jobs.start(KIND, key, partial(_work, name, values))
+
+
+def _work(name: str, values: dict[str, float], job: Job) -> Followed:
+    job.progress(0, 0, "reading the data and building the model")
+    tolerance, m, epsilon, every, steps = (values[spec.key] for spec in KNOBS)
+    table = RedesignTable(tolerance=tolerance, every=int(every), until=int(steps))
+    return follow_from(
+        built_in(name), int(m), epsilon, table, int(steps), progress=job.progress, cancelled=job.cancelled
+    )
+
+
+def _answer(found: Followed, tolerance: float) -> None:
+    if not found.log:
+        st.info("Too few pairs were recorded for a search: follow the chain for longer.")
+    else:
+        first, last = found.log[0], found.log[-1]
+        st.success(
+            f"It began with a predicted {first.old_usage:.2%} of the data per step and mean |Δ| {first.old_error:.3g}, "
+            f"and ended with {last.usage:.2%} and {last.error:.3g} (m = {last.m:,}, ε = {last.epsilon:g}). Pairs took "
+            f"{found.passes:,} passes, {found.share:.1%} of all data read."
+        )
+    captioned(
+        figures.over_time(found, tolerance),
+        "redesign-figure",
+        "Over the steps of the chain. Above: share of the data the tests read (line), and what each search predicts "
+        "of the design before it and after it. Middle: their predicted mean |Δ|, and the tolerance (dashed). Below: "
+        "batch m and threshold ε of the design in use.",
+    )
+    if found.trial is not None:
+        captioned(
+            figures.pairs(found),
+            "redesign-pairs",
+            f"The latest {len(found.trial):,} pairs that the chain recorded on its way; searches use the latest ones.",
+        )
+    st.dataframe([change._asdict() for change in found.log], hide_index=True, key="redesign-table")
+    rows = found.log
+    share.download_csv(
+        "Log as CSV", "redesign.csv", lambda: {name: [getattr(row, name) for row in rows] for name in Change._fields}
+    )

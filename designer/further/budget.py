@@ -1,0 +1,371 @@
+"""Which epsilon for a time budget: the one whose squared bias and variance are least together, and schedules.
+
+All is per posterior variance of the quantity that is estimated: a risk of 0.01 is that of 100 independent draws of the
+posterior. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.acceptance import Rule, check_rule
+from designer.criteria import Cost
+from designer.errors import BadInput, NumericalFailure, integer, real
+from designer.further.erring import mean_acceptance
+from designer.further.posterior import heated
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+from designer.search import Cancelled
+
+EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.001, 0.4, 24))
+POINTS = 201  # of A: the temperature is needed to a few digits only
+HALVINGS = 7  # of the grid's horizons that an anytime schedule passes through
+Progress = Callable[[int, int], None]
+
+
+class Quantity(NamedTuple):
+    """What is estimated from the chain.
+
+    Parameters
+    ----------
+    autocorrelation
+        Steps of the exact chain that are worth one independent draw.
+    sensitivity
+        Bias per unit of temperature, in posterior standard deviations: what the mean moves when the posterior is
+        taken to the power 1 / T, divided by T - 1. See `sensitivity`; about half the skewness for a parameter's mean,
+        0.71 for its square.
+    degree
+        Draws at temperature T vary T^degree times as much: 1 for parameters, 2 for their squares.
+    """
+
+    autocorrelation: float
+    sensitivity: float
+    degree: float = 1.0
+
+    def checked(self) -> Quantity:
+        """Itself, if it can be."""
+        return Quantity(
+            real("autocorrelation", self.autocorrelation, 1e-3, 1e12),
+            real("sensitivity", self.sensitivity, -1e6, 1e6),
+            real("degree", self.degree, 0.0, 10.0),
+        )
+
+
+class Option(NamedTuple):
+    """A test to spend time with. `design` is None for exact decisions.
+
+    `bias` is in posterior sds; `spread` squared, over the seconds, is the variance; `seconds` is the cost of a step.
+    """
+
+    design: Design | None
+    bias: float
+    spread: float
+    seconds: float
+    temperature: float
+    usage: float
+    acceptance: float
+
+    @property
+    def epsilon(self) -> float:
+        """Of the test; 0 if exact."""
+        return 0.0 if self.design is None else self.design.epsilon
+
+    @property
+    def name(self) -> str:
+        """In a few words."""
+        return "exact" if self.design is None else f"m = {self.design.m:,}, ε = {self.design.epsilon:g}"
+
+    @property
+    def squared_bias(self) -> float:
+        """What no time takes away."""
+        return self.bias**2
+
+    def variance(self, seconds: float) -> float:
+        """After so long."""
+        return self.spread**2 / seconds
+
+    def risk(self, seconds: float) -> float:
+        """Squared bias plus variance after so long."""
+        return self.squared_bias + self.variance(seconds)
+
+    def worth(self, seconds: float) -> float:
+        """Independent exact draws that would have the same risk."""
+        return 1.0 / max(self.risk(seconds), 1e-300)
+
+
+class Phase(NamedTuple):
+    """Part of a schedule: a test, for so long (and about so many steps), and the weight of its mean in the estimate."""
+
+    option: Option
+    seconds: float
+    steps: int
+    weight: float
+
+
+class TimePlan(NamedTuple):
+    """How to spend a time: phases in their order, and the risk of the weighted mean of their draws."""
+
+    phases: tuple[Phase, ...]
+    bias: float
+    variance: float
+
+    @property
+    def risk(self) -> float:
+        """Squared bias plus variance."""
+        return self.bias**2 + self.variance
+
+    @property
+    def weights(self) -> Floats:
+        """Of the phases' means; they add up to 1."""
+        return np.array([phase.weight for phase in self.phases])
+
+
+def options(
+    trial: TrialRun,
+    cost: Cost,
+    quantity: Quantity,
+    rule: Rule = "metropolis",
+    *,
+    m: Sequence[int] = (500,),
+    epsilons: Sequence[float] = EPSILONS,
+    exact_seconds: float | None = None,
+    dimension: int | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> tuple[Option, ...]:
+    """The exact test and sequential ones: what each does to bias, variance and time.
+
+    Parameters
+    ----------
+    trial
+        Pairs of the exact chain.
+    cost
+        Seconds of a step: fixed, per datum and per look.
+    quantity
+        Its autocorrelation and sensitivity.
+    rule
+        "metropolis" or "barker".
+    m, epsilons
+        The tests: every pair of them.
+    exact_seconds
+        Of an exact step; by default that of all data with one likelihood each, as the exact chain keeps those of its
+        state, where a test on a subsample evaluates two. Infinite: no exact chain.
+    dimension
+        Number of parameters, at least 2; None for many.
+    """
+    cost, quantity, rule = cost.checked(), quantity.checked(), check_rule(rule)
+    usual = cost.fixed + 0.5 * cost.per_datum * trial.n_data + cost.per_look
+    whole = usual if exact_seconds is None else exact_seconds
+    rate = mean_acceptance(trial, rule)
+    found = []
+    if math.isfinite(whole):
+        whole = real("exact_seconds", whole, 0.0, 1e300, open_low=True)
+        spread = math.sqrt(quantity.autocorrelation * whole)
+        found.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
+    batches = sorted({integer("m", min(size, trial.n_data), 2, trial.n_data) for size in m})
+    tests = [Design(trial.n_data, size, epsilon) for size in batches for epsilon in epsilons]
+    for number, test in enumerate(tests, start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        one = _option(test, trial, cost, quantity, rule, rate, dimension)
+        found += [] if one is None else [one]
+        if progress is not None:
+            progress(number, len(tests))
+    return tuple(found)
+
+
+def _option(
+    test: Design,
+    trial: TrialRun,
+    cost: Cost,
+    quantity: Quantity,
+    rule: Rule,
+    rate: float,
+    dimension: int | None,
+) -> Option | None:
+    """None if it heats the posterior beyond what can be computed.
+
+    Draws at temperature T have T^degree times the variance, and a walk that accepts at another rate needs T rate /
+    rate' as many steps for an independent one: it diffuses at a speed proportional to its rate, over sqrt(T) times the
+    width.
+    """
+    try:
+        hot = heated(test, trial, rule, dimension=dimension, points=POINTS)
+    except NumericalFailure:
+        return None
+    seconds = cost.of(trial.n_data, hot.steps.mean_usage, float(hot.steps.looks.mean()))
+    steps = quantity.autocorrelation * hot.temperature * rate / hot.rate
+    spread = math.sqrt(hot.temperature**quantity.degree * steps * seconds)
+    bias = abs(quantity.sensitivity) * (hot.temperature - 1.0)
+    return Option(test, bias, spread, seconds, hot.temperature, hot.steps.mean_usage, hot.rate)
+
+
+def best_option(known: Sequence[Option], seconds: float) -> Option:
+    """The one with the least risk after so long."""
+    seconds = _time(seconds)
+    return min(_some(known), key=lambda option: option.risk(seconds))
+
+
+def best_epsilon(
+    trial: TrialRun,
+    seconds: float,
+    cost: Cost,
+    quantity: Quantity,
+    rule: Rule = "metropolis",
+    *,
+    m: Sequence[int] = (500,),
+    exact_seconds: float | None = None,
+) -> Option:
+    """The epsilon and m with the least risk = bias² + variance when the time is over; exact if that is best.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, acceptance=0.9, pairs=30, rng=np.random.default_rng(1))
+    >>> cost, mean = Cost(fixed=1e-6, per_datum=1e-8), Quantity(autocorrelation=500.0, sensitivity=0.3)
+    >>> [best_epsilon(trial, seconds, cost, mean, m=[200]).epsilon > 0 for seconds in (0.5, 1e6)]
+    [True, False]
+    """
+    known = options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
+    best = best_option(known, seconds)
+    if best.design is None:
+        return best
+    near = sorted(EPSILONS, key=lambda epsilon: abs(math.log(epsilon / best.epsilon)))[1:3]
+    finer = np.geomspace(min(near), max(near), 9)
+    more = options(trial, cost, quantity, rule, m=[best.design.m], epsilons=finer.tolist(), exact_seconds=math.inf)
+    return best_option([best, *more], seconds)
+
+
+# --- schedules --------------------------------------------------------------------------------------------------------
+
+
+def schedule(known: Sequence[Option], seconds: float) -> TimePlan:
+    """The phases, times and weights with the least risk at the end: at most two tests, the cheaper one first.
+
+    The weighted mean of phases with biases b and spreads s, given times in proportion to w s, has risk
+    (sum w b)² + (sum w s)² / T: that of a point in the convex hull of the tests' (b, s). No fixed epsilon is below it,
+    and none reaches it where the hull leaves the curve of tests, as it does between the exact test and the others.
+
+    Examples
+    --------
+    >>> exact, cheap = Option(None, 0.0, 1.0, 1.0, 1.0, 1.0, 0.3), Option(None, 0.1, 0.5, 0.1, 1.5, 0.1, 0.3)
+    >>> plan = schedule([exact, cheap], 75.0)
+    >>> plan.weights.round(2), round(plan.risk / min(exact.risk(75.0), cheap.risk(75.0)), 2)
+    (array([0.5, 0.5]), 0.75)
+    """
+    known, seconds = _some(known), _time(seconds)
+    b, s = np.array([o.bias for o in known]), np.array([o.spread for o in known]) / math.sqrt(seconds)
+    db, ds = b[:, None] - b, s[:, None] - s  # first minus second
+    slope = db**2 + ds**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        w = np.clip(np.nan_to_num(-(b * db + s * ds) / slope, nan=1.0), 0.0, 1.0)
+    risk = (b + w * db) ** 2 + (s + w * ds) ** 2
+    i, j = divmod(int(np.argmin(risk)), len(known))
+    mixed = [(known[i], float(w[i, j])), (known[j], 1.0 - float(w[i, j]))]
+    used = [(option, weight) for option, weight in mixed if weight > 1e-6]
+    total = sum(weight * option.spread for option, weight in used)
+    spent = [(option, seconds * weight * option.spread / total) for option, weight in used]
+    return weighted(sorted(spent, key=lambda part: -part[0].temperature))
+
+
+def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
+    """For a chain that may be stopped at any time up to `seconds`: epsilon falls as the time grows.
+
+    The time is doubled again and again; in each stretch the test is used that is best at its end.
+    """
+    known, seconds = _some(known), _time(seconds)
+    ends = [seconds / 2.0**k for k in range(HALVINGS, -1, -1)]
+    spent: list[tuple[Option, float]] = []
+    for begin, end in zip([0.0, *ends], ends, strict=False):
+        best = best_option(known, end)
+        if spent and spent[-1][0] == best:
+            spent[-1] = best, spent[-1][1] + end - begin
+        else:
+            spent.append((best, end - begin))
+    return weighted(spent)
+
+
+def weighted(spent: Sequence[tuple[Option, float]]) -> TimePlan:
+    """Phases that took so long, with the weights that make the risk of their weighted mean least.
+
+    Of (sum w b)² + sum w² v with v = s²/t and sum w = 1: w is proportional to (1 - b c) / v with
+    c = sum(b/v) / (1 + sum(b²/v)). Phases that this would give negative weights are left out.
+    """
+    if not spent:
+        raise BadInput("no time spent")
+    b, precision = np.array([o.bias for o, _ in spent]), np.array([t / o.spread**2 for o, t in spent])
+    used = precision > 0
+    while True:
+        p = np.where(used, precision, 0.0)
+        raw = p * (1.0 - b * float(p @ b) / (1.0 + float(p @ b**2)))
+        if np.all(raw[used] >= 0.0):
+            break
+        used &= b < b[used].max()
+    w = raw / raw.sum()
+    v = np.where(used, 1.0 / np.where(used, precision, 1.0), 0.0)
+    rows = zip(spent, w.tolist(), strict=True)
+    phases = tuple(Phase(option, time, max(1, round(time / option.seconds)), weight) for (option, time), weight in rows)
+    return TimePlan(phases, float(w @ b), float(w**2 @ v))
+
+
+def risk_over_time(plan: TimePlan, times: Sequence[float]) -> Floats:
+    """The risk of a plan when it is stopped after each of these times, with the best weights of what there is."""
+    risks = []
+    for time in times:
+        left, spent = _time(time), []
+        for phase in plan.phases:
+            if left > 0:
+                spent.append((phase.option, min(left, phase.seconds)))
+            left -= phase.seconds
+        if left > 0:  # the last phase goes on
+            spent[-1] = spent[-1][0], spent[-1][1] + left
+        risks.append(weighted(spent).risk)
+    return np.array(risks)
+
+
+class RiskCurves(NamedTuple):
+    """Risk over time: of some fixed tests and of both schedules, by name."""
+
+    times: Floats
+    risks: dict[str, Floats]
+
+
+def risk_curves(known: Sequence[Option], seconds: float, points: int = 40) -> RiskCurves:
+    """For a figure: the exact test, the test that is best at the end, those best earlier, the schedules."""
+    times = seconds * np.geomspace(2.0**-HALVINGS, 1.0, points)
+    fixed = dict.fromkeys(best_option(known, time) for time in times[:: points // 4])
+    fixed |= dict.fromkeys([best_option(known, seconds), *(option for option in known if option.design is None)])
+    risks = {option.name: np.array([option.risk(time) for time in times.tolist()]) for option in fixed}
+    risks["any time"] = risk_over_time(anytime_schedule(known, seconds), times.tolist())
+    risks["best for each time"] = np.array([schedule(known, time).risk for time in times.tolist()])
+    return RiskCurves(times, risks)
+
+
+def sensitivity(values: Floats, log_posterior: Floats) -> float:
+    """Of quantities (draws x quantities) to the temperature, from draws of an exact chain and their log posterior.
+
+    d/dT of E_T f at T = 1 is Cov(f, -log posterior); root mean square over the quantities, over that of their sds.
+
+    Examples
+    --------
+    >>> theta = np.random.default_rng(1).standard_normal(100_000)
+    >>> round(sensitivity(theta**2, -0.5 * theta**2), 2)
+    0.71
+    """
+    columns = values[:, None] if values.ndim == 1 else values
+    away = columns - columns.mean(axis=0)
+    moved = (away * (log_posterior - log_posterior.mean())[:, None]).mean(axis=0)
+    return float(np.sqrt(np.mean(moved**2) / np.mean(away**2)))
+
+
+def _time(seconds: float) -> float:
+    return real("seconds", seconds, 0.0, 1e15, open_low=True)
+
+
+def _some(known: Sequence[Option]) -> Sequence[Option]:
+    if not known:
+        raise BadInput("no test to choose from: every one heats the posterior beyond what can be computed")
+    return known

@@ -1,0 +1,308 @@
+"""What a test does to the posterior: the distribution that a random walk with errors Delta(A, kappa) really samples.
+
+The target is Gaussian (or has one skewed coordinate), the walk accepts as often as the trial run did, and kappa has the
+trial run's distribution. In many dimensions the answer is a temperature (docs/posterior.md): the walk samples the
+posterior to the power 1 / T, with the T at which the mean of A times the acceptance probability vanishes. In one
+dimension it is the stationary distribution of the transition kernel on a grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfc, gammaincinv
+
+from designer.acceptance import (
+    Acceptance,
+    Rule,
+    acceptance,
+    check_rule,
+    check_same_data,
+    exact_probability,
+    stationary_bound,
+)
+from designer.errors import BadInput, NumericalFailure, integer, real
+from designer.further.erring import KAPPAS, POINTS, Table, kappas_of, mean_acceptance, tabulate
+from designer.further.targets import Target
+from designer.further.walk_on_a_line import ErringWalk, settle
+from designer.plan import Plan, as_plan
+from designer.records import Design, TrialRun
+from designer.schedule import Floats
+from designer.search import Cancelled
+
+MOST_PARAMETERS = 10**9
+HOTTEST = 100.0  # temperature beyond which there is no answer
+SDS = 12.0  # on either side, of the marginals that are compared
+
+
+class PosteriorError(NamedTuple):
+    """How the posterior that a test samples differs from the exact one, in one coordinate.
+
+    `bias` is that of the mean in posterior standard deviations; `total_variation` is of the coordinate's marginals;
+    `temperature` is None in one dimension, where the distribution is no power of the target. `acceptance` is the rate
+    of the chain with errors, `mean_abs_delta` that of the trial run's pairs. `contraction` is the eta of Theorem 1 on
+    the middle 99.9% of the target, `theorem_1_bound` what follows. `estimate` bounds the numerical error of sd_ratio.
+    """
+
+    bias: float
+    sd_ratio: float
+    total_variation: float
+    temperature: float | None
+    acceptance: float
+    mean_abs_delta: float
+    contraction: float
+    theorem_1_bound: float
+    estimate: float
+
+
+class Wish(NamedTuple):
+    """The largest mean |Delta| that keeps the posterior within a wish, and the test that has it."""
+
+    tolerance: float
+    design: Design
+    error: PosteriorError
+    most_ratio: float  # of standard deviations, as wished
+
+
+def posterior_error(
+    design: Design | Plan,
+    trial: TrialRun,
+    rule: Rule = "metropolis",
+    *,
+    dimension: int | None = None,
+    skewness: float = 0.0,
+) -> PosteriorError:
+    """The posterior that a random walk samples when a test decides, beside the exact one.
+
+    Parameters
+    ----------
+    design
+        The test.
+    trial
+        Its pairs give the walk's acceptance rate and the distribution of kappa.
+    rule
+        "metropolis" or "barker".
+    dimension
+        Number of parameters d; None for the limit of many. From two on the chain's distribution is taken to be the
+        target at some temperature; for one it is computed, whatever its form.
+    skewness
+        Of the coordinate that is looked at. A symmetric one has no bias in its mean: the test's errors heat the
+        posterior, and only a lopsided one moves when heated.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
+    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(found.sd_ratio, 2), round(found.bias, 2)
+    (1.27, 0.0)
+    """
+    plan, target = as_plan(design), Target.with_skewness(skewness)
+    check_same_data(plan, trial)
+    if check_dimension(dimension) == 1:
+        return _in_one(plan, trial, check_rule(rule), target)
+    return _in_many(plan, trial, check_rule(rule), target, dimension)
+
+
+def tolerance_for(
+    trial: TrialRun,
+    sd_inflation: float,
+    m: int = 500,
+    rule: Rule = "metropolis",
+    *,
+    alpha: float = 0.5,
+    dimension: int | None = None,
+) -> Wish:
+    """Which Delta* keeps the posterior's standard deviations within a factor 1 + `sd_inflation`.
+
+    The largest epsilon of the tests with batches of `m` that does so, and its mean |Delta| on the trial run's pairs:
+    the tolerance to ask `search` for. Another m has nearly the same tolerance.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
+    >>> wish = tolerance_for(trial, sd_inflation=0.05)
+    >>> round(wish.error.sd_ratio, 3), round(wish.tolerance, 3)
+    (1.05, 0.014)
+    """
+    most = real("sd_inflation", sd_inflation, 1e-6, 10.0)
+    known: dict[float, PosteriorError] = {}
+
+    def excess(log_epsilon: float) -> float:
+        found = posterior_error(_test(trial, m, log_epsilon, alpha), trial, rule, dimension=dimension)
+        known[log_epsilon] = found
+        return found.sd_ratio - 1.0 - most
+
+    low, high = math.log(1e-9), math.log(0.5)
+    for end in np.linspace(high, low, 12).tolist():  # the largest: the inflation need not grow all the way
+        if excess(end) <= 0.0:
+            low = end
+            break
+        high = end
+    else:
+        raise BadInput(f"sd_inflation = {sd_inflation:g}: not met with m = {m:,} and any ε from 1e-9 on")
+    if low < high:
+        low = _last_below(excess, low, high)
+    return Wish(known[low].mean_abs_delta, _test(trial, m, low, alpha), known[low], 1.0 + most)
+
+
+def inflation_curve(
+    trial: TrialRun,
+    m: int,
+    rule: Rule = "metropolis",
+    *,
+    dimension: int | None = None,
+    points: int = 12,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> tuple[list[float], list[PosteriorError]]:
+    """`posterior_error` over epsilon, for a figure; without those that heat the posterior beyond what is computed."""
+    epsilons, errors = [], []
+    for number, epsilon in enumerate(np.geomspace(1e-3, 0.5, points).tolist(), start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        with suppress(NumericalFailure):
+            errors.append(posterior_error(_test(trial, m, math.log(epsilon), 0.5), trial, rule, dimension=dimension))
+            epsilons.append(epsilon)
+        if progress is not None:
+            progress(number, points)
+    return epsilons, errors
+
+
+def _test(trial: TrialRun, m: int, log_epsilon: float, alpha: float) -> Design:
+    return Design(trial.n_data, min(m, trial.n_data), min(math.exp(log_epsilon), 0.5), alpha)
+
+
+def _last_below(excess: Callable[[float], float], low: float, high: float, steps: int = 14) -> float:
+    """By bisection: a point where `excess` is not positive, close to one where it is."""
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        if excess(middle) <= 0.0:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def check_dimension(dimension: int | None) -> int | None:
+    """The number of parameters, if it is one; None stands for many."""
+    return None if dimension is None else integer("dimension", dimension, 1, MOST_PARAMETERS)
+
+
+class Heated(NamedTuple):
+    """What a test makes of a walk on several parameters: temperature, acceptance, error of sqrt(T), single steps."""
+
+    temperature: float
+    rate: float
+    estimate: float
+    steps: Acceptance
+
+
+def heated(
+    design: Design | Plan,
+    trial: TrialRun,
+    rule: Rule = "metropolis",
+    *,
+    dimension: int | None = None,
+    points: int = POINTS,
+) -> Heated:
+    """The temperature of the posterior that a walk samples, and the test at the trial run's pairs."""
+    plan, barker = as_plan(design), check_rule(rule) == "barker"
+    kappa = kappas_of(trial)
+    k = _walk_scales(mean_acceptance(trial, rule), _lengths(kappa.size, check_dimension(dimension)), barker)
+    table = tabulate(plan, np.resize(kappa, k.size), barker, points)
+    temperature, rate = _temperature(table, k)
+    rough, _ = _temperature(table.coarser(), k)
+    estimate = abs(math.sqrt(rough) - math.sqrt(temperature))
+    return Heated(temperature, rate, estimate, acceptance(plan, trial, rule, 1e-7))
+
+
+def _in_many(plan: Plan, trial: TrialRun, rule: Rule, target: Target, dimension: int | None) -> PosteriorError:
+    found = heated(plan, trial, rule, dimension=dimension)
+    mean, sd = target.tempered(found.temperature)
+    away, error = _tempered_distance(target, found.temperature), found.steps.mean_abs_delta
+    return PosteriorError(mean, sd, away, found.temperature, found.rate, error, 1.0, 1.0, found.estimate)
+
+
+def _lengths(kappas: int, dimension: int | None) -> Floats:
+    """Of a walk's steps in d dimensions, by their quantiles, over their root mean square; in many all are the same.
+
+    kappa rises with them: both are taken at the same quantile of their distributions.
+    """
+    if dimension is None:
+        return np.ones(kappas)
+    levels = (np.arange(KAPPAS) + 0.5) / KAPPAS
+    return np.asarray(np.sqrt(2.0 * gammaincinv(0.5 * dimension, levels) / dimension))
+
+
+def _walk_scales(rate: float, lengths: Floats, barker: bool) -> Floats:
+    """The k of steps of these lengths, so that A ~ N(-k²/2, k²) is accepted at this rate."""
+    z, w = np.polynomial.hermite_e.hermegauss(80)
+    w = w / w.sum()
+
+    def excess(log_k: float) -> float:
+        k = math.exp(log_k) * lengths
+        if not barker:  # 2 Phi(-k/2), as in `TrialRun.at_stationarity`
+            return float(erfc(k / math.sqrt(8.0)).mean()) - rate
+        return float((exact_probability(k[:, None] * z - 0.5 * k[:, None] ** 2, True) @ w).mean()) - rate
+
+    low, high = math.log(1e-6), math.log(60.0)
+    if excess(low) <= 0.0 or excess(high) >= 0.0:
+        raise BadInput(f"the trial run accepts {rate:.3g} of its proposals; no random walk on a Gaussian does")
+    return math.exp(float(brentq(excess, low, high, xtol=1e-12))) * lengths
+
+
+def _temperature(table: Table, k: Floats) -> tuple[float, float]:
+    """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there; one k for each row of the table.
+
+    Steps from draws of N(0, T) have such log ratios; |theta|² changes by -2 A when a step is accepted, and the chain
+    settles where that neither grows nor shrinks.
+    """
+    step = table.width * np.cosh(table.y)  # dA / dy
+    square = (k**2)[:, None]
+
+    def means(log_t: float) -> tuple[float, float]:
+        density = np.exp(-0.5 * (table.a + 0.5 * square) ** 2 / (square * math.exp(log_t))) * step
+        taken = table.probability * density / density.sum(axis=1, keepdims=True)
+        return float((taken @ table.a).mean()), float(taken.sum(axis=1).mean())
+
+    low, high = math.log(0.05), math.log(HOTTEST)
+    if means(low)[0] >= 0.0 or means(high)[0] <= 0.0:
+        raise NumericalFailure(f"this test heats the posterior beyond a temperature of {HOTTEST:g}")
+    log_t = float(brentq(lambda x: means(x)[0], low, high, xtol=1e-12))
+    return math.exp(log_t), means(log_t)[1]
+
+
+class Marginals(NamedTuple):
+    """Densities of one parameter, for a figure: exact, and as a chain with a test samples it."""
+
+    x: Floats
+    exact: Floats
+    sampled: Floats
+
+
+def marginals(temperature: float, skewness: float = 0.0, points: int = 201) -> Marginals:
+    """Of a parameter of this skewness when the posterior is taken to the power 1 / temperature."""
+    target = Target.with_skewness(skewness)
+    x = np.linspace(-4.0, 4.0, points) * max(1.0, target.tempered(temperature).sd)
+    return Marginals(x, np.exp(target.log_density(x)), np.exp(target.log_tempered(x, temperature)))
+
+
+def _tempered_distance(target: Target, temperature: float) -> float:
+    """Total variation between a marginal and its power 1 / T."""
+    end = SDS * max(1.0, target.tempered(temperature).sd)
+    x, dx = np.linspace(-end, end, 8001, retstep=True)
+    apart = np.abs(np.exp(target.log_density(x)) - np.exp(target.log_tempered(x, temperature)))
+    return float(0.5 * apart.sum() * dx)
+
+
+def _in_one(plan: Plan, trial: TrialRun, rule: Rule, target: Target) -> PosteriorError:
+    walk = ErringWalk.like(plan, trial, rule == "barker", target)
+    found, estimate = settle(walk)
+    error, eta = acceptance(plan, trial, rule, 1e-7).mean_abs_delta, walk.contraction()
+    bound = 1.0 if eta >= 1.0 else stationary_bound(min(walk.table.largest, 1.0), eta)
+    return PosteriorError(found.mean, found.sd, found.away, None, found.rate, error, eta, bound, estimate)

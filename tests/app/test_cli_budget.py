@@ -1,0 +1,61 @@
+"""`austerity budget`: the library's numbers, its files, its exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from designer import Cost, Quantity, TrialRun, time_schedule
+from designer.further.budget import anytime_schedule, best_option, options
+
+COST, QUANTITY = Cost(1e-6, 1e-7, 0.0), Quantity(100.0, 0.3)
+KNOBS = "--seconds 0.5 --cost 1e-6,1e-7,0 --autocorrelation 100 --sensitivity 0.3 --m 100"
+
+
+@pytest.fixture
+def trial(tmp_path):
+    made = TrialRun.at_stationarity(5000, 0.9, 20, np.random.default_rng(1))
+    made.to_csv(tmp_path / "trial.csv")
+    return made, str(tmp_path / "trial.csv")
+
+
+def test_json_is_the_librarys(trial, capsys):
+    run, path = trial
+    assert main(["budget", path, *KNOBS.split(), "--json"]) == 0
+    found, known = json.loads(capsys.readouterr().out), options(run, COST, QUANTITY, m=[100])
+    best, plan = best_option(known, 0.5), time_schedule(known, 0.5)
+    assert found["best"]["epsilon"] == best.epsilon
+    assert found["best"]["risk"] == pytest.approx(best.risk(0.5))
+    assert found["schedule"]["risk"] == pytest.approx(plan.risk)
+    assert [phase["steps"] for phase in found["schedule"]["phases"]] == [phase.steps for phase in plan.phases]
+
+
+def test_text_and_files(trial, capsys, tmp_path):
+    run, path = trial
+    output, table = tmp_path / "schedule.toml", tmp_path / "tests.csv"
+    assert main(["budget", path, *KNOBS.split(), "--anytime", "--output", str(output), "--table", str(table)]) == 0
+    known = options(run, COST, QUANTITY, m=[100])
+    plan = anytime_schedule(known, 0.5)
+    assert f"schedule: risk {plan.risk:.4g}" in capsys.readouterr().out
+    assert "[test]" in output.read_text()
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [float(row["risk"]) for row in rows] == pytest.approx([option.risk(0.5) for option in known])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("--seconds 0.5", "--seconds -1", "seconds = -1"),
+        ("1e-6,1e-7,0", "1e-6,1e-7", "must be three"),
+        ("--m 100", "--m 9000", "m = 9000"),
+        ("--autocorrelation 100", "--autocorrelation 0", "autocorrelation = 0"),
+    ],
+)
+def test_problems_are_one_line(trial, capsys, old, new, message):
+    assert main(["budget", trial[1], *KNOBS.replace(old, new).split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line

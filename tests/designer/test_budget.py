@@ -1,0 +1,138 @@
+"""Risk in a time: closed forms, brute force, what must grow and what must fall."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, time_schedule
+from designer.further.budget import (
+    Option,
+    anytime_schedule,
+    best_option,
+    options,
+    risk_curves,
+    risk_over_time,
+    sensitivity,
+    weighted,
+)
+
+COST = Cost(fixed=1e-6, per_datum=1e-8)
+
+
+def option(bias: float, spread: float) -> Option:
+    return Option(None, bias, spread, 1e-3, 1.0 + bias, 0.5, 0.5)
+
+
+@pytest.fixture(scope="module")
+def known():
+    trial = TrialRun.at_stationarity(20_000, 0.9, 60, np.random.default_rng(1))
+    return options(trial, COST, Quantity(500.0, 0.3), m=[200], epsilons=[0.01, 0.05, 0.1, 0.2, 0.4])
+
+
+def test_options_follow_their_definition(known):
+    exact, *tests = known
+    assert exact.design is None
+    assert exact.spread**2 == pytest.approx(500.0 * (1e-6 + 0.5 * 1e-8 * 20_000))
+    for test in tests:
+        assert test.bias == pytest.approx(0.3 * (test.temperature - 1.0))
+        want = test.temperature**2 * 500.0 * (exact.acceptance / test.acceptance) * test.seconds
+        assert test.spread**2 == pytest.approx(want)
+        assert test.seconds == pytest.approx(1e-6 + 1e-8 * 20_000 * test.usage)
+        assert test.risk(2.0) == pytest.approx(test.bias**2 + test.spread**2 / 2.0)
+    biases = [test.bias for test in tests]
+    assert biases == sorted(biases)
+
+
+def test_more_time_means_less_bias(known):
+    best = [best_option(known, seconds) for seconds in np.geomspace(1e-3, 1e6, 30)]
+    epsilons = [found.epsilon for found in best]
+    assert epsilons == sorted(epsilons, reverse=True)
+    assert epsilons[0] > 0.1 and epsilons[-1] == 0.0
+
+
+def test_the_best_epsilon_is_no_worse_than_any_on_the_grid():
+    trial = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1))
+    quantity = Quantity(500.0, 0.3)
+    found = best_epsilon(trial, 0.5, COST, quantity, m=[200])
+    grid = options(trial, COST, quantity, m=[200], epsilons=[0.05, 0.1, 0.2])
+    assert found.design is not None and found.design.m == 200
+    assert found.risk(0.5) <= min(other.risk(0.5) for other in grid)
+
+
+def test_weights_are_those_of_least_risk():
+    """Against a fine search over the simplex."""
+    spent = [(option(0.3, 0.2), 3.0), (option(0.1, 0.5), 5.0), (option(0.0, 1.0), 10.0)]
+    plan = weighted(spent)
+    assert plan.weights.sum() == pytest.approx(1.0)
+    grid = np.linspace(0.0, 1.0, 201)
+    first, second = np.meshgrid(grid, grid)
+    w = np.stack([first, second, 1.0 - first - second])[:, first + second <= 1.0]
+    b = np.array([o.bias for o, _ in spent])
+    v = np.array([o.spread**2 / t for o, t in spent])
+    risks = (b @ w) ** 2 + v @ w**2
+    assert plan.risk <= risks.min() + 1e-12
+    assert plan.risk == pytest.approx(risks.min(), rel=1e-2)
+
+
+def test_a_phase_whose_bias_would_need_a_negative_weight_is_left_out():
+    plan = weighted([(option(5.0, 0.01), 1.0), (option(0.1, 0.1), 1.0)])
+    assert plan.weights == pytest.approx([0.0, 1.0])
+    assert plan.risk == pytest.approx(0.1**2 + 0.1**2)
+
+
+def test_two_tests_beat_either_where_they_tie():
+    exact, cheap = option(0.0, 1.0), option(0.1, 0.5)
+    seconds = 75.0  # both have risk 1/75
+    plan = time_schedule([exact, cheap], seconds)
+    assert plan.risk == pytest.approx(0.75 / 75.0)
+    assert [phase.option.bias for phase in plan.phases] == [0.1, 0.0]  # the hot one first
+    assert sum(phase.seconds for phase in plan.phases) == pytest.approx(seconds)
+
+
+def test_no_schedule_is_above_a_fixed_test(known):
+    for seconds in np.geomspace(1e-3, 1e4, 15).tolist():
+        plan, fixed = time_schedule(known, seconds), best_option(known, seconds).risk(seconds)
+        assert plan.risk <= fixed * (1.0 + 1e-9)
+        assert risk_over_time(plan, [seconds])[0] == pytest.approx(plan.risk)
+
+
+def test_the_anytime_schedule_is_near_the_best_at_every_time_and_no_fixed_test_is(known):
+    seconds = 500.0
+    plan, times = anytime_schedule(known, seconds), seconds * np.geomspace(1 / 128, 1, 40)
+    best = np.array([best_option(known, time).risk(time) for time in times])
+    epsilons = [phase.option.epsilon for phase in plan.phases]
+    assert len(epsilons) > 1 and epsilons == sorted(epsilons, reverse=True)
+    worst = float((risk_over_time(plan, times.tolist()) / best).max())
+    fixed = [float((np.array([o.risk(t) for t in times]) / best).max()) for o in known]
+    assert worst < 1.3
+    assert worst < min(fixed)
+
+
+def test_curves_for_a_figure(known):
+    found = risk_curves(known, 10.0, points=12)
+    best = np.array([best_option(known, time).risk(time) for time in found.times.tolist()])
+    assert np.all(found.risks["best for each time"] <= best * (1 + 1e-9))
+    assert "exact" in found.risks
+
+
+def test_sensitivity_of_gaussian_moments():
+    theta = np.random.default_rng(2).standard_normal((50_000, 2))
+    log_posterior = -0.5 * (theta**2).sum(axis=1)
+    se = 1.0 / math.sqrt(50_000)
+    assert sensitivity(theta, log_posterior) < 8 * se
+    assert sensitivity(theta**2, log_posterior) == pytest.approx(math.sqrt(0.5), abs=8 * se)
+
+
+def test_what_cannot_be_is_refused(known):
+    trial = TrialRun.at_stationarity(1000, 0.5, 20, np.random.default_rng(1))
+    with pytest.raises(BadInput, match="seconds = 0: must lie in"):
+        best_option(known, 0)
+    with pytest.raises(BadInput, match="autocorrelation = -1"):
+        options(trial, COST, Quantity(-1.0, 0.1))
+    with pytest.raises(BadInput, match="no test to choose from"):
+        best_option([], 1.0)
+    with pytest.raises(BadInput, match="exact_seconds = 0"):
+        options(trial, COST, Quantity(1.0, 0.1), exact_seconds=0.0)

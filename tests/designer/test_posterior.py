@@ -1,0 +1,130 @@
+"""What a test does to the posterior: limits, published figures, consistency of the two ways to compute it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
+from designer.further.posterior import heated, inflation_curve, marginals
+from designer.further.targets import Target
+
+N_DATA = 12_214
+
+
+def walk(kappa: float, n_data: int = N_DATA) -> TrialRun:
+    """Pairs of a walk with A ~ N(-kappa²/2, kappa²), at its quantiles."""
+    from scipy.special import ndtri
+
+    a = -0.5 * kappa**2 + kappa * ndtri((np.arange(2000) + 0.5) / 2000)
+    return TrialRun(n_data, a / n_data, np.full(2000, kappa * math.sqrt(n_data - 1) / n_data))
+
+
+@pytest.mark.parametrize(("epsilon", "measured"), [(0.01, 1.07), (0.05, 1.29), (0.1, 1.52)])
+def test_measured_inflation_of_the_optimal_walk_in_fifty_dimensions(epsilon, measured):
+    """Chains with the real test, logistic regression, D = 50, m = 500: 7%, 29% and 52%."""
+    found = posterior_error(Design(N_DATA, 500, epsilon), walk(2.38))
+    assert found.sd_ratio == pytest.approx(measured, abs=0.015)
+    assert found.temperature == pytest.approx(found.sd_ratio**2)
+    assert found.estimate < 1e-6
+
+
+@pytest.mark.parametrize("rule", ["metropolis", "barker"])
+@pytest.mark.parametrize("dimension", [None, 1, 3])
+def test_a_test_that_reads_everything_changes_nothing(rule, dimension):
+    found = posterior_error(Design(500, 500, 0.05), walk(1.0, 500), rule, dimension=dimension, skewness=0.5)
+    assert found.sd_ratio == pytest.approx(1.0, abs=1e-5)
+    assert found.bias == pytest.approx(0.0, abs=1e-5)
+    assert found.total_variation == pytest.approx(0.0, abs=1e-5)
+    assert found.mean_abs_delta == 0.0
+
+
+def test_symmetric_targets_have_no_bias_and_skewed_ones_move_to_their_long_tail():
+    design, trial = Design(N_DATA, 500, 0.05), walk(2.0)
+    for dimension in (None, 1):
+        straight = posterior_error(design, trial, dimension=dimension)
+        right = posterior_error(design, trial, dimension=dimension, skewness=0.5)
+        assert straight.bias == pytest.approx(0.0, abs=1e-9)
+        assert right.bias > 0.05
+    left, right = (posterior_error(design, trial, skewness=skewness) for skewness in (-0.5, 0.5))
+    assert left.bias == pytest.approx(-right.bias, rel=1e-6)
+    assert left.sd_ratio == pytest.approx(right.sd_ratio, rel=1e-6)
+
+
+def test_the_bound_of_theorem_1_holds_and_is_loose():
+    found = posterior_error(Design(N_DATA, 500, 0.01), walk(2.0), dimension=1)
+    assert 0.0 < found.total_variation < found.theorem_1_bound
+    assert 0.5 < found.contraction < 1.0
+
+
+def test_many_parameters_are_the_limit_of_few():
+    design, trial = Design(N_DATA, 500, 0.1), walk(1.5)
+    ratios = [posterior_error(design, trial, dimension=d).sd_ratio for d in (2, 20, 2000)]
+    limit = posterior_error(design, trial).sd_ratio
+    apart = [abs(ratio - limit) for ratio in ratios]
+    assert apart == sorted(apart, reverse=True)
+    assert apart[-1] < 2e-3
+
+
+def test_temperature_by_the_definition():
+    """E[A (P_a + Delta)] over A ~ N(-k²/2, k² T) vanishes, by plain quadrature."""
+    from designer import acceptance
+
+    design, k = Design(N_DATA, 500, 0.05), 1.7
+    hot = heated(design, walk(k)).temperature
+    a, step = np.linspace(-18.0, 14.0, 4001, retstep=True)
+    pairs = TrialRun(N_DATA, a / N_DATA, np.full(a.size, k * math.sqrt(N_DATA - 1) / N_DATA))
+    found = acceptance(design, pairs)
+    density = np.exp(-0.5 * (a + 0.5 * k**2) ** 2 / (k**2 * hot)) / math.sqrt(2 * math.pi * k**2 * hot)
+    assert float(np.sum(density * a * (found.probability + found.delta)) * step) == pytest.approx(0.0, abs=1e-4)
+
+
+def test_the_tolerance_for_a_wish():
+    trial = walk(1.5)
+    wish = tolerance_for(trial, 0.05, m=300)
+    assert wish.error.sd_ratio == pytest.approx(1.05, abs=1e-3)
+    assert wish.error.sd_ratio <= wish.most_ratio == 1.05
+    assert wish.design.m == 300
+    assert wish.tolerance == pytest.approx(posterior_error(wish.design, trial).mean_abs_delta)
+    assert tolerance_for(trial, 0.1, m=300).tolerance > wish.tolerance
+
+
+def test_curves_for_figures():
+    trial = walk(1.5)
+    epsilons, errors = inflation_curve(trial, 500, points=4)
+    assert [error.sd_ratio for error in errors] == sorted(error.sd_ratio for error in errors)
+    assert errors[1] == posterior_error(Design(N_DATA, 500, epsilons[1]), trial)
+    drawn = marginals(1.5, 0.4)
+    assert float(drawn.sampled.sum() * (drawn.x[1] - drawn.x[0])) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("skewness", [-1.2, 0.0, 0.3, 1.5])
+def test_targets_are_standardised_and_heated_as_computed(skewness):
+    target = Target.with_skewness(skewness)
+    x, step = np.linspace(-40.0, 40.0, 200_001, retstep=True)
+    for log_density, want in (
+        (target.log_density(x), (0.0, 1.0)),
+        (target.log_tempered(x, 1.7), target.tempered(1.7)),
+    ):
+        p = np.exp(log_density) * step
+        mean = float(p @ x)
+        assert p.sum() == pytest.approx(1.0, abs=1e-6)
+        assert (mean, math.sqrt(float(p @ (x - mean) ** 2))) == pytest.approx(want, abs=1e-5)
+    p = np.exp(target.log_density(x)) * step
+    assert float(p @ x**3) == pytest.approx(skewness, abs=1e-4)
+
+
+def test_what_cannot_be_is_refused():
+    trial = walk(1.0)
+    with pytest.raises(BadInput, match="dimension = 0: must be a whole number"):
+        posterior_error(Design(N_DATA, 500, 0.05), trial, dimension=0)
+    with pytest.raises(BadInput, match=r"skewness = 2: must lie in \[-1.5, 1.5\]"):
+        posterior_error(Design(N_DATA, 500, 0.05), trial, skewness=2)
+    with pytest.raises(BadInput, match="the design is for n_data = 1,000"):
+        posterior_error(Design(1000, 500, 0.05), trial)
+    with pytest.raises(BadInput, match="accepts 1 of its proposals"):
+        posterior_error(Design(1000, 100, 0.05), TrialRun(1000, [1.0], [0.1]))
+    with pytest.raises(NumericalFailure, match="beyond a temperature of 100"):
+        posterior_error(Design(10**8, 20, 0.5), walk(3.0, 10**8))

@@ -1,0 +1,56 @@
+"""Fuzz every parser: `python -m tests.fuzz [--seconds 60] [TARGET ...]`, each target in a process of its own.
+
+With atheris (the extra `fuzz`) coverage leads the way; without it Hypothesis does, on damaged seeds. A crash, an answer
+that takes longer than 20 seconds or more than 2 GB of memory ends with an error, and the input is kept in `--corpus`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.fuzz.targets import TARGETS
+
+SLOWEST, MOST_MEGABYTES = 20, 2048
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Fuzz the parsers.")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all by default")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target (default: %(default)s)")
+    parser.add_argument("--corpus", type=Path, default=Path("build/fuzz"), help="kept here (default: %(default)s)")
+    options = parser.parse_args()
+    if unknown := [name for name in options.targets if name not in TARGETS]:
+        parser.error(f"unknown target {unknown[0]!r}: choose from {', '.join(TARGETS)}")
+    driver = "coverage" if find_spec("atheris") else "damage"
+    failed = [name for name in options.targets or TARGETS if not _fuzz(driver, name, options.seconds, options.corpus)]
+    print(f"failed: {', '.join(failed)}" if failed else "no parser failed")
+    return 1 if failed else 0
+
+
+def _fuzz(driver: str, name: str, seconds: int, corpus: Path) -> bool:
+    from tests.fuzz.seeds import seeds
+
+    folder = corpus / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(seeds()[name]):
+        (folder / f"seed-{number}").write_bytes(seed)
+    limits = [f"-max_total_time={seconds}", f"-timeout={SLOWEST}", f"-rss_limit_mb={MOST_MEGABYTES}"]
+    command = [
+        sys.executable,
+        "-m",
+        f"tests.fuzz.{driver}",
+        name,
+        str(folder),
+        f"-artifact_prefix={corpus}/{name}-",
+        *limits,
+    ]
+    print(f"{name}: {driver}, {seconds} s", flush=True)
+    return subprocess.run(command, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

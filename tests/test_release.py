@@ -1,0 +1,93 @@
+"""Wheel and sdist, built from the tree and unpacked elsewhere, are whole: they run without the tree.
+
+The environment that installs them has nothing but pip; the dependencies are lent by the one that runs the tests.
+"""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+IN_THE_WHEEL = (
+    "app/views/method.md",
+    "app/report.html",
+    "designer/reference.csv",
+    "designer/examples/__init__.py",
+    "designer/py.typed",
+    "samplers/py.typed",
+    "app/py.typed",
+)
+IN_THE_SDIST = ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile", "tests/naive.py", "docs/equations.md")
+
+pytestmark = pytest.mark.xdist_group("release")
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The two files, from a copy of what is under version control or would be."""
+    if find_spec("hatchling") is None:
+        pytest.skip("hatchling, which builds the package, is not installed")
+    target = tmp_path_factory.mktemp("dist")
+    hook = f"from hatchling import build; print(build.build_wheel({str(target)!r}), build.build_sdist({str(target)!r}))"
+    wheel, sdist = run(sys.executable, "-c", hook, cwd=ROOT).split()[-2:]
+    return target / wheel, target / sdist
+
+
+def test_there_is_one_version(built):
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert version("austerity") == stated
+    assert built[0].name.startswith(f"austerity-{stated}-")
+    assert built[1].name == f"austerity-{stated}.tar.gz"
+    assert f"\n## {stated}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_wheel_has_every_file_that_the_product_reads(built):
+    with zipfile.ZipFile(built[0]) as archive:
+        names = set(archive.namelist())
+    assert [name for name in IN_THE_WHEEL if name not in names] == []
+    tree = [path for package in ("app", "designer", "samplers") for path in (ROOT / package).rglob("*")]
+    read = [path for path in tree if path.is_file() and path.suffix not in {".pyc", ".nbi", ".nbc", ".tmp"}]
+    assert {str(path.relative_to(ROOT)) for path in read} <= names
+    assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
+
+
+def test_the_sdist_has_tests_and_docs(built):
+    with tarfile.open(built[1]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert [name for name in IN_THE_SDIST if name not in names] == []
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_is_built_runs_in_a_clean_environment(built, kind, tmp_path):
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False, symlinks=True)
+    inside = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    pip = (sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps")
+    lent = inside / "lent.pth"  # after the packages themselves, so that the installed one is found first
+    lent.write_text(sysconfig.get_path("purelib") + "\n")
+    run(*pip, "--no-index", "--no-build-isolation", built[0] if kind == "wheel" else built[1])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    options = {"cwd": tmp_path, "env": environment | {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}}
+    where = run(
+        home / "bin" / "python", "-c", "import app, designer; print(app.__file__, designer.__file__)", **options
+    )
+    assert all(Path(path).is_relative_to(inside) for path in where.split())
+    assert run(home / "bin" / "austerity", "--version", **options) == f"austerity {version('austerity')}\n"
+    if kind == "wheel":  # compiles the kernels: once is enough
+        assert "all checks passed" in run(home / "bin" / "austerity", "selfcheck", **options)
