@@ -76,8 +76,9 @@ def preload(names: Sequence[str]) -> str:
 def _wants_a_packed_script(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     plain = "if-none-match" not in headers and "if-modified-since" not in headers and "range" not in headers
-    wanted = scope["method"] == "GET" and scope["path"].startswith(SCRIPTS)
-    return wanted and plain and "gzip" in headers.get("accept-encoding", "")
+    folder, _, name = scope["path"].rpartition("/")
+    named = folder == SCRIPTS.rstrip("/") and name != ""  # /./ and // would give a file any number of names to keep
+    return scope["method"] == "GET" and named and plain and "gzip" in headers.get("accept-encoding", "")
 
 
 async def _whole(app: ASGIApp, scope: Scope, receive: Receive) -> Answer:

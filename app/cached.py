@@ -97,9 +97,9 @@ def example(name: str) -> TrialRun:
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
-def at_stationarity(n_data: int, acceptance: float, pairs: int, seed: int) -> TrialRun:
+def at_stationarity(n_data: int, acceptance: float, pairs: int, seed: int, spread: float) -> TrialRun:
     """Pairs for when there is no trial run yet."""
-    return TrialRun.at_stationarity(n_data, acceptance, pairs, np.random.default_rng(seed))
+    return TrialRun.at_stationarity(n_data, acceptance, pairs, np.random.default_rng(seed), spread)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)

@@ -204,6 +204,7 @@ def build_parser() -> Parser:
     sub.add_argument("--seed", type=whole, help="instead of the config's")
     sub.add_argument("--output", metavar="TRIAL.csv", required=True, help="also .parquet or .npz")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    _cluster_option(sub)
 
     sub = command(
         "run", sampling.run_chains, "Run the chains of a config; --resume goes on with a run that was stopped."
@@ -216,6 +217,7 @@ def build_parser() -> Parser:
     sub.add_argument("--seed", type=whole, help="instead of the config's")
     sub.add_argument("--resume", action="store_true", help="go on where the run in DIR was stopped")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    _cluster_option(sub)
 
     sub = command("audit", sampling.audit_chain, "Compare a test's decisions with exact ones, and with its design.")
     sub.add_argument("config", metavar="CONFIG.toml", help="[test], [model], [data], [proposal] and [run]")
@@ -238,6 +240,7 @@ def build_parser() -> Parser:
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
     sub.add_argument("--no-figures", action="store_true", help="numbers only")
     sub.add_argument("--progress-lines", action="store_true", help="progress as lines `share note`, for programs")
+    _cluster_option(sub)
 
     sub = command("app", serving.serve_dashboard, "Serve the dashboard on this machine and open it in the browser.")
     sub.add_argument("--port", type=whole, default=8501, help="0: any free one (default: %(default)s)")
@@ -264,6 +267,12 @@ def _search_options(sub: Parser) -> None:
     )
     sub.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
     sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    _cluster_option(sub)
+
+
+def _cluster_option(sub: Parser) -> None:
+    text = "let the workers of this Dask cluster do it, as tcp://host:8786: the same results (docs/cluster.md)"
+    sub.add_argument("--cluster", metavar="ADDRESS", help=text)
 
 
 def _design_options(sub: Parser) -> None:

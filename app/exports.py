@@ -9,10 +9,10 @@ from typing import Any
 from app.question import Question
 from app.session import STATIONARY, Source
 from designer.criteria import Cost
+from designer.evaluated import Evaluated
 from designer.examples import EXAMPLES
 from designer.files import csv_text
 from designer.records import Design, TrialRun
-from designer.search import Evaluated
 from designer.space import Space
 from samplers.config import SamplerConfig
 
@@ -59,6 +59,7 @@ def command_line(question: Question, source: Source, trial: TrialRun) -> str:
     words = ["austerity", "design"]
     if (source.kind, source.pairs, source.seed) == (STATIONARY, CLI_PAIRS, CLI_SEED):
         words += ["--n-data", str(source.n_data), "--acceptance", repr(source.acceptance)]
+        words += ["--spread", repr(source.spread)] if source.spread else []
     else:
         words += [trial_name(trial)]
     words += ["--tolerance", repr(question.tolerance)]
@@ -126,6 +127,7 @@ def _reading(source: Source, trial: TrialRun) -> tuple[list[str], str]:
         return ["from designer.examples import example"], f"trial = example({source.kind!r})"
     if source.kind == STATIONARY:
         made = f"{source.n_data}, {source.acceptance!r}, {source.pairs}, np.random.default_rng({source.seed})"
+        made += f", {source.spread!r}" if source.spread else ""
         return ["import numpy as np", "from designer import TrialRun"], f"trial = TrialRun.at_stationarity({made})"
     return ["from designer import TrialRun"], f"trial = TrialRun.load({trial_name(trial)!r})"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import streamlit as st
@@ -89,15 +90,16 @@ GROWTH = Knob(
     [1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0],
     "%.4g",
 )
+NO_SWITCHES: Mapping[str, object] = MappingProxyType({})
 TEST_KNOBS = (N_DATA, BATCH, EPSILON, ALPHA, GROWTH)
 
 
-def knob(spec: Knob, *, key: str | None = None, default: float | None = None, most: float = math.inf) -> float:
-    """Draw one knob and return its value; `key` names it in the URL if it is not the usual one.
+def knob(spec: Knob, *, most: float = math.inf) -> float:
+    """Draw one knob and return its value.
 
     The slider has no stops beyond `most`. The value outlives a change of page, and is shared by pages with this key.
     """
-    number_key, kind = key or spec.key, int if spec.whole else float
+    number_key, kind = spec.key, int if spec.whole else float
     slider_key = f"{number_key}-slider"
     damaged = spec.whole and _drop_infinite(number_key)
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
@@ -105,7 +107,7 @@ def knob(spec: Knob, *, key: str | None = None, default: float | None = None, mo
         f"{spec.label}, exactly",
         kind(spec.low),
         kind(spec.high),
-        kind(spec.default if default is None else default),
+        kind(spec.default),
         step=1 if spec.whole else None,
         format=spec.shape,
         key=number_key,
@@ -126,6 +128,14 @@ def knob(spec: Knob, *, key: str | None = None, default: float | None = None, mo
     return found
 
 
+def batch_knob(spec: Knob, n_data: int) -> int:
+    """Draw the knob of a batch size; more than all the data is taken for all of them, and that is said."""
+    asked = int(knob(spec, most=n_data))
+    if asked > n_data:
+        st.caption(f":material/info: A batch of {asked:,} is more than all the data: used is m = N = {n_data:,}.")
+    return min(asked, n_data)
+
+
 def test_knobs() -> Design:
     """All knobs of a sequential test, the usual ones first.
 
@@ -133,17 +143,14 @@ def test_knobs() -> Design:
     so that a slider dragged too far and back leaves no trace.
     """
     n_data = int(knob(N_DATA))
-    asked = int(knob(BATCH, most=n_data))
-    if asked > n_data:
-        st.caption(f":material/info: A batch of {asked:,} is more than all the data: used is m = N = {n_data:,}.")
-    epsilon = knob(EPSILON)
+    m, epsilon = batch_knob(BATCH, n_data), knob(EPSILON)
     with st.expander("Shape and growth of the looks"):
         alpha, growth = knob(ALPHA), knob(GROWTH)
     if 1.0 < growth < MIN_GROWTH:
         st.caption(f":material/info: A growth of {growth:g} is too close to 1: used is {MIN_GROWTH:g}.")
         growth = MIN_GROWTH
     reset_button(TEST_KNOBS)
-    return Design(n_data, min(asked, n_data), epsilon, alpha, growth)
+    return Design(n_data, m, epsilon, alpha, growth)
 
 
 def knob_values(design: Design) -> dict[str, float]:
@@ -158,15 +165,17 @@ def turn_to(design: Design) -> None:
         st.session_state[key] = value
 
 
-def reset_button(specs: Sequence[Knob]) -> None:
-    """A button that puts knobs back to their defaults."""
-    st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(specs,))
+def reset_button(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
+    """A button that puts knobs back to their defaults, and switches to what is given with their keys."""
+    st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(specs, switches))
 
 
-def reset(specs: Sequence[Knob]) -> None:
-    """Put knobs back to their defaults."""
+def reset(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
+    """Put knobs back to their defaults, and switches to what is given with their keys."""
     for spec in specs:
         st.session_state[spec.key] = int(spec.default) if spec.whole else float(spec.default)
+    for key, usual in switches.items():
+        st.session_state[key] = usual
 
 
 def shown(value: float, *, whole: bool = False) -> str:

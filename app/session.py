@@ -19,6 +19,7 @@ from designer.errors import BadInput
 from designer.examples import EXAMPLES
 from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA
+from designer.stationary import MOST_SPREAD
 from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
 from samplers.runner import collect_pairs
 
@@ -51,6 +52,7 @@ class Source(NamedTuple):
     acceptance: float = 0.3
     pairs: int = 400
     seed: int = 0
+    spread: float = 0.0
     digest: str = ""
 
 
@@ -92,10 +94,17 @@ LIMITS: dict[str, tuple[float, float]] = {
     "acceptance": (0.02, 0.98),
     "pairs": (1, 20_000),
     "seed": (0, 2**31),
+    "spread": (0.0, MOST_SPREAD),
 }
 # parameters of each kind of source in the URL: name there, and the field it fills
 _PARAMETERS = {
-    STATIONARY: {"trial_n": "n_data", "acceptance": "acceptance", "pairs": "pairs", "seed": "seed"},
+    STATIONARY: {
+        "trial_n": "n_data",
+        "acceptance": "acceptance",
+        "pairs": "pairs",
+        "seed": "seed",
+        "spread": "spread",
+    },
     UPLOAD: {"digest": "digest"},
 }
 
@@ -162,8 +171,9 @@ def load_from(wanted: Source) -> Loaded | None:
         example = EXAMPLES[wanted.kind]
         return Loaded(example.title, cached.example(wanted.kind), f"bundled example: {example.about}")
     if wanted.kind == STATIONARY:
-        trial = cached.at_stationarity(wanted.n_data, wanted.acceptance, wanted.pairs, wanted.seed)
+        trial = cached.at_stationarity(wanted.n_data, wanted.acceptance, wanted.pairs, wanted.seed, wanted.spread)
         origin = f"made up: a random walk at stationarity that accepts {wanted.acceptance:g} of its proposals"
+        origin += f", log κ with standard deviation {wanted.spread:g}" if wanted.spread else ""
         return Loaded("No trial run yet", trial, origin)
     return _kept().get(wanted.digest if wanted.kind == UPLOAD else wanted.kind)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import time
@@ -12,11 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from designer.errors import BadInput
+from designer.files import write_whole
 
 if TYPE_CHECKING:
     from designer.further.strata_records import Stratified
     from designer.records import Design
     from samplers.chain import Progress
+    from samplers.cluster import Cluster
+
+
+DESIGN_FILES = (".toml", ".json")
 
 
 class Show(Protocol):
@@ -38,15 +44,24 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
-def check_target(path: str | None) -> None:
-    """Refuse a file that could not be written, before the work and not after."""
+def check_target(path: str | None, *suffixes: str) -> None:
+    """Refuse a file that could not be written, or has none of these suffixes, before the work and not after."""
     if path is None:
         return
+    if suffixes and not path.lower().endswith(suffixes):
+        raise BadInput(f"output = {path!r}: must end in {' or '.join(suffixes)}")
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise BadInput(f"{path}: there is no directory {folder}")
     if Path(path).is_dir():
         raise BadInput(f"{path}: is a directory")
+    if not os.access(folder, os.W_OK):
+        raise BadInput(f"{path}: cannot be written in {folder}")
+
+
+def write_design(path: str, design: Design | Stratified) -> None:
+    """Write a design in the format of the file's suffix, as `read_design` reads it."""
+    write_whole(path, design.to_json() if path.lower().endswith(".json") else design.to_toml())
 
 
 def read_design(path: str | None) -> Design | Stratified | None:
@@ -96,6 +111,18 @@ def number_argument(text: str) -> float:
 def numbers_argument(text: str) -> list[float]:
     """Finite numbers separated by commas."""
     return [number_argument(part) for part in text.split(",")]
+
+
+@contextmanager
+def cluster_at(address: str | None) -> Iterator[Cluster | None]:
+    """The cluster whose scheduler is at an address; None if none was given."""
+    if address is None:
+        yield None
+        return
+    from samplers.cluster import Cluster
+
+    with Cluster(address) as cluster:
+        yield cluster
 
 
 @contextmanager

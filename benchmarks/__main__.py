@@ -8,6 +8,7 @@ import platform
 import re
 from collections.abc import Callable
 from datetime import date
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,20 +21,22 @@ SECTIONS: dict[str, Callable[[float], list[str]]] = {
     "samplers": sampling.report,
     "accuracy": accuracy.report,
     "peers": comparison.report,
-    "dashboard": lambda seconds: _dashboard(),
 }
 TITLE = """# Measurements
 
 Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.
-`python -m benchmarks SECTION` measures one section (engine, search, samplers, accuracy, peers, dashboard) anew.
+`python -m benchmarks SECTION` measures one section ({sections}) anew.
 
 """
 
 
-def _dashboard() -> list[str]:
-    from benchmarks import dashboard  # brings the tests' tools
+def _module(name: str) -> Callable[[float], list[str]]:
+    """A section by the name of its module, imported only when it is wanted: the dashboard's brings a browser."""
+    return lambda seconds: list(import_module(f"benchmarks.{name}").report())
 
-    return dashboard.report()
+
+SECTIONS |= {name: _module(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior")}
+SECTIONS |= {name: _module(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "stress", "tall")}
 
 
 def machine() -> str:
@@ -73,7 +76,9 @@ def main() -> None:
         found[name] = "\n".join([*SECTIONS[name](given.seconds), stamp(), ""]) + "\n"
         print(found[name], flush=True)
         if not given.dry:
-            text = TITLE + "".join(f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found)
+            text = TITLE.format(sections=", ".join(SECTIONS)) + "".join(
+                f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found
+            )
             RESULTS.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 

@@ -31,10 +31,13 @@ def _copy_baked() -> None:
         tempfile.TemporaryFile(dir=baked).close()
     except OSError:
         with suppress(OSError):  # nowhere to write: `_can_keep` tells
-            copy = tempfile.mkdtemp(prefix="austerity-numba-")
+            copy = Path(tempfile.mkdtemp(prefix="austerity-numba-"))
             atexit.register(shutil.rmtree, copy, ignore_errors=True)
-            shutil.copytree(baked, copy, dirs_exist_ok=True)
-            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = copy  # type: ignore[attr-defined]
+            for file in filter(Path.is_file, baked.rglob("*")):
+                target = copy / file.relative_to(baked)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)  # without its mode: the copy can be written
+            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(copy)  # type: ignore[attr-defined]
 
 
 _copy_baked()

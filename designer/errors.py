@@ -19,6 +19,10 @@ class BadInput(ValueError):
     """What the caller gave cannot be used; the message is one line for people."""
 
 
+class Busy(BadInput):
+    """Another process is at work on what the caller wants to change; later it may not be."""
+
+
 class NumericalFailure(ArithmeticError):
     """A computation failed its own checks; no number is returned."""
 

@@ -62,7 +62,10 @@ def _check_bounds(value: object, info: ValidationInfo) -> tuple[float, ...] | No
     bad = [bound for bound in value if isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound]
     if bad:
         raise BadInput(f"{info.field_name}: {shown(bad[0])} is not a bound; must be numbers")
-    return tuple(float(bound) for bound in value)
+    try:
+        return tuple(float(bound) for bound in value)
+    except OverflowError:
+        raise BadInput(f"{info.field_name}: an integer in it is too large for a bound") from None
 
 
 def _text(pattern: str, meaning: str) -> BeforeValidator:
@@ -246,12 +249,12 @@ class Design(_Record):
     @classmethod
     def from_toml(cls, text: str) -> Design:
         """The design in a TOML text; tables that are not about the test (those of a run's config) are skipped."""
-        return cls._from_document(parse_toml(text))
+        return cls.from_document(parse_toml(text))
 
     @classmethod
     def from_json(cls, text: str) -> Design:
         """The design in a JSON text."""
-        return cls._from_document(parse_json(text))
+        return cls.from_document(parse_json(text))
 
     def _document(self) -> dict[str, Any]:
         given = self._given()
@@ -259,7 +262,8 @@ class Design(_Record):
         return {"format": BOUNDS_FORMAT if self.explicit else FORMAT, "test": {"kind": KIND, **given}, **notes}
 
     @classmethod
-    def _from_document(cls, document: Any) -> Design:
+    def from_document(cls, document: Any) -> Design:
+        """The design in what a TOML or JSON text holds."""
         if not isinstance(document, dict) or "test" not in document:
             raise BadInput("test: missing; a design file needs a table of this name")
         version = integer("format", document.get("format", FORMAT), 1, 10**6)

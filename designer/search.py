@@ -10,20 +10,22 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypedDict, Unpack
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from designer.acceptance import Rule, acceptance
 from designer.boundary import epsilon_of, threshold
-from designer.criteria import Cost, Criterion, Measured, check_criterion, measure_of
+from designer.criteria import Cost, Criterion, check_criterion, measure_of
 from designer.errors import BadInput, integer, real
+from designer.evaluated import Evaluated, Row, tabulated
 from designer.plan import as_plan
 from designer.records import Design, Predicted, Provenance, TrialRun
-from designer.schedule import MAX_N_DATA, Floats, Ints
+from designer.schedule import MAX_N_DATA, Floats
 from designer.skew import in_range, out_of_range, skew_of, worst_effect
 from designer.space import Grid, Shape, Space
 from designer.walk import worst_case
@@ -36,28 +38,11 @@ FLAT = 2e-4  # relative differences in cost below this are not worth a step
 PREDICTED = 1e-9  # of the numbers written into the chosen design, with their estimate
 
 Progress = Callable[[int, int], None]
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 class Cancelled(Exception):
     """The caller asked the search to stop."""
-
-
-class Evaluated(NamedTuple):
-    """Every design evaluated, column by column; `accuracy` is the numerical error aimed at."""
-
-    m: Ints
-    epsilon: Floats
-    alpha: Floats
-    growth: Floats
-    error: Floats
-    usage: Floats
-    looks: Floats
-    cost: Floats
-    feasible: npt.NDArray[np.bool_]
-    accuracy: Floats
-
-    def __len__(self) -> int:
-        return int(self.m.size)
 
 
 class SearchResult(NamedTuple):
@@ -94,6 +79,9 @@ class Options(TypedDict, total=False):
         Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
     workers
         Threads; all cores by default. The result does not depend on it.
+    mapper
+        Does the work elsewhere: mapper(function, items) -> function(item) of each, in their order. Both can be pickled.
+        The result is the same.
     progress, cancelled
         Called with (done, total); asked between evaluations, and `Cancelled` is raised when it says True.
     """
@@ -107,6 +95,7 @@ class Options(TypedDict, total=False):
     quantile: float
     skew: bool
     workers: int | None
+    mapper: Mapper | None
     progress: Progress | None
     cancelled: Callable[[], bool] | None
 
@@ -163,21 +152,25 @@ def _agreed_n_data(trial: TrialRun | None, n_data: int | None) -> int:
     return integer("n_data", trial.n_data if trial is not None else n_data, 2, MAX_N_DATA)
 
 
-class _Row(NamedTuple):
-    """One evaluation, as it goes into the table."""
-
-    shape: Shape
-    epsilon: float
-    found: Measured
-    accuracy: float
-
-
 class _Guess(NamedTuple):
     """A shape with the bound that meets the target and the cost there, both interpolated; ordered by cost."""
 
     cost: float
     shape: Shape
     bound: float
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """A method of a job, called in another process: what it returns, and every design that it evaluated."""
+
+    job: _Job
+    method: str
+    more: tuple[Any, ...]
+
+    def __call__(self, item: Any) -> tuple[Any, list[Row]]:
+        job = self.job.apart()  # calls at the same time share what they were given, not what they find
+        return getattr(job, self.method)(item, *self.more), job.rows
 
 
 class _Job:
@@ -193,38 +186,57 @@ class _Job:
         self.small = self.measure.small()
         self.cost = (options.get("cost") or Cost()).checked()
         self.workers = integer("workers", options.get("workers") or os.cpu_count() or 1, 1, 1000)
-        self.progress = options.get("progress") or (lambda done, total: None)
-        self.cancelled = options.get("cancelled") or (lambda: False)
+        self.mapper = options.get("mapper")
+        self.progress = options.get("progress") or _unheard
+        self.cancelled = options.get("cancelled") or _never
         self.done = self.total = 0
         self.lock = threading.Lock()
-        self.rows: list[_Row] = []
+        self.rows: list[Row] = []
 
     # -- evaluating ---------------------------------------------------------------------------------------------------
 
-    def evaluate(self, shape: Shape, bound: float, accuracy: float) -> _Row:
+    def evaluate(self, shape: Shape, bound: float, accuracy: float) -> Row:
         """Measure one design, coarsely (on part of the pairs) or for good."""
         if self.cancelled():
             raise Cancelled
         measure = self.small if accuracy > ACCURACY else self.measure
-        row = _Row(shape, epsilon_of(bound), measure(shape.plan(bound), accuracy), accuracy)
+        row = Row(shape, epsilon_of(bound), measure(shape.plan(bound), accuracy), accuracy)
         self.rows.append(row)
         return row
 
-    def each(self, task: Callable[[Shape], list[_Row]], shapes: Sequence[Shape]) -> list[list[_Row]]:
-        """Run a task per shape on all cores; results, and so everything after, in the order of the shapes."""
-        results = []
+    def each(self, method: str, items: Sequence[Any], *more: Any) -> Iterator[Any]:
+        """method(item, *more) of every item, in their order, and so everything after: on all cores, or elsewhere."""
+        if self.mapper is not None:
+            for found, rows in self.mapper(_Elsewhere(self.apart(), method, more), items):
+                self.rows += rows
+                yield found
+            return
         with ThreadPoolExecutor(self.workers) as pool:
-            for rows in pool.map(task, shapes):
-                results.append(rows)
-                self.step()
-        return results
+            yield from pool.map(lambda item: getattr(self, method)(item, *more), items)
+
+    def apart(self) -> _Job:
+        """The same question with nothing evaluated, for another process: of what it does nobody here hears."""
+        other = copy(self)
+        other.mapper, other.progress, other.cancelled, other.rows = None, _unheard, _never, []
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, lock=threading.Lock())
+
+    def stepped(self, rows: list[Row]) -> list[Row]:
+        """Rows that are done, after telling so."""
+        self.step()
+        return rows
 
     def step(self) -> None:
         with self.lock:
             self.done += 1
             self.progress(self.done, max(self.done, self.total))
 
-    def cost_of(self, row: _Row) -> float:
+    def cost_of(self, row: Row) -> float:
         return self.cost.of(self.n_data, row.found.usage, row.found.looks)
 
     # -- the continuous search ----------------------------------------------------------------------------------------
@@ -236,20 +248,23 @@ class _Job:
         low, high = self.space.bounds
         bounds = np.append(np.arange(low, high, SCAN_STEP), high)
 
-        def scan(shape: Shape) -> list[_Row]:
-            rows = []
-            for bound in bounds:
-                rows.append(self.evaluate(shape, float(bound), SCAN_ACCURACY))
-                if rows[-1].found.error <= 0.7 * least:  # margin for the scan's own error
-                    break
-            return rows
-
-        scans = self.each(scan, shapes)
+        scans = [self.stepped(rows) for rows in self.each("scan", shapes, bounds, least)]
+        found = list(self.each("best_for", targets, scans, refine))
+        if self.mapper is not None:  # whose steps were not heard
+            self.progress(self.total, self.total)
         with ThreadPoolExecutor(self.workers) as pool:
-            found = list(pool.map(lambda target: self.best_for(target, scans, refine), targets))
             return list(pool.map(self.answer, targets, found))
 
-    def best_for(self, target: float, scans: list[list[_Row]], refine: bool) -> _Row | None:
+    def scan(self, shape: Shape, bounds: Floats, least: float) -> list[Row]:
+        """Rising bounds, until the error is small enough for every target."""
+        rows = []
+        for bound in bounds:
+            rows.append(self.evaluate(shape, float(bound), SCAN_ACCURACY))
+            if rows[-1].found.error <= 0.7 * least:  # margin for the scan's own error
+                break
+        return rows
+
+    def best_for(self, target: float, scans: list[list[Row]], refine: bool) -> Row | None:
         """Refine the most promising shape, then solve it for epsilon."""
         starts = sorted(guess for guess in (self.crossing(target, rows) for rows in scans) if guess is not None)
         if refine:
@@ -263,7 +278,7 @@ class _Job:
         self.step()
         return found
 
-    def crossing(self, target: float, rows: list[_Row]) -> _Guess | None:
+    def crossing(self, target: float, rows: list[Row]) -> _Guess | None:
         """Where rows with rising bounds first meet the target, by interpolation of log(error)."""
         for low, high in zip([rows[0], *rows], rows, strict=False):
             if high.found.error <= target:
@@ -307,13 +322,13 @@ class _Job:
                 return self.crossing(target, rows)
         return None
 
-    def solve(self, target: float, shape: Shape, bound: float) -> _Row | None:
+    def solve(self, target: float, shape: Shape, bound: float) -> Row | None:
         """The largest epsilon near the given bound that keeps the error within the target; None if there is none.
 
         Secant steps on log(error) between an infeasible and a feasible bound, which always stay on both sides.
         """
-        bad: _Row | None = None
-        good: _Row | None = None
+        bad: Row | None = None
+        good: Row | None = None
         least, most = self.space.bounds
         here = min(max(bound, least), most)
         for _ in range(60):
@@ -349,10 +364,7 @@ class _Job:
             by_shape.setdefault(Shape(self.n_data, design.m, design.alpha, design.growth), []).append(design)
         self.total = len(by_shape)
 
-        def whole(shape: Shape) -> list[_Row]:
-            return [self.evaluate(shape, threshold(design.epsilon), ACCURACY) for design in by_shape[shape]]
-
-        rows = [row for rows in self.each(whole, list(by_shape)) for row in rows]
+        rows = [row for rows in self.each("whole", list(by_shape.items())) for row in self.stepped(rows)]
         chosen = [row._replace(epsilon=design.epsilon) for row, design in zip(rows, _flat(by_shape), strict=True)]
         self.rows = list(chosen)
         results = []
@@ -362,9 +374,13 @@ class _Job:
             results.append(self.answer(target, best, rounded=False))
         return results
 
+    def whole(self, one: tuple[Shape, list[Design]]) -> list[Row]:
+        """All designs of a shape."""
+        return [self.evaluate(one[0], threshold(design.epsilon), ACCURACY) for design in one[1]]
+
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def answer(self, target: float, best: _Row | None, *, rounded: bool = True) -> SearchResult:
+    def answer(self, target: float, best: Row | None, *, rounded: bool = True) -> SearchResult:
         """The best design, with what is predicted of it."""
         if best is None:
             return self.infeasible(target)
@@ -379,7 +395,7 @@ class _Job:
             found = self.measure(as_plan(design), ACCURACY)
         design = self.documented(design, target)
         cost = self.cost.of(self.n_data, found.usage, found.looks)
-        table = self.table(target, _Row(shape, epsilon, found, ACCURACY))
+        table = self.table(target, Row(shape, epsilon, found, ACCURACY))
         return SearchResult(design, table, None, None, target, self.criterion, *found, cost)
 
     def documented(self, design: Design, target: float) -> Design:
@@ -430,21 +446,17 @@ class _Job:
         plan = largest.plan(self.space.bounds[0])
         return out_of_range(plan, skew, in_range(plan, skew)) or "the correction for skewness holds for no test tried"
 
-    def table(self, target: float, *more: _Row) -> Evaluated:
-        """All evaluations (the rows of the search, and `more`), each design once, at its best accuracy."""
-        best: dict[tuple[Shape, float], _Row] = {}
-        for row in [*self.rows, *more]:
-            key = row.shape, row.epsilon
-            if key not in best or row.accuracy < best[key].accuracy:
-                best[key] = row
-        rows = sorted(best.values(), key=lambda row: (row.shape, row.epsilon))
-        floats = np.array(
-            [(r.epsilon, r.shape.alpha, r.shape.growth, *r.found, self.cost_of(r)) for r in rows], dtype=np.float64
-        )
-        epsilon, alpha, growth, error, usage, looks, cost = floats.T
-        m = np.array([row.shape.m for row in rows], dtype=np.int64)
-        accuracy = np.array([row.accuracy for row in rows])
-        return Evaluated(m, epsilon, alpha, growth, error, usage, looks, cost, error <= target, accuracy)
+    def table(self, target: float, *more: Row) -> Evaluated:
+        """All evaluations of the search, and `more`."""
+        return tabulated([*self.rows, *more], target, self.cost_of)
+
+
+def _unheard(done: int, total: int) -> None:
+    pass
+
+
+def _never() -> bool:
+    return False
 
 
 def _flat(groups: dict[Shape, list[Design]]) -> list[Design]:

@@ -105,3 +105,14 @@ class Shape(NamedTuple):
         """With G_0 = bound."""
         schedule = Schedule.geometric(self.n_data, self.m, self.growth)
         return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
+
+
+def usual_batch(n_data: int) -> int:
+    """The smallest m that a search considers if nothing else is asked for: 500, less for small N.
+
+    Examples
+    --------
+    >>> usual_batch(100_000), usual_batch(1000)
+    (500, 50)
+    """
+    return Space().checked(n_data).m_range[0]

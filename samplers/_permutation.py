@@ -3,7 +3,8 @@
 An item is drawn at random and drawn again while it is one of the sample already. What must be remembered is which items
 those are: `Dense` has a bit for every item, which stays in the processor's cache where an array of places would not
 (six times as fast at N = 2 million), `Sparse` a hash table, whose memory depends on the sample and not on N. Both draw
-the same items from the same random numbers. A sample that takes all that is left takes it in order, without random
+the same items from the same random numbers. The k-th item of N takes N / (N - k) tries on average, which is little
+unless a test goes on to its last look but one; a sample that takes all that is left takes it in order, without random
 numbers: every item is read, in whatever order.
 """
 

@@ -83,6 +83,16 @@ class Candidates(NamedTuple):
     concentration: ConcentrationTest = ConcentrationTest()
     range_in_sd: float = 6.0
 
+    def knobs(self, test: str) -> dict[str, float]:
+        """What was chosen of a test, by its name in the predictions."""
+        sequential, barker, concentration, spread = self
+        found: dict[str, dict[str, float]] = {
+            "sequential": {"m": sequential.m, "epsilon": sequential.epsilon, "alpha": sequential.alpha},
+            "Barker minibatch": {"m": barker.m, "sigma": barker.sigma},
+            "concentration": {"m": concentration.m, "delta": concentration.delta, "range_in_sd": spread},
+        }
+        return found.get(test, {})
+
 
 def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     """Data, acceptance and error of the exact, sequential, Barker minibatch and concentration tests.

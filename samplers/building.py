@@ -92,6 +92,8 @@ def build(config: SamplerConfig) -> Parts:
     if config.redesign is not None:
         with _told_of("redesign."):
             config.redesign.space.checked(data.x.shape[0])
+    if config.schedule is not None:
+        config.schedule.tests(data.x.shape[0])  # batches that the data do not have are refused now
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name

@@ -139,9 +139,8 @@ class SamplerConfig(BaseModel):
     @property
     def digest(self) -> str:
         """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
-        known = self.model_dump(
-            mode="json", exclude={"run": HOW_MANY, "data": {"path", "labels", "folder"}, "test": True}
-        )
+        left_out = {"run": HOW_MANY, "data": PLACES, "schedule": {"weights"}, "test": True}
+        known = self.model_dump(mode="json", exclude=left_out)
         known["run"]["rule"] = self.rule
         for name in MORE:
             if known[name] is None:  # as it was before there was such a table

@@ -11,7 +11,6 @@ Every test that takes a threshold applies.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -168,25 +167,25 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
     (True, True)
     """
     state, k = checked_state(field, None, x), field.n_values
+    site = integer("site", site, 0, field.dimension - 1)
     scores, mu, sigma = np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
     for a in range(1, k):
         for b in range(a):
             mu[a, b], sigma[a, b], _ = moments(_question(field, state, site, a, b))
         scores[a] = field.n_data * mu[a, 0]
-    weights = np.exp(scores - scores.max())
     bound, usage, assigned = 0.0, 0.0, np.ones(k)
     for a in range(1, k):
-        below, n = weights[:a], field.n_data
-        log_ratio = n * mu[a, :a] - (scores[a] - scores.max() - math.log(below.sum()))  # A is the same for every b
+        n, champions = field.n_data, float(np.logaddexp.reduce(scores[:a]))
+        log_ratio = n * mu[a, :a] - (scores[a] - champions)  # A is the same for every b
         tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides, and rightly
         found = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
-        share = below / below.sum()
+        share = np.exp(scores[:a] - champions)
         bound += float(share @ found.wrong)
         usage += float(share @ found.usage) / (k - 1)
         wins = float(share @ (found.probability + found.delta))
         assigned[:a] *= 1.0 - wins
         assigned[a] = wins
-    return ValueRisk(weights / weights.sum(), assigned, min(bound, 1.0), usage)
+    return ValueRisk(np.exp(scores - np.logaddexp.reduce(scores)), assigned, min(bound, 1.0), usage)
 
 
 def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) -> Values:

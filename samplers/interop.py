@@ -11,6 +11,7 @@ does.
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,13 +34,16 @@ Kind: TypeAlias = Literal["successive", "random", "nearest"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUP, PRIOR, SAMPLE = "log_likelihood", "log_prior", ("chain", "draw")
 BLOCK_VALUES = 2**22  # read at once: 32 MB
+MOST_CHUNK = 2**28  # bytes that HDF5 unpacks at once, whatever is asked of them
 MOST_COUNT = 100_000
+MOST_DRAWS = 10**7  # of all chains: a datum's values are held together
 NEIGHBOURS, LOOKED_AT = 1000, 2000  # draws among which, and data on which, nearest ones are sought
 SCALES = 1e-6, 1e6
 READING: dict[str, Any] = {  # as it stands: no dates to decode, no coordinates to load
     "engine": "h5netcdf",
     "decode_times": False,
     "create_default_indexes": False,
+    "phony_dims": "sort",  # of HDF5 files that are no netCDF, which are refused for their dimensions
 }
 MISFIT = 2.0  # kappa² against the spread of A: beyond this factor the relation of the two is in doubt
 HOW = (
@@ -80,7 +84,7 @@ def trial_from_posterior(
         successive: a draw and the next one of its chain, evenly spread. random: any two draws. nearest: a draw and the
         one with the smallest kappa from it, among at most 1,000 draws.
     count
-        How many pairs, if there are so many.
+        How many pairs, if there are so many (at most 1,000 nearest ones).
     scale, acceptance
         Stretch all steps by this factor, or by the one that gives this mean acceptance: kappa is multiplied by it, A is
         drawn from N(-kappa²/2, kappa²) and the log ratio is 0. By default pairs are left as the draws have them.
@@ -107,7 +111,7 @@ def trial_from_posterior(
         table = _Table.of(likelihood, variables, most_bytes)
         first, second = _chosen(rng, table, kind, count)
         mu, sigma, skew = _moments(table, first, second)
-        log_prior = None if prior is None else _totals(prior, table)
+        log_prior = None if prior is None else _totals(prior, table, most_bytes)
     moved = sigma > 0.0
     if not moved.any():
         raise BadInput(f"{GROUP}: the draws of each pair are equal; there is nothing to test")
@@ -147,15 +151,18 @@ def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> 
     if kind == "random":
         first = rng.integers(0, total, count)
         return first, (first + rng.integers(1, total, count)) % total
-    return _nearest(rng, table, min(count, total))
+    return _nearest(rng, table, count)
 
 
 def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints, Ints]:
     """Some draws, each with the one at the smallest positive kappa; kappa as some of the data tell it."""
     total = table.chains * table.draws
-    chosen = np.sort(rng.permutation(total)[: max(2, min(total, max(NEIGHBOURS, count)))])
-    every = max(1, table.n_data // LOOKED_AT)
-    seen = np.concatenate([block[chosen, ::every] for block in table.blocks()], axis=1)
+    chosen = np.sort(rng.permutation(total)[:NEIGHBOURS])
+    every, passed, some = max(1, table.n_data // LOOKED_AT), 0, []
+    for block in table.blocks():
+        some.append(block[chosen, -passed % every :: every])
+        passed += block.shape[1]
+    seen = np.concatenate(some, axis=1)
     seen -= seen.mean(axis=0)  # of no consequence for differences, and keeps their digits
     seen -= seen.mean(axis=1)[:, None]
     first, second = np.arange(min(count, chosen.size)), np.empty(min(count, chosen.size), dtype=np.int64)
@@ -175,8 +182,12 @@ def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, 
     for block in table.blocks():
         for start in range(0, block.shape[1], rows):
             part = block[:, start : start + rows]
-            found = found.joined(Sums.of(part[second] - part[first]))
-    return found.moments()
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                found = found.joined(Sums.of(part[second] - part[first]))
+    mean, sigma, skew = found.moments()
+    if not np.all(np.isfinite([mean, sigma, skew])):
+        raise BadInput(f"{GROUP}: values are too large for their squares and cubes to be summed")
+    return mean, sigma, skew
 
 
 # --- what to know -----------------------------------------------------------------------------------------------------
@@ -229,7 +240,7 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, group: Dataset, variables: Sequence[str] | None, most_bytes: int) -> _Table:
         names = [str(name) for name in group.data_vars]
-        wanted = names if variables is None else list(variables)
+        wanted = names if variables is None else list(dict.fromkeys(variables))
         for name in wanted:
             if name not in names:
                 raise BadInput(f"{GROUP}: has no variable {shown(name)}, only {shorten(', '.join(names), 200)}")
@@ -242,21 +253,33 @@ class _Table(NamedTuple):
         if (size := 8 * sum(array.size for array in arrays)) > most_bytes:
             raise BadInput(f"{GROUP}: {size:,} bytes of numbers, more than the limit of {most_bytes:,}")
         chains, draws = shapes.pop()
+        if chains * draws > MOST_DRAWS:
+            raise BadInput(f"{GROUP}: {chains * draws:,} draws, more than {MOST_DRAWS:,}")
         n_data = sum(array.size for array in arrays) // (chains * draws)
         return cls(arrays, chains, draws, integer("number of data", n_data, 2, MAX_N_DATA))
 
     def blocks(self) -> Iterator[Floats]:
         """All values, some data at a time: (draws of all chains, data), in the same order every time."""
-        total = self.chains * self.draws
         for array in self.arrays:
-            along = max(array.dims[2:], key=lambda dimension: array.sizes[dimension])
-            width = max(1, BLOCK_VALUES * array.sizes[along] // array.size)
-            for start in range(0, array.sizes[along], width):
-                part = array.isel({along: slice(start, start + width)})
-                block = np.asarray(part.values, dtype=np.float64).reshape(total, -1)
+            for block in _pieces(array):
                 if not np.all(np.isfinite(block)):
                     raise BadInput(f"{GROUP}: {shorten(array.name)} has values that are not finite")
                 yield block
+
+
+def _pieces(array: DataArray) -> Iterator[Floats]:
+    """The values of an array (chain, draw, ...) as (draws of all chains, some of the rest), as many as fit in a block.
+
+    Cut along the longest dimension of the rest, and what is still too large along the next.
+    """
+    rest = [dimension for dimension in array.dims[2:] if array.sizes[dimension] > 1]
+    if array.size <= BLOCK_VALUES or not rest:
+        yield np.asarray(array.values, dtype=np.float64).reshape(array.shape[0] * array.shape[1], -1)
+        return
+    along = max(rest, key=lambda dimension: array.sizes[dimension])
+    width = max(1, BLOCK_VALUES * array.sizes[along] // array.size)
+    for start in range(0, array.sizes[along], width):
+        yield from _pieces(array.isel({along: slice(start, start + width)}))
 
 
 def _checked(name: str, array: DataArray) -> DataArray:
@@ -270,16 +293,19 @@ def _checked(name: str, array: DataArray) -> DataArray:
     return array.transpose(*SAMPLE, ...)
 
 
-def _totals(prior: Dataset, table: _Table) -> Floats:
+def _totals(prior: Dataset, table: _Table, most_bytes: int) -> Floats:
     """Log prior density of each draw: the sum over all variables of the group."""
     total = np.zeros(table.chains * table.draws)
+    if (size := 8 * sum(array.size for array in prior.data_vars.values())) > most_bytes:
+        raise BadInput(f"{PRIOR}: {size:,} bytes of numbers, more than the limit of {most_bytes:,}")
     for name, array in prior.data_vars.items():
         if not set(SAMPLE) <= set(array.dims) or array.dtype.kind not in "fiu":
             raise BadInput(f"{PRIOR}: {shorten(name)} has no chains and draws of numbers")
-        values = np.asarray(array.transpose(*SAMPLE, ...).values, dtype=np.float64)
+        values = array.transpose(*SAMPLE, ...)
         if values.shape[:2] != (table.chains, table.draws):
             raise BadInput(f"{PRIOR}: {shorten(name)} has other chains and draws than {GROUP}")
-        total += values.reshape(total.size, -1).sum(axis=1)
+        for block in _pieces(values):
+            total += block.sum(axis=1)
     if not np.all(np.isfinite(total)):
         raise BadInput(f"{PRIOR}: has values that are not finite")
     return total
@@ -305,7 +331,10 @@ def _opened(source: Any) -> Iterator[tuple[Dataset, Dataset | None]]:
 
 def _dataset(group: Any) -> Dataset:
     """A group of a DataTree is a tree again, one of InferenceData a Dataset."""
-    return cast("Dataset", group.to_dataset() if hasattr(group, "to_dataset") else group)
+    found = group.to_dataset() if hasattr(group, "to_dataset") else group
+    if not hasattr(found, "data_vars"):
+        raise BadInput(f"{GROUP}: a {type(found).__name__} is no group of a posterior")
+    return cast("Dataset", found)
 
 
 @contextmanager
@@ -318,7 +347,10 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
     opened: list[Dataset] = []
     try:
         with h5py.File(source, "r") as file:
-            there = [group for group in (GROUP, PRIOR) if group in file and _self_contained(file, group)]
+            names = [*file]  # names only: to ask `in` of it would follow a link
+            there = [group for group in (GROUP, PRIOR) if group in names]
+            for group in there:
+                _check_storage(file, group)
         if GROUP not in there:
             raise BadInput(f"{name}: has no group {GROUP} ({HOW})")
         for group in there:
@@ -328,6 +360,8 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
         raise error if str(error).startswith(name) else BadInput(f"{name}: {error}") from None
     except FileNotFoundError:
         raise BadInput(f"{name}: no such file") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise BadInput(f"{name}: cannot be read ({os.strerror(error.errno)})") from None
     except Exception as error:  # the list of what they throw has no end
         raise BadInput(f"{name}: is not a netCDF file that can be read ({shorten(error, 200)})") from None
     finally:
@@ -335,15 +369,24 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
             group_opened.close()
 
 
-def _self_contained(file: Any, group: str) -> bool:
-    """Refuses what HDF5 would fetch from other files of this machine: links, external and virtual storage."""
+def _check_storage(file: Any, group: str) -> None:
+    """Refuse what HDF5 would fetch from other files of this machine, and chunks that it would fill all memory with."""
     import h5py
 
-    links = [file.get(group, getlink=True), *(file[group].get(name, getlink=True) for name in file[group])]
-    stores = [item for item in file[group].values() if isinstance(item, h5py.Dataset)]
-    if not all(type(link) is h5py.HardLink for link in links) or any(s.external or s.is_virtual for s in stores):
+    def is_link(place: Any, name: str) -> bool:
+        return type(place.get(name, getlink=True)) is not h5py.HardLink
+
+    outside = is_link(file, group)
+    if not outside:
+        if not isinstance(file[group], h5py.Group):
+            raise BadInput(f"{group}: is no group")
+        outside = any(is_link(file[group], name) for name in file[group])
+    stores = [] if outside else [item for item in file[group].values() if isinstance(item, h5py.Dataset)]
+    if outside or any(store.external or store.is_virtual for store in stores):
         raise BadInput(f"group {group} refers to other files, which are not read")
-    return True
+    for store in stores:
+        if store.chunks is not None and math.prod(store.chunks) * store.dtype.itemsize > MOST_CHUNK:
+            raise BadInput(f"{group}: {shorten(store.name)} is stored in chunks of more than {MOST_CHUNK:,} bytes")
 
 
 def _again(source: Any) -> Any:

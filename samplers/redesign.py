@@ -25,7 +25,7 @@ from samplers.building import AnyChain, Parts, build
 from samplers.chain import BLOCK, Chain, ChainStopped, Draws, streams
 from samplers.config import SamplerConfig
 from samplers.jump_chain import JumpChain
-from samplers.tables import RedesignTable
+from samplers.tables import RedesignTable, check_redesign
 from samplers.trial import observe
 from samplers.warmup import Warmup
 
@@ -258,15 +258,16 @@ def follow_from(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Followed:
-    """`follow` for a config with any test: the chain begins with this batch (at most N) and this threshold."""
+    """`follow` for a config with any test: the chain begins with this batch (at most N) and this threshold.
+
+    The rule stays that of the config's own test.
+    """
     parts = build(config)
     design = Design(parts.model.n_data, min(m, parts.model.n_data), epsilon)
-    tables = {name: getattr(config, name) for name in ("data", "model", "proposal", "run")}
-    changed = SamplerConfig(test=design, redesign=table, **tables)
+    check_redesign(table, design, config.proposal, config.run)
+    redesign = Redesign(table, table.until or config.run.warmup, design, config.rule)
     parts = parts._replace(test=SequentialTest.from_design(design))
-    redesign = Redesign.of(changed)
-    assert redesign is not None
-    return _followed(changed, parts, redesign, steps, progress, cancelled)
+    return _followed(config, parts, redesign, steps, progress, cancelled)
 
 
 def _followed(

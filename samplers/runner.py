@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from designer.further.strata_records import Stratified
 from designer.records import Design, TrialRun
 from designer.search import Cancelled
 from samplers.accept.exact import ExactTest
+from samplers.blas import blas_threads
 from samplers.building import AnyChain, Parts, build
 from samplers.chain import BLOCK, ChainStopped, Draws, Progress, Reporter, in_parallel, streams
 from samplers.config import SamplerConfig
@@ -31,6 +32,8 @@ from samplers.warmup import Warmup
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+BLAS_THREADS = 1  # for a run: its draws should not depend on how many cores a machine has
 
 
 def run_config(
@@ -48,7 +51,33 @@ def run_config(
     """
     store = Store(output)
     if not resume:
-        _refuse_used(store)
+        refuse_used(store)
+    with blas_threads(BLAS_THREADS):
+        parts = opened(config, store)
+        report = Reporter(config.run.chains * all_steps(config), parts.model.n_data, progress)
+
+        def whole(number: int, stop: Callable[[], bool]) -> None:
+            run_chain(config, parts, store, number, report, stop)
+
+        in_parallel(whole, range(config.run.chains), workers, cancelled)
+    return results_in(store, config)
+
+
+class Listener(Protocol):
+    """Hears of the steps of a chain: of those it has already, and of each block of new ones."""
+
+    def skip(self, steps: int) -> None: ...
+
+    def add(self, part: Draws) -> None: ...
+
+
+def all_steps(config: SamplerConfig) -> int:
+    """Of one chain, with its warmup."""
+    return config.run.warmup + config.run.draws
+
+
+def opened(config: SamplerConfig, store: Store) -> Parts:
+    """The parts of a run, and in its directory what run it is; one of another config or of other data is refused."""
     parts = build(config)
     digest = hashlib.sha256((config.digest + parts.data_digest).encode()).hexdigest()
     notes = {
@@ -59,22 +88,21 @@ def run_config(
         "model": config.model.kind,
         "names": None if parts.names is None else list(parts.names),
         **parts.notes,
-        **({} if config.schedule is None else attributes_of(config.schedule)),
     }
     store.describe(notes | ({"design": config.test.to_toml()} if isinstance(config.test, (Design, Stratified)) else {}))
-    steps = config.run.warmup + config.run.draws
-    report = Reporter(config.run.chains * steps, parts.model.n_data, progress)
-
-    def whole(job: tuple[int, np.random.Generator], stop: Callable[[], bool]) -> None:
-        number, rng = job
-        with store.chain(number) as files:
-            _SavedChain(config, parts, rng, files).run(steps, report, stop)
-
-    in_parallel(whole, list(enumerate(streams(config.run.seed, config.run.chains))), workers, cancelled)
-    return _results(store, config)
+    return parts
 
 
-def _refuse_used(store: Store) -> None:
+def run_chain(
+    config: SamplerConfig, parts: Parts, store: Store, number: int, report: Listener, stop: Callable[[], bool]
+) -> None:
+    """One chain of a run, from its last checkpoint to its end, or until `stop` says so."""
+    rng = streams(config.run.seed, config.run.chains)[number]
+    with store.chain(number) as files:
+        _SavedChain(config, parts, rng, files).run(all_steps(config), report, stop)
+
+
+def refuse_used(store: Store) -> None:
     """A new run begins in a directory that is empty or not there."""
     where = store.directory
     if where.exists() and not where.is_dir():
@@ -97,6 +125,17 @@ def collect_pairs(
 
     `progress` is told (steps done, all steps); when `cancelled` says so, `Cancelled` is raised.
     """
+    with blas_threads(BLAS_THREADS):
+        return _pairs(config, pairs, every, progress, cancelled)
+
+
+def _pairs(
+    config: SamplerConfig,
+    pairs: int,
+    every: int,
+    progress: Callable[[int, int], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> TrialRun:
     parts = _with_pairs(build(config))._replace(test=ExactTest())
     steps = config.run.warmup + pairs * every
 
@@ -119,13 +158,16 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     """One chain of the config after its warmup, every `every`-th decision compared with the exact one."""
     if config.redesign is not None:
         raise BadInput("redesign: an audit is of one design; leave this table out")
+    if config.schedule is not None:
+        raise BadInput("schedule: an audit is of one design; leave this table out")
     if not isinstance(config.test, Design):
         kind = "exact" if config.test is None else config.test.kind
         raise BadInput(f"test.kind = {kind!r}: only a sequential test makes predictions that can be audited")
-    parts = _with_pairs(build(config))
-    chain = _warmed_up(config, parts)
-    assert not isinstance(chain, SliceChain)
-    return audit(config.test, observe(chain, steps, every), parts.model.n_data)
+    with blas_threads(BLAS_THREADS):
+        parts = _with_pairs(build(config))
+        chain = _warmed_up(config, parts)
+        assert not isinstance(chain, SliceChain)
+        return audit(config.test, observe(chain, steps, every), parts.model.n_data)
 
 
 def _with_pairs(parts: Parts) -> Parts:
@@ -155,7 +197,7 @@ class _SavedChain:
         self.reached: Checkpoint | None = None  # the end of the last of them
         self.saved_at = time.monotonic()
 
-    def run(self, steps: int, report: Reporter, stop: Callable[[], bool]) -> None:
+    def run(self, steps: int, report: Listener, stop: Callable[[], bool]) -> None:
         """Go to `steps`, from the last checkpoint if there is one."""
         self.resume()
         report.skip(min(self.chain.steps, steps))
@@ -222,7 +264,7 @@ class _SavedChain:
             error.add_note(f"and the last steps could not be saved: {shorten(another, 100)}")
 
 
-def _results(store: Store, config: SamplerConfig) -> DataTree:
+def results_in(store: Store, config: SamplerConfig) -> DataTree:
     """The draws after warmup of the chains that have any."""
     from samplers.results import collect_run
 
@@ -233,6 +275,8 @@ def _results(store: Store, config: SamplerConfig) -> DataTree:
     if not kept:
         raise BadInput(f"{store.directory}: no draws after warmup yet; --resume goes on")
     meta = store.meta() or {}
+    if config.schedule is not None:
+        meta |= attributes_of(config.schedule)  # its weights may be others now: no draw depends on them
     if config.redesign is not None:
         logs = redesign_logs(store, config.run.chains)
         meta["redesign"] = json.dumps([[change._asdict() for change in log] for log in logs])

@@ -7,6 +7,7 @@ a stop as if there had been none.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -176,7 +177,14 @@ def attributes_of(table: ScheduleTable) -> dict[str, str]:
     return {"schedule": json.dumps(kept)}
 
 
-def scheduled_mean(results: DataTree, name: str = "theta") -> Floats:
+class ScheduledMean(NamedTuple):
+    """Of a parameter over all chains, and its standard error by what the chains differ (nan for a single chain)."""
+
+    value: Floats
+    se: Floats
+
+
+def scheduled_mean(results: DataTree, name: str = "theta") -> ScheduledMean:
     """The mean of a parameter over all chains of a run, its phases weighted as its `[schedule]` says."""
     if "schedule" not in results.attrs:
         raise BadInput("these results are not of a run with a [schedule]")
@@ -184,5 +192,7 @@ def scheduled_mean(results: DataTree, name: str = "theta") -> Floats:
     if kept["weights"] is None:
         raise BadInput("schedule.weights: not given; the phases' means have no weights")
     chains = np.asarray(results[f"posterior/{name}"])
-    means: Floats = np.mean([weighted_mean(chain, kept["ends"], kept["weights"]) for chain in chains], axis=0)
-    return means
+    means = np.array([weighted_mean(chain, kept["ends"], kept["weights"]) for chain in chains])
+    if len(means) == 1:
+        return ScheduledMean(means[0], np.full(means[0].shape, np.nan))
+    return ScheduledMean(means.mean(axis=0), means.std(axis=0, ddof=1) / math.sqrt(len(means)))

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer
+from designer.errors import BadInput, Busy, integer
 from designer.files import shorten
 
 MAGIC = b"AUSTER1\n"  # raise the number when an old reader would misunderstand a new file
@@ -229,7 +229,7 @@ class ChainStore:
         except BlockingIOError:
             holder = shorten(os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "another process", 80)
             os.close(descriptor)
-            raise BadInput(f"{self.directory}: is being written by another run ({holder})") from None
+            raise Busy(f"{self.directory}: is being written by another run ({holder})") from None
         with suppress(OSError):  # on a full disk the lock holds without its note
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from app.terminal import Answer, check_target, progress_bar
+from app.terminal import DESIGN_FILES, Answer, check_target, progress_bar, write_design
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
-from designer.errors import BadInput
-from designer.files import write_whole
 
 if TYPE_CHECKING:
     from designer.further.optimal import OptimalBoundary
@@ -39,9 +37,7 @@ def boundary(options: argparse.Namespace) -> Answer:
     from designer.further.optimal import optimal_boundaries
     from designer.records import TrialRun
 
-    check_target(options.output)
-    if options.output and not options.output.lower().endswith((".toml", ".json")):
-        raise BadInput(f"output = {options.output!r}: must end in .toml or .json")
+    check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     with progress_bar(quiet=options.quiet or options.json) as progress:
         found = optimal_boundaries(
@@ -59,8 +55,7 @@ def boundary(options: argparse.Namespace) -> Answer:
         sizes = (f"m = {one.design.m:,}: {one.usage:.2%} (bound {one.lower_bound:.2%})" for one in found)
         answer.lines.append("batch sizes: " + "; ".join(sizes))
     if options.output:
-        as_json = options.output.lower().endswith(".json")
-        write_whole(options.output, best.design.to_json() if as_json else best.design.to_toml())
+        write_design(options.output, best.design)
         answer.lines.append(f"written to {options.output}")
     return answer
 
@@ -98,6 +93,8 @@ def _data(found: OptimalBoundary) -> dict[str, Any]:
         "price": found.price,
         "symmetric": found.symmetric,
         "interval": found.interval,
+        "proven": found.proven,
+        "estimate": found.estimate,
         "rivals": rivals,
     }
 
@@ -120,4 +117,6 @@ def _lines(found: OptimalBoundary) -> list[str]:
         lines.append(row)
     if not found.interval:
         lines.append("the best rule of all is no boundary (it also stops in between); shown is the nearest that is one")
-    return lines
+    if not found.proven:
+        lines.append(f"not proven the best: {found.gap:.2%} of the data lie between this boundary and the bound")
+    return [*lines, f"numerical error below {found.estimate:.0e}"]

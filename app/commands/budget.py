@@ -10,7 +10,7 @@ from app.terminal import Answer, check_target, progress_bar
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
-from designer.errors import BadInput, integer
+from designer.errors import BadInput
 from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_options(sub: argparse.ArgumentParser) -> None:
         help="bias in posterior sds per unit of temperature: about half the skewness for a mean, 0.71 for a variance",
     )
     sub.add_argument("--degree", type=number, default=1.0, help="1: means of parameters (default); 2: of their squares")
-    sub.add_argument("--m", type=numbers, default=[500.0], help="batches to try, separated by commas (default: 500)")
+    sub.add_argument("--m", type=numbers, help="batches to try, separated by commas (default: 500, less for small N)")
     sub.add_argument("--dimension", type=whole, help="number of parameters, at least 2 (default: the limit of many)")
     sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
     sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
@@ -49,15 +49,16 @@ def budget(options: argparse.Namespace) -> Answer:
     """`austerity budget`."""
     from designer.acceptance import check_rule
     from designer.criteria import Cost
-    from designer.further.budget import Quantity, anytime_schedule, best_option, schedule
+    from designer.further.budget import Quantity, anytime_schedule, best_option, check_time, schedule
     from designer.further.budget import options as known_options
     from designer.records import TrialRun
     from samplers.schedules import schedule_text
 
-    for target in (options.output, options.table):
-        check_target(target)
+    check_target(options.output, ".toml")
+    check_target(options.table)
     if len(options.cost) != 3:
         raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 1e-5,1e-8,0")
+    check_time(options.seconds)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     quantity = Quantity(options.autocorrelation, options.sensitivity, options.degree)
     with progress_bar(quiet=options.quiet or options.json) as show:
@@ -66,7 +67,7 @@ def budget(options: argparse.Namespace) -> Answer:
             Cost(*options.cost),
             quantity,
             check_rule(options.rule),
-            m=[integer("m", size, 2, trial.n_data) for size in options.m],
+            m=options.m,
             exact_seconds=math.inf if options.exact_seconds == 0 else options.exact_seconds,
             dimension=options.dimension,
             progress=show,
@@ -96,6 +97,7 @@ def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer
         f"best fixed test in {seconds:g} s: {best.name}",
         f"  risk {best.risk(seconds):.4g} of a posterior variance, as from {best.worth(seconds):,.0f} draws; "
         f"bias {best.bias:.3g} sd, temperature {best.temperature:.3f}, {best.usage:.2%} of the data per step",
+        *_edge(best),
         f"schedule: risk {plan.risk:.4g}",
         *(
             f"  {phase.steps:,} steps ({phase.seconds:.4g} s) with {phase.option.name}, weight {phase.weight:.3f}"
@@ -104,6 +106,14 @@ def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer
         *(f"written to {path}" for path in (options.output, options.table) if path),
     ]
     return Answer(data, lines)
+
+
+def _edge(best: Option) -> list[str]:
+    """A word of warning if the best epsilon is the first or the last that was tried."""
+    from designer.further.budget import EPSILONS
+
+    ends = {EPSILONS[0]: "smallest", EPSILONS[-1]: "largest"}
+    return [f"  no ε beyond was tried: this is the {ends[best.epsilon]}"] if best.epsilon in ends else []
 
 
 def _row(option: Option, seconds: float) -> dict[str, Any]:

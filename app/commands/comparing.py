@@ -126,17 +126,6 @@ def _candidates(trial: TrialRun, options: argparse.Namespace, tell: Callable[[in
     return Candidates(sequential, barker, concentration, options.range)
 
 
-def _knobs(part: _Part, test: str) -> dict[str, float]:
-    """What was chosen of a test."""
-    sequential, barker, concentration, spread = part.candidates
-    knobs: dict[str, dict[str, float]] = {
-        "sequential": {"m": sequential.m, "epsilon": sequential.epsilon, "alpha": sequential.alpha},
-        "Barker minibatch": {"m": barker.m, "sigma": barker.sigma},
-        "concentration": {"m": concentration.m, "delta": concentration.delta, "range_in_sd": spread},
-    }
-    return knobs.get(test, {})
-
-
 def _short(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
@@ -152,7 +141,7 @@ def _lines(part: _Part, options: argparse.Namespace) -> list[str]:
     for row in part.rows:
         numbers = f"{row.data:>11,.0f}{row.evaluations:>13,.0f}{row.acceptance:>12.3f}{row.error:>10.2g}"
         costs = f"{row.per_move:>13,.0f}{row.per_metropolis_step:>13,.0f}"
-        chosen = ", ".join(f"{key} = {_short(value)}" for key, value in _knobs(part, row.test).items())
+        chosen = ", ".join(f"{key} = {_short(value)}" for key, value in part.candidates.knobs(row.test).items())
         lines.append(f"{row.test:<21}{numbers}{costs}  {chosen}".rstrip())
     for seen in part.seen.values():
         data = f"{seen.data:,.0f} ± {seen.data_se:,.0f} ({seen.predicted_data:,.0f} predicted)"
@@ -166,7 +155,7 @@ def _json(part: _Part, options: argparse.Namespace) -> dict[str, Any]:
 
     tests = [
         row._asdict()
-        | {"knobs": _knobs(part, row.test)}
+        | {"knobs": part.candidates.knobs(row.test)}
         | ({"simulated": part.seen[row.test]._asdict()} if row.test in part.seen else {})
         for row in part.rows
     ]

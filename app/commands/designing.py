@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from app.terminal import Answer, check_target, progress_bar
+from app.terminal import DESIGN_FILES, Answer, check_target, cluster_at, progress_bar, write_design
 from designer.errors import BadInput
 from designer.files import csv_text, write_whole
 
@@ -22,16 +22,15 @@ def design(options: argparse.Namespace) -> Answer:
     from designer.criteria import check_criterion
     from designer.search import search
 
-    for target in (options.output, options.table):
-        check_target(target)
-    if options.output and not options.output.lower().endswith((".toml", ".json")):
-        raise BadInput(f"output = {options.output!r}: must end in .toml or .json")
+    check_target(options.output, *DESIGN_FILES)
+    check_target(options.table)
     criterion, trial = check_criterion(options.criterion), _trial(options)
     search_options = _search_options(options, trial)
     if options.folds is not None and trial is None:
         raise BadInput("--folds needs a trial run")
-    with progress_bar(quiet=options.quiet or options.json) as progress:
-        found = search(trial, options.tolerance, criterion, **(search_options | {"progress": progress}))
+    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as progress:
+        where: Options = {"progress": progress, "mapper": None if cluster is None else cluster.map}
+        found = search(trial, options.tolerance, criterion, **(search_options | where))
     table = csv_text(found.evaluated._fields, zip(*found.evaluated, strict=True))
     if found.best is None:
         if options.table:
@@ -45,8 +44,7 @@ def design(options: argparse.Namespace) -> Answer:
     if options.table:
         write_whole(options.table, table)
     if options.output:
-        as_json = options.output.lower().endswith(".json")
-        write_whole(options.output, found.best.to_json() if as_json else found.best.to_toml())
+        write_design(options.output, found.best)
         answer.lines.append(f"written to {options.output}")
     return answer
 
@@ -60,8 +58,10 @@ def frontier(options: argparse.Namespace) -> Answer:
     check_target(options.output)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     test = None if options.test is None else TrialRun.load(options.test, n_data=options.n_data)
-    with progress_bar(quiet=options.quiet or options.json) as progress:
-        found = compute(trial, options.tolerances, test, **(_search_options(options, trial) | {"progress": progress}))
+    search_options = _search_options(options, trial)
+    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as progress:
+        where: Options = {"progress": progress, "mapper": None if cluster is None else cluster.map}
+        found = compute(trial, options.tolerances, test, **(search_options | where))
     fields = ("criterion", "tolerance", "m", "epsilon", "alpha", "growth", *FrontierPoint._fields[3:])
     rows = [_frontier_row(point) for point in found]
     if options.output:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.terminal import Answer, progress_bar
+from app.terminal import Answer, cluster_at, progress_bar
 from designer.errors import BadInput
 from designer.files import write_whole
 
@@ -38,7 +38,7 @@ def run_named(options: argparse.Namespace) -> Answer:
     obtained: list[str] = []
     if options.download:
         folder, obtained = _obtained(data_sets(found, size), folder)
-    with progress_bar(quiet=options.quiet or options.json) as show:
+    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as show:
 
         def tell(share: float, note: str) -> None:
             if options.progress_lines:
@@ -46,7 +46,8 @@ def run_named(options: argparse.Namespace) -> Answer:
             elif show is not None and share > 0:
                 show(max(1, round(STEPS * share)), STEPS, note[:40])
 
-        done = run_experiment(found, size, options.output, data=folder, tell=tell)
+        mapper = None if cluster is None else cluster.parts
+        done = run_experiment(found, size, options.output, data=folder, tell=tell, mapper=mapper)
     output, heading = Path(options.output), f"{found.name}: {found.title}"
     written = [] if options.no_figures else write_figures(done.report, output, heading)
     checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]

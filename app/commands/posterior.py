@@ -6,14 +6,14 @@ import argparse
 from typing import TYPE_CHECKING
 
 from app.commands.engine import asked_design
-from app.terminal import Answer, check_target, doing
+from app.terminal import DESIGN_FILES, Answer, check_target, doing, write_design
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from designer.errors import BadInput
-from designer.files import write_whole
 
 if TYPE_CHECKING:
     from designer.further.posterior import PosteriorError
+    from designer.records import TrialRun
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def posterior(options: argparse.Namespace) -> Answer:
     from designer.further.posterior import posterior_error
     from designer.records import TrialRun
 
-    check_target(options.output)
+    check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     if options.sd_inflation is not None:
         return _wish(options, trial)
@@ -53,12 +53,10 @@ def posterior(options: argparse.Namespace) -> Answer:
     return Answer(found._asdict(), _lines(found, options.dimension))
 
 
-def _wish(options: argparse.Namespace, trial: object) -> Answer:
+def _wish(options: argparse.Namespace, trial: TrialRun) -> Answer:
     from designer.acceptance import check_rule
     from designer.further.posterior import tolerance_for
-    from designer.records import TrialRun
 
-    assert isinstance(trial, TrialRun)
     if idle := [name for name in ("design", "epsilon", "growth") if getattr(options, name) is not None]:
         raise BadInput(f"give --sd-inflation or --{idle[0]}, not both")
     shape = {} if options.alpha is None else {"alpha": options.alpha}
@@ -66,14 +64,15 @@ def _wish(options: argparse.Namespace, trial: object) -> Answer:
         wish = tolerance_for(
             trial,
             options.sd_inflation,
-            500 if options.m is None else options.m,
+            options.m,
             check_rule(options.rule),
             dimension=options.dimension,
+            skewness=options.skewness,
             **shape,
         )
     design = wish.design
     if options.output:
-        write_whole(options.output, design.to_toml())
+        write_design(options.output, design)
     knobs = {name: getattr(design, name) for name in ("n_data", "m", "epsilon", "alpha", "growth")}
     lines = [
         f"posterior sds within a factor {wish.most_ratio:g}: tolerance on mean |Delta| {wish.tolerance:.4g}",
@@ -88,14 +87,15 @@ def _lines(found: PosteriorError, dimension: int | None) -> list[str]:
     """For people."""
     heat = [] if found.temperature is None else [f"temperature of the posterior           {found.temperature:.4f}"]
     unknown = "1, of no use: no contraction below 1 is known in more than one dimension"
-    bound = f"{found.theorem_1_bound:.3g} (eta = {found.contraction:.3f})" if dimension == 1 else unknown
+    known = f"{found.theorem_1_bound:.3g} (eta = {found.contraction:.3f}, on the middle 99.9%)"
+    bound = known if dimension == 1 else unknown
     return [
         *heat,
         f"standard deviations grow by a factor   {found.sd_ratio:.4f}",
-        f"bias of the mean, in posterior sds     {found.bias:.4f}",
+        f"bias of the mean, in posterior sds     {round(found.bias, 4) + 0.0:.4f}",
         f"total variation of a marginal          {found.total_variation:.4f}",
         f"bound on it by Theorem 1               {bound}",
         f"acceptance rate                        {found.acceptance:.4f}",
         f"mean |Delta| of the pairs              {found.mean_abs_delta:.4g}",
-        f"numerical error of the factor below    {found.estimate:.0e}",
+        f"numerical error of the factor below    {found.estimate:.0e} (for these pairs, and this model of the chain)",
     ]

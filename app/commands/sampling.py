@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.terminal import Answer, check_target, doing, given, progress_bar, read_design, steps_shown_by
+from app.terminal import Answer, check_target, cluster_at, doing, given, progress_bar, read_design, steps_shown_by
 from designer.errors import BadInput, integer
 from designer.files import write_whole
 
 if TYPE_CHECKING:
+    from xarray import DataTree
+
     from samplers.chain import Progress
     from samplers.redesign import Change
-    from samplers.results import Steps
+    from samplers.results import Steps, Summary
 
 SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
 SHOWN = 8  # parameters at the end of a run; results.nc has all
@@ -39,8 +41,9 @@ def collect_trial(options: argparse.Namespace) -> Answer:
         raise BadInput(f"{options.config}: no such file, and not a built-in chain ({', '.join(BUILT_IN)})")
     else:
         config = SamplerConfig.load(options.config, exact=True, **given(options, "seed"))
-    with progress_bar(quiet=options.quiet or options.json) as show:
-        trial = collect_pairs(config, *numbers, progress=show)
+    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as show:
+        collect = collect_pairs if cluster is None else cluster.collect_pairs
+        trial = collect(config, *numbers, progress=show)
     trial.save(options.output)
     written = [f"written to {options.output}"]
     if options.config_output is not None:
@@ -71,9 +74,10 @@ def run_chains(options: argparse.Namespace) -> Answer:
     if options.resume:
         _check_resumable(Path(options.output))
     reached: list[Progress] = []
-    with progress_bar(quiet=options.quiet or options.json) as show:
+    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as show:
         tell = _remembering(reached, steps_shown_by(show))
-        results = run_config(config, options.output, resume=options.resume, progress=tell)
+        run = run_config if cluster is None else cluster.run_config
+        results = run(config, options.output, resume=options.resume, progress=tell)
     target = Path(options.output) / "results.nc"
     with doing("writing and summarising the results", quiet=options.quiet or options.json):
         to_netcdf(results, target)
@@ -89,8 +93,29 @@ def run_chains(options: argparse.Namespace) -> Answer:
     logs = logs_in(results.attrs)
     if logs:
         data["redesign"] = [[change._asdict() for change in log] for log in logs]
-    end = [*found.remarks, *_redesign_lines(logs), _done_line(done, reached), f"written to {target}"]
+    weighted, about = _weighted(results, found)
+    data |= weighted
+    end = [*found.remarks, *about, *_redesign_lines(logs), _done_line(done, reached), f"written to {target}"]
     return Answer(data | {"remarks": found.remarks}, [found.worst(SHOWN).text(), *end])
+
+
+def _weighted(results: DataTree, found: Summary) -> tuple[dict[str, Any], list[str]]:
+    """With a schedule, the means by the weights of its phases, or why there are none: the table knows no weights."""
+    from samplers.schedules import scheduled_mean
+
+    if "schedule" not in results.attrs:
+        return {}, []
+    alike = "the table counts the draws of all phases of the schedule alike"
+    try:
+        means = scheduled_mean(results)
+    except BadInput as none:
+        return {}, [f"{alike} ({none})"]
+    names = [row.name for row in found.rows if row.name.startswith("theta")]
+    known = dict(zip(names, zip(*(part.tolist() for part in means), strict=True), strict=True))
+    shown = [row.name for row in found.worst(SHOWN).rows if row.name in known]
+    line = ", ".join(f"{name} {known[name][0]:.4g} ± {known[name][1]:.2g}" for name in shown)
+    rows = [_plain({"name": name, "mean": mean, "se": se}) for name, (mean, se) in known.items()]
+    return {"scheduled_mean": rows}, [f"{alike}; weighted, with standard errors between chains: {line}"]
 
 
 def _redesign_lines(logs: Sequence[Sequence[Change]]) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
-from app.terminal import Answer, check_target, number_argument, progress_bar
+from app.terminal import DESIGN_FILES, Answer, check_target, number_argument, progress_bar, write_design
 from designer.errors import BadInput
 from designer.files import csv_text, write_whole
 
@@ -25,12 +25,17 @@ def steps(options: argparse.Namespace) -> Answer:
     from designer.records import TrialRun
     from designer.space import Space
 
-    for target in (options.output, options.table):
-        check_target(target)
+    check_target(options.output, *DESIGN_FILES)
+    check_target(options.table)
     if options.cost is not None and len(options.cost) != 3:
         raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 0,2,0")
     trial = TrialRun.load(options.trial, n_data=options.n_data)
-    runs: dict[float, TrialRun] = {1.0: trial} | dict(_other(text, options.n_data) for text in options.at)
+    runs = {1.0: trial}
+    for text in options.at:
+        scale, other = _other(text, options.n_data)
+        if scale in runs:
+            raise BadInput(f"--at {text}: there is a trial run at {scale:g} already")
+        runs[scale] = other
     with progress_bar(quiet=options.quiet or options.json) as progress:
         found = best_step(
             runs,
@@ -59,7 +64,7 @@ def steps(options: argparse.Namespace) -> Answer:
     if options.table:
         write_whole(options.table, csv_text(rows[0], [list(row.values()) for row in rows]))
     if options.output and found.best is not None and found.best.design is not None:
-        write_whole(options.output, found.best.design.to_toml())
+        write_design(options.output, found.best.design)
         lines.append(f"design written to {options.output}")
     return Answer(data, lines)
 
@@ -86,13 +91,15 @@ def _other(text: str, n_data: int | None) -> tuple[float, TrialRun]:
 
 
 def _table(rows: list[StepRow]) -> list[str]:
-    head = ("step", "m", "epsilon", "error", "acceptance", "data", "jump", "efficiency", "exact")
+    head = ("step", "m", "epsilon", "error", "acceptance", "data", "jump", "s.e.", "efficiency", "exact")
     lines = ["".join(f"{name:>11}" for name in head)]
     for row in rows:
-        cells = [f"{row.scale:.3g}", *("-" for _ in range(7)), f"{row.exact_efficiency:.3g}"]
+        cells = [f"{row.scale:.3g}", *("-" for _ in range(8)), f"{row.exact_efficiency:.3g}"]
         if row.design is not None:
             cells[1:3] = f"{row.design.m:,}", f"{row.design.epsilon:.3g}"
             cells[3:6] = f"{row.error:.3g}", f"{row.acceptance:.3f}", f"{row.usage:.2%}"
-            cells[6:8] = f"{row.jump:.3g}", f"{row.efficiency:.3g}"
+            cells[6] = f"{row.jump:.3g}"
+            cells[7] = "-" if math.isnan(row.jump_error) else f"{row.jump_error:.1g}"
+            cells[8] = f"{row.efficiency:.3g}"
         lines.append("".join(f"{cell:>11}" for cell in cells))
     return lines

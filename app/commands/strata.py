@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from app.terminal import Answer, check_target, progress_bar
-from designer.errors import BadInput
-from designer.files import write_whole
+from app.terminal import DESIGN_FILES, Answer, check_target, progress_bar, write_design
 
 
 def strata(options: argparse.Namespace) -> Answer:
@@ -17,9 +15,7 @@ def strata(options: argparse.Namespace) -> Answer:
     from designer.records import TrialRun
     from designer.space import Space
 
-    check_target(options.output)
-    if options.output and not options.output.lower().endswith((".toml", ".json")):
-        raise BadInput(f"output = {options.output!r}: must end in .toml or .json")
+    check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     space = Space(options.m_low, options.m_high)
     with progress_bar(quiet=options.quiet or options.json) as progress:
@@ -54,6 +50,6 @@ def strata(options: argparse.Namespace) -> Answer:
         f"strata save {found.gain:.2%} of the data" if found.edges else "strata save nothing on these pairs",
     ]
     if options.output:
-        write_whole(options.output, found.to_json() if options.output.lower().endswith(".json") else found.to_toml())
+        write_design(options.output, found)
         lines.append(f"written to {options.output}")
     return Answer(data, lines)

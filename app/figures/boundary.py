@@ -32,7 +32,7 @@ def bounds(found: OptimalBoundary) -> go.Figure:
             )
     layout(drawn, "share of the data read", "statistic z", height=420)
     drawn.add_hline(0.0, line={"color": GREY, "width": 1})
-    drawn.update_xaxes(tickformat=".0%", range=[0.0, 1.0])
+    drawn.update_xaxes(tickformat=".0%", range=[0.0, 1.01])
     _, lower, upper = bounds_of(found.design)
     tallest = min(max(*upper, *-lower, 2.0) + 1.0, TALLEST)
     drawn.update_yaxes(range=[-tallest, tallest])
@@ -43,11 +43,9 @@ def distances(found: OptimalBoundary) -> go.Figure:
     """Data read by each boundary, with the lower bound as a line."""
     rows = [("best boundary", found.usage), *((r.name, r.usage) for r in found.rivals if r.usage is not None)]
     names, usage = [name for name, _ in rows], [value for _, value in rows]
-    drawn = go.Figure(
-        go.Bar(
-            x=usage, y=names, orientation="h", marker={"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}, name="data"
-        )
-    )
+    colours = {"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}
+    labels = {"texttemplate": "%{x:.2%}", "textposition": "inside", "insidetextanchor": "start"}
+    drawn = go.Figure(go.Bar(x=usage, y=names, orientation="h", marker=colours, name="data", **labels))
     drawn.add_vline(found.lower_bound, line={"color": GREY, "dash": "dash", "width": 2})
     layout(drawn, "data read per step", "", height=220)
     drawn.update_layout(showlegend=False, hovermode="closest")

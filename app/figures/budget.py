@@ -12,7 +12,7 @@ from designer.schedule import Floats
 
 
 def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, planned: float) -> go.Figure:
-    """Risk, squared bias and variance of the sequential tests at the end of the time, with the exact test's risk."""
+    """Risk, squared bias and variance of the sequential tests at the end; level: exact decisions and the schedule."""
     drawn, tests = go.Figure(), [option for option in known if option.design is not None]
     for m in sorted({option.design.m for option in tests if option.design is not None}):
         some = [option for option in tests if option.design is not None and option.design.m == m]
@@ -28,10 +28,12 @@ def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, 
     if best.design is not None:
         star = {"symbol": "star", "size": 15, "color": BLUE}
         drawn.add_trace(go.Scatter(x=[best.epsilon], y=[best.risk(seconds)], mode="markers", marker=star, name="best"))
-    for option in known:
-        if option.design is None:
-            drawn.add_hline(option.risk(seconds), line={"color": GREY, "dash": "dash"}, annotation_text="exact test")
-    drawn.add_hline(planned, line={"color": GREY, "dash": "dot"}, annotation_text="schedule")
+    level = [("exact decisions", option.risk(seconds)) for option in known if option.design is None]
+    ends = [end(option.epsilon for option in tests) for end in (min, max)] if tests else []
+    for (name, risk), dash in zip([*level, ("schedule", planned)], ("longdash", "dot"), strict=False):
+        line = {"color": GREY, "dash": dash}
+        points = {"x": ends, "y": [risk for _ in ends]}
+        drawn.add_trace(go.Scatter(**points, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
     layout(drawn, "threshold ε", "risk, of a posterior variance", height=380)
     drawn.update_xaxes(**LOG_AXIS)
     drawn.update_yaxes(**LOG_AXIS)
@@ -42,7 +44,8 @@ def risk_against_time(times: Sequence[float], curves: Mapping[str, Floats]) -> g
     """Risk over time: fixed tests and schedules."""
     drawn = go.Figure()
     for number, (name, risk) in enumerate(curves.items()):
-        line = {"color": SERIES[number % len(SERIES)], "dash": DASHES[number % len(DASHES)]}
+        look = {"color": SERIES[number % len(SERIES)], "dash": DASHES[number % len(DASHES)]}
+        line = look | {"width": max(7.0 - 2.0 * number, 1.5)}  # equal curves remain to be seen
         drawn.add_trace(go.Scatter(x=list(times), y=risk, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
     layout(drawn, "seconds", "risk, of a posterior variance", height=380)
     drawn.update_xaxes(**LOG_AXIS)

@@ -22,23 +22,17 @@ def marginals(found: Marginals) -> go.Figure:
     return layout(drawn, "parameter, in posterior standard deviations", "density", height=340)
 
 
-def inflation(epsilons: Sequence[float], errors: Sequence[PosteriorError], chosen: float, ratio: float) -> go.Figure:
-    """Factor on the standard deviations over epsilon, with the test in view."""
-    drawn = go.Figure()
-    ratios = [error.sd_ratio for error in errors]
-    line = go.Scatter(
-        x=list(epsilons),
-        y=ratios,
-        mode="lines",
-        name="standard deviation",
-        line={"color": BLUE},
-        hovertemplate="%{y:.3f}",
-    )
-    drawn.add_trace(line)
-    star = {"symbol": "star", "size": 15, "color": RED}
-    drawn.add_trace(
-        go.Scatter(x=[chosen], y=[ratio], mode="markers", marker=star, name="your test", hovertemplate="%{y:.3f}")
-    )
+def inflation(
+    epsilons: Sequence[float], errors: Sequence[PosteriorError], chosen: float, ratio: float | None
+) -> go.Figure:
+    """Factor on the standard deviations over epsilon, with the test in view if its own is known."""
+    curve = {"x": list(epsilons), "y": [error.sd_ratio for error in errors]}
+    look = {"line": {"color": BLUE}, "marker": {"size": 5}, "hovertemplate": "%{y:.3f}"}
+    drawn = go.Figure(go.Scatter(**curve, **look, mode="lines+markers", name="standard deviation"))
+    if ratio is not None:
+        star = {"symbol": "star", "size": 15, "color": RED}
+        point = {"x": [chosen], "y": [ratio], "marker": star, "hovertemplate": "%{y:.3f}"}
+        drawn.add_trace(go.Scatter(**point, mode="markers", name="your test"))
     layout(drawn, "threshold ε", "factor on the posterior sd", height=340)
     drawn.update_xaxes(**LOG_AXIS)
     return drawn

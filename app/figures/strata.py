@@ -13,8 +13,8 @@ from designer.records import TrialRun
 def by_kappa(trial: TrialRun, found: Stratified, alone: Acceptance, strata: Acceptance) -> go.Figure:
     """Expected data of each pair over its kappa, with one design and with the strata; lines at their edges."""
     drawn = go.Figure()
-    for name, step, colour, symbol in (("one design", alone, ORANGE, "x"), ("by κ", strata, BLUE, "circle")):
-        marker = {"color": colour, "symbol": symbol, "size": 7}
+    for name, step, colour, symbol in (("one design", alone, ORANGE, "x-thin"), ("by κ", strata, BLUE, "circle-open")):
+        marker = {"color": colour, "symbol": symbol, "size": 8, "line": {"width": 1.5, "color": colour}}
         hover = "κ = %{x:.3g}: %{y:.2%}"
         drawn.add_trace(
             go.Scatter(x=trial.kappa, y=step.usage, mode="markers", marker=marker, name=name, hovertemplate=hover)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,13 +10,14 @@ import streamlit as st
 from app import cached, jobs, session, share
 from app.captioned import captioned
 from app.figures.compare import costs
-from app.knobs import Knob, knob, reset_button
+from app.knobs import Knob, knob, reset_button, shown
 from designer.records import Design, TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, Measured, Prediction, cheapest, measure, with_control_variates
+from samplers.best_tests import best_candidates
 
-KIND = "compare"
+KIND, BEST = "compare", "cbest"
 PAIRS = 20  # simulated
 COUNTED = r"""
 A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
@@ -29,6 +30,7 @@ steps twice: in a slowly mixing chain two of them are worth a Metropolis step, w
 accepted move are the typical cost; in many dimensions they are exact.
 """
 PLAIN, CONTROLLED = "these pairs", "with control variates"
+SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
 
 M = Knob(
     "cm",
@@ -101,36 +103,83 @@ def show() -> None:
     st.caption(f"{run.line} ({run.origin})")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        m, epsilon, tolerance = knob(M), knob(EPSILON), knob(TOLERANCE)
-        factor = knob(FACTOR)
-        with st.expander("Concentration test"):
-            delta, spread = knob(DELTA), knob(RANGE)
-        reset_button(KNOBS)
-        values = (m, epsilon, tolerance, delta, spread, factor)
-        chosen = {spec.key: value for spec, value in zip(KNOBS, values, strict=True)}
-        share.copy_link(chosen | session.link_values())
-    tests = Candidates(
-        Design(run.trial.n_data, int(min(m, run.trial.n_data)), epsilon),
-        BarkerTest(m=int(m)),
-        ConcentrationTest(m=int(m), delta=delta),
-        spread,
-    )
-    trials = {PLAIN: run.trial, CONTROLLED: with_control_variates(run.trial, factor)}
-    rows = {name: cached.predictions(trial.digest, tests, trial) for name, trial in trials.items()}
+        values = _knobs()
+    trials = {PLAIN: run.trial, CONTROLLED: with_control_variates(run.trial, values[FACTOR.key])}
     with right:
-        _answer(rows, tolerance)
+        tests = _best(trials, values) if values[BEST] else _given(trials, values)
+        if tests is None:
+            return
+        rows = {name: cached.predictions(trial.digest, tests[name], trial) for name, trial in trials.items()}
+        _answer(rows, values[TOLERANCE.key])
         measured = _simulation(trials, tests)
         captioned(costs(rows, measured), "costs", _caption(measured))
     for name, found in rows.items():
         st.header(name.capitalize())
-        _table(found, measured.get(name, []))
+        _table(found, tests[name], measured.get(name, []))
     st.caption(
         "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
-        "concentration test are predicted to about 3%. The simulation checks them all."
+        "concentration test are predicted to a few per cent. The simulation checks them all."
     )
-    share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows))
-    with st.expander("What is counted"):
+    share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
+    with st.expander("What is counted", icon=":material/function:"):
         st.markdown(COUNTED)
+        st.caption("Derivation, measurements and limits: `docs/which_test.md`.")
+
+
+def _knobs() -> dict[str, float]:
+    """All knobs that matter, by their keys in the URL."""
+    best = st.toggle(
+        "Each test with its best knobs",
+        key=BEST,
+        bind="query-params",
+        persist_state="session",
+        help="Every test gets the batch and the threshold that read the fewest data with an error within the "
+        "tolerance, so that none loses for want of tuning.",
+    )
+    drawn = (TOLERANCE, FACTOR) if best else (M, EPSILON, TOLERANCE, FACTOR)
+    values: dict[str, float] = {BEST: best, **{spec.key: knob(spec) for spec in drawn}}
+    with st.expander("Concentration test"):
+        values |= {spec.key: knob(spec) for spec in ((RANGE,) if best else (DELTA, RANGE))}
+    reset_button(KNOBS, {BEST: False})
+    share.copy_link(values | session.link_values())
+    return values
+
+
+def _given(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates]:
+    """The tests as the knobs say, the same for all pairs."""
+    m, barker = int(values[M.key]), BarkerTest(m=int(values[M.key]))
+    careful = ConcentrationTest(m=m, delta=values[DELTA.key])
+    return {
+        name: Candidates(
+            Design(trial.n_data, min(m, trial.n_data), values[EPSILON.key]), barker, careful, values[RANGE.key]
+        )
+        for name, trial in trials.items()
+    }
+
+
+def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates] | None:
+    """Each test at its best for the tolerance, for each set of pairs, as a job; None until it has ended."""
+    tolerance, spread = values[TOLERANCE.key], values[RANGE.key]
+    key = repr((tolerance, spread, [trial.digest for trial in trials.values()]))
+
+    def work(job: jobs.Job) -> dict[str, Candidates]:
+        return {
+            name: best_candidates(trial, tolerance, spread, progress=part, cancelled=job.cancelled)
+            for name, trial, part in _parts(trials, job)
+        }
+
+    found: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
+    return found
+
+
+def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
+    """Each set of pairs, with what tells its progress as a part of the whole job's."""
+    for before, (name, trial) in enumerate(trials.items()):
+
+        def progress(done: int, total: int, before: int = before, name: str = name) -> None:
+            job.progress(before * total + done, len(trials) * total, name)
+
+        yield name, trial, progress
 
 
 def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
@@ -158,21 +207,15 @@ def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def _simulation(trials: dict[str, TrialRun], tests: Candidates) -> dict[str, list[Measured]]:
+def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measured]]:
     """Real tests beside the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
     def work(job: jobs.Job) -> dict[str, list[Measured]]:
-        found: dict[str, list[Measured]] = {}
-        for name, trial in trials.items():
-
-            def progress(done: int, total: int, before: int = len(found), name: str = name) -> None:
-                job.progress(before * total + done, len(trials) * total, name)
-
-            found[name] = measure(
-                session.stream(1), trial, tests, pairs=PAIRS, progress=progress, cancelled=job.cancelled
-            )
-        return found
+        return {
+            name: measure(session.stream(1), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled)
+            for name, trial, part in _parts(trials, job)
+        }
 
     st.button(
         "Check by simulation",
@@ -197,7 +240,7 @@ def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measured]]]) -> N
     jobs.start(KIND, key, work)
 
 
-def _table(rows: Sequence[Prediction], seen: Sequence[Measured]) -> None:
+def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measured]) -> None:
     st.dataframe(
         [
             {
@@ -209,13 +252,14 @@ def _table(rows: Sequence[Prediction], seen: Sequence[Measured]) -> None:
                 "mean |Δ|": f"{row.error:.2g}",
                 "evaluations per move": f"{row.per_move:,.0f}",
                 "per Metropolis step, at most": f"{row.per_metropolis_step:,.0f}",
+                "knobs": _said(tests.knobs(row.test)),
                 "note": row.note,
             }
             for row in rows
         ],
         hide_index=True,
-        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per move, "
-        "and at most per Metropolis step",
+        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per move "
+        "and at most per Metropolis step, its knobs",
     )
     if seen:
         st.dataframe(
@@ -234,9 +278,16 @@ def _table(rows: Sequence[Prediction], seen: Sequence[Measured]) -> None:
         )
 
 
-def _columns(rows: Mapping[str, Sequence[Prediction]]) -> dict[str, Any]:
+def _said(knobs: Mapping[str, float]) -> str:
+    """The knobs of a test in words."""
+    return ", ".join(f"{SIGNS.get(key, key)} = {shown(value, whole=key == 'm')}" for key, value in knobs.items())
+
+
+def _columns(rows: Mapping[str, Sequence[Prediction]], tests: Mapping[str, Candidates]) -> dict[str, Any]:
     """Long form: one row per set of pairs and test."""
     parts = [(name, row) for name, found in rows.items() for row in found]
-    return {"pairs": [name for name, _ in parts]} | {
-        field: [getattr(row, field) for _, row in parts] for field in Prediction._fields
-    }
+    return (
+        {"pairs": [name for name, _ in parts]}
+        | {field: [getattr(row, field) for _, row in parts] for field in Prediction._fields}
+        | {"knobs": [_said(tests[name].knobs(row.test)) for name, row in parts]}
+    )

@@ -28,7 +28,7 @@ from designer.trial_table import BadFile
 
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
 PREVIEW = 100  # rows of the table shown
-MADE = ("n_data", "acceptance", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
+MADE = ("n_data", "acceptance", "spread", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
 
 TEMPLATE = """# n_data: 12214
 mu,sigma,log_ratio,skew
@@ -171,34 +171,39 @@ def _make_up(wanted: Source) -> None:
         key="made-n_data",
         help="Rows in your data set; more make each look cheaper.",
     )
-    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
-    acceptance = right.number_input(
-        "Acceptance rate, exactly",
-        *LIMITS["acceptance"],
-        step=0.01,
-        format="%.6g",
-        key="made-acceptance",
-        label_visibility="collapsed",
-    )
-    st.session_state["acceptance-slider"] = acceptance
-    left.slider(
+    acceptance = _paired(
+        "acceptance",
         "Acceptance rate",
-        *LIMITS["acceptance"],
-        step=0.01,
-        key="acceptance-slider",
-        on_change=_slide_acceptance,
-        help="Share of its proposals that your chain accepts. 0.234 is the optimum of a random walk in many "
-        "dimensions. Raising it means smaller steps, and decisions that need less data.",
+        "Share of its proposals that your chain accepts. 0.234 is the optimum of a random walk in many dimensions. "
+        "Raising it means smaller steps, and decisions that need less data.",
+    )
+    spread = _paired(
+        "spread",
+        "Spread of log κ",
+        "Standard deviation of log κ over the proposals. 0: all have one κ. About 1/√(2D) for a random walk on D "
+        "parameters: 0.22 for ten. Raising it makes steps of more different lengths, with the same mean acceptance.",
     )
     pairs = st.number_input("Pairs", *_whole("pairs"), key="made-pairs", help="How many proposals to make up.")
     seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed makes up other proposals.")
-    chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed))
+    chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed), spread)
     if chosen != wanted:
         session.choose(chosen)
 
 
-def _slide_acceptance() -> None:
-    st.session_state["made-acceptance"] = st.session_state["acceptance-slider"]
+def _paired(field: str, label: str, meaning: str) -> float:
+    """A slider beside the exact number."""
+    key, slider_key = f"made-{field}", f"{field}-slider"
+    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
+    found = right.number_input(
+        f"{label}, exactly", *LIMITS[field], step=0.01, format="%.6g", key=key, label_visibility="collapsed"
+    )
+    st.session_state[slider_key] = found
+    left.slider(label, *LIMITS[field], step=0.01, key=slider_key, on_change=_slide, args=(field,), help=meaning)
+    return found
+
+
+def _slide(field: str) -> None:
+    st.session_state[f"made-{field}"] = st.session_state[f"{field}-slider"]
 
 
 def _whole(field: str) -> tuple[int, int]:
@@ -254,7 +259,8 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
         return
     asked = session.source()
     if asked.kind == UPLOAD and session.loaded() is None and asked.digest not in ("", trial.digest):
-        st.warning(f"This is not the file of the link: its digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
+        what = "file" if posterior is None else "file, or not the choice of pairs,"
+        st.warning(f"This is not the {what} of the link: the digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
     session.load(Loaded(file.name, trial, origin))
     st.session_state["upload-read"] = seen
 

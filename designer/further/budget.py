@@ -16,13 +16,14 @@ from designer.acceptance import Rule, check_rule
 from designer.criteria import Cost
 from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.erring import mean_acceptance
-from designer.further.posterior import heated
+from designer.further.posterior import MOST_PARAMETERS, heated
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import Cancelled
+from designer.space import usual_batch
 
 EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.001, 0.4, 24))
-POINTS = 201  # of A: the temperature is needed to a few digits only
+POINTS = 101  # of A: the temperature is needed to a few digits only
 HALVINGS = 7  # of the grid's horizons that an anytime schedule passes through
 Progress = Callable[[int, int], None]
 
@@ -130,7 +131,7 @@ def options(
     quantity: Quantity,
     rule: Rule = "metropolis",
     *,
-    m: Sequence[int] = (500,),
+    m: Sequence[int] | None = None,
     epsilons: Sequence[float] = EPSILONS,
     exact_seconds: float | None = None,
     dimension: int | None = None,
@@ -150,7 +151,7 @@ def options(
     rule
         "metropolis" or "barker".
     m, epsilons
-        The tests: every pair of them.
+        The tests: every pair of them. m is 500 by default, less for small N.
     exact_seconds
         Of an exact step; by default that of all data with one likelihood each, as the exact chain keeps those of its
         state, where a test on a subsample evaluates two. Infinite: no exact chain.
@@ -166,7 +167,10 @@ def options(
         whole = real("exact_seconds", whole, 0.0, 1e300, open_low=True)
         spread = math.sqrt(quantity.autocorrelation * whole)
         found.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
-    batches = sorted({integer("m", min(size, trial.n_data), 2, trial.n_data) for size in m})
+    if dimension is not None:
+        integer("dimension", dimension, 2, MOST_PARAMETERS)
+    sizes = [usual_batch(trial.n_data)] if m is None else m
+    batches = sorted({integer("m", size, 2, trial.n_data) for size in sizes})
     tests = [Design(trial.n_data, size, epsilon) for size in batches for epsilon in epsilons]
     for number, test in enumerate(tests, start=1):
         if cancelled is not None and cancelled():
@@ -206,7 +210,7 @@ def _option(
 
 def best_option(known: Sequence[Option], seconds: float) -> Option:
     """The one with the least risk after so long."""
-    seconds = _time(seconds)
+    seconds = check_time(seconds)
     return min(_some(known), key=lambda option: option.risk(seconds))
 
 
@@ -217,7 +221,7 @@ def best_epsilon(
     quantity: Quantity,
     rule: Rule = "metropolis",
     *,
-    m: Sequence[int] = (500,),
+    m: Sequence[int] | None = None,
     exact_seconds: float | None = None,
 ) -> Option:
     """The epsilon and m with the least risk = bias² + variance when the time is over; exact if that is best.
@@ -229,12 +233,13 @@ def best_epsilon(
     >>> [best_epsilon(trial, seconds, cost, mean, m=[200]).epsilon > 0 for seconds in (0.5, 1e6)]
     [True, False]
     """
+    seconds = check_time(seconds)  # before the work
     known = options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
     best = best_option(known, seconds)
     if best.design is None:
         return best
-    near = sorted(EPSILONS, key=lambda epsilon: abs(math.log(epsilon / best.epsilon)))[1:3]
-    finer = np.geomspace(min(near), max(near), 9)
+    place = EPSILONS.index(best.epsilon)
+    finer = np.geomspace(EPSILONS[max(place - 1, 0)], EPSILONS[min(place + 1, len(EPSILONS) - 1)], 9)
     more = options(trial, cost, quantity, rule, m=[best.design.m], epsilons=finer.tolist(), exact_seconds=math.inf)
     return best_option([best, *more], seconds)
 
@@ -256,7 +261,7 @@ def schedule(known: Sequence[Option], seconds: float) -> TimePlan:
     >>> plan.weights.round(2), round(plan.risk / min(exact.risk(75.0), cheap.risk(75.0)), 2)
     (array([0.5, 0.5]), 0.75)
     """
-    known, seconds = _some(known), _time(seconds)
+    known, seconds = _some(known), check_time(seconds)
     b, s = np.array([o.bias for o in known]), np.array([o.spread for o in known]) / math.sqrt(seconds)
     db, ds = b[:, None] - b, s[:, None] - s  # first minus second
     slope = db**2 + ds**2
@@ -276,7 +281,7 @@ def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
 
     The time is doubled again and again; in each stretch the test is used that is best at its end.
     """
-    known, seconds = _some(known), _time(seconds)
+    known, seconds = _some(known), check_time(seconds)
     ends = [seconds / 2.0**k for k in range(HALVINGS, -1, -1)]
     spent: list[tuple[Option, float]] = []
     for begin, end in zip([0.0, *ends], ends, strict=False):
@@ -300,10 +305,11 @@ def weighted(spent: Sequence[tuple[Option, float]]) -> TimePlan:
     used = precision > 0
     while True:
         p = np.where(used, precision, 0.0)
-        raw = p * (1.0 - b * float(p @ b) / (1.0 + float(p @ b**2)))
+        taken = b * float(p @ b) / (1.0 + float(p @ b**2))  # off a weight, for its bias
+        raw = p * (1.0 - taken)
         if np.all(raw[used] >= 0.0):
             break
-        used &= b < b[used].max()
+        used &= taken < taken[used].max()
     w = raw / raw.sum()
     v = np.where(used, 1.0 / np.where(used, precision, 1.0), 0.0)
     rows = zip(spent, w.tolist(), strict=True)
@@ -315,7 +321,7 @@ def risk_over_time(plan: TimePlan, times: Sequence[float]) -> Floats:
     """The risk of a plan when it is stopped after each of these times, with the best weights of what there is."""
     risks = []
     for time in times:
-        left, spent = _time(time), []
+        left, spent = check_time(time), []
         for phase in plan.phases:
             if left > 0:
                 spent.append((phase.option, min(left, phase.seconds)))
@@ -356,12 +362,17 @@ def sensitivity(values: Floats, log_posterior: Floats) -> float:
     0.71
     """
     columns = values[:, None] if values.ndim == 1 else values
+    if columns.ndim != 2 or len(columns) < 2 or log_posterior.shape != columns.shape[:1]:
+        raise BadInput("sensitivity: needs at least two draws, and the log posterior of each")
     away = columns - columns.mean(axis=0)
+    if not np.any(away):
+        raise BadInput("sensitivity: the draws are all the same")
     moved = (away * (log_posterior - log_posterior.mean())[:, None]).mean(axis=0)
     return float(np.sqrt(np.mean(moved**2) / np.mean(away**2)))
 
 
-def _time(seconds: float) -> float:
+def check_time(seconds: float) -> float:
+    """A time to spend, if it is one."""
     return real("seconds", seconds, 0.0, 1e15, open_low=True)
 
 

@@ -6,14 +6,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from designer.acceptance import Rule, curves, exact_probability, integrate
 from designer.plan import Plan
 from designer.records import TrialRun
 from designer.schedule import Floats
 
-KAPPAS = 16  # values that stand for the trial run's distribution of kappa
-POINTS = 401  # of A in a table, odd: 0 is one of them
+LEVELS = 24  # at which the quantiles of a distribution stand for it
+NOTHING = 1e-12  # a weight
+POINTS = 201  # of A in a table, odd: 0 is one of them
 CERTAIN = 40.0  # log u is above -CERTAIN
 TOLERANCE = 1e-8  # of the engine's curves
 
@@ -26,11 +28,6 @@ class Table(NamedTuple):
     width: float
     probability: Floats  # kappa x a
     largest: float  # |Delta|
-
-    def coarser(self) -> Table:
-        """Every second A: to see what the others matter."""
-        some = slice(None, None, 2)
-        return self._replace(a=self.a[some], y=self.y[some], probability=self.probability[:, some])
 
 
 def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> Table:
@@ -46,11 +43,21 @@ def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> T
     return Table(a, y, width, exact_probability(a, barker) + delta, float(np.abs(delta).max()))
 
 
-def kappas_of(trial: TrialRun) -> Floats:
-    """Values that stand for the trial run's distribution of kappa: midpoints of as many parts of equal size."""
-    if np.ptp(trial.kappa) <= 1e-9 * trial.kappa.max():
-        return trial.kappa[:1].copy()
-    return np.asarray(np.quantile(trial.kappa, (np.arange(KAPPAS) + 0.5) / KAPPAS))
+def quantile_levels(size: int = LEVELS) -> tuple[Floats, Floats]:
+    """Levels p and weights, so that a mean over a distribution is the weighted sum over its quantiles at p.
+
+    A Gauss rule in the normal variable whose distribution function is p: quantiles of lengths and of kappa are smooth
+    in it, and have no ends.
+
+    Examples
+    --------
+    >>> levels, weights = quantile_levels()
+    >>> round(float(weights @ -np.log1p(-levels)), 6)  # the mean of an exponential variable
+    1.0
+    """
+    y, w = np.polynomial.hermite_e.hermegauss(size)
+    known = w > NOTHING * w.sum()
+    return np.asarray(ndtr(y[known])), w[known] / w[known].sum()
 
 
 def mean_acceptance(trial: TrialRun, rule: Rule = "metropolis") -> float:

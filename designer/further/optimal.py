@@ -25,9 +25,9 @@ from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.bayes import AGAINST, mixture, solve
 from designer.plan import Plan, as_plan
 from designer.records import Design, Predicted, Provenance, TrialRun
-from designer.schedule import Floats, Schedule, check_growth
+from designer.schedule import MAX_N_DATA, Floats, Schedule, check_growth
 from designer.search import ACCURACY, LEAST_TOLERANCE, PREDICTED, Cancelled, search
-from designer.space import Space
+from designer.space import Space, usual_batch
 from designer.walk import worst_case
 
 MOST_LOOKS = 400
@@ -45,6 +45,7 @@ MOST_STEPS = 60  # of one maximisation over the signs
 PATIENCE, STILL = 8, 1e-6  # steps without progress, and what is none: of the bound, or of log lambda
 CHEAPEST, DEAREST = 1e-3, 1e6  # lambda
 DECIMALS = 4  # of the bounds, rounded outwards
+PROVEN = 2e-3  # of the data, between a rule and the bound, up to which it may be called the best
 
 Progress = Callable[[int, int], None]
 
@@ -65,10 +66,11 @@ class Rival(NamedTuple):
 class OptimalBoundary(NamedTuple):
     """The best boundary found, what the engine says of it, and what no boundary of its kind can do better than.
 
-    `lower_bound` is on the data read by any rule (`symmetric`: any symmetric one) that keeps the tolerance; `price` is
-    lambda, the data saved per unit of tolerance. `interval` says whether the best rule, left free, is a boundary at
-    all: goes on everywhere between two bounds at each look. `largest` is the largest |Delta| of any pair, which the
-    mean does not see.
+    `lower_bound` is on the data read by any rule that keeps the tolerance and decides by the sign of z (or, if not
+    `symmetric`, against it up to |z| = 6; `symmetric`: among rules that treat both signs alike). `price` is lambda, the
+    data saved per unit of tolerance. `interval` says whether the best rule, left free, is a boundary at all: goes on
+    everywhere between two bounds at each look. `largest` is the largest |Delta| of any pair, which the mean does not
+    see; `estimate` bounds the numerical error of error and usage.
     """
 
     design: Design
@@ -82,6 +84,12 @@ class OptimalBoundary(NamedTuple):
     interval: bool
     evaluated: int
     largest: float
+    estimate: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether the boundary is shown to be the best, up to 0.2% of the data."""
+        return self.gap <= PROVEN
 
     @property
     def gap(self) -> float:
@@ -174,6 +182,7 @@ def optimal_boundary(
         best.interval,
         job.done,
         float(np.abs(found[0]).max()),
+        max(ACCURACY, _estimate(design)),
     )
 
 
@@ -189,7 +198,7 @@ def optimal_boundaries(
 
 def smallest_batch(n_data: int, growth: float = 1.0, looks: int = MOST_LOOKS) -> int:
     """The smallest batch that a search would consider, with no more looks than these."""
-    usual = Space().checked(n_data).m_range[0]
+    usual = usual_batch(n_data)
     return usual if growth > 1.0 else max(usual, -(-n_data // looks))
 
 
@@ -202,9 +211,9 @@ def bounds_of(design: Design | Plan) -> tuple[Floats, Floats, Floats]:
 
 def _schedule(trial: TrialRun, m: int | None, growth: float) -> Schedule:
     """The looks, if dynamic programming over them is affordable."""
-    n_data = trial.n_data
+    n_data = integer("n_data", trial.n_data, 3, MAX_N_DATA)  # there must be a look before the last
     if m is None:
-        m = smallest_batch(n_data, growth)
+        m = min(smallest_batch(n_data, check_growth(growth)), n_data - 1)
     schedule = Schedule.geometric(n_data, integer("m", m, 2, n_data - 1), growth)
     if schedule.size > MOST_LOOKS:
         raise BadInput(f"m = {m:,}: {schedule.size:,} looks; at most {MOST_LOOKS}, so raise m or the growth")
@@ -382,6 +391,12 @@ class _Job:
             pairs=len(self.trial),
         )
         return design.model_copy(update={"predicted": predicted, "provenance": provenance})
+
+
+def _estimate(design: Design) -> float:
+    """Of the numerical error, as predicted for a design."""
+    assert design.predicted is not None and design.predicted.estimate is not None
+    return design.predicted.estimate
 
 
 def _stalled(bounds: Sequence[float]) -> bool:

@@ -27,13 +27,14 @@ from designer.acceptance import (
     stationary_bound,
 )
 from designer.errors import BadInput, NumericalFailure, integer, real
-from designer.further.erring import KAPPAS, POINTS, Table, kappas_of, mean_acceptance, tabulate
+from designer.further.erring import LEVELS, POINTS, Table, mean_acceptance, quantile_levels, tabulate
 from designer.further.targets import Target
-from designer.further.walk_on_a_line import ErringWalk, settle
+from designer.further.walk_on_a_line import UNSURE, ErringWalk, never_met, settle
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import Cancelled
+from designer.space import usual_batch
 
 MOST_PARAMETERS = 10**9
 HOTTEST = 100.0  # temperature beyond which there is no answer
@@ -46,7 +47,8 @@ class PosteriorError(NamedTuple):
     `bias` is that of the mean in posterior standard deviations; `total_variation` is of the coordinate's marginals;
     `temperature` is None in one dimension, where the distribution is no power of the target. `acceptance` is the rate
     of the chain with errors, `mean_abs_delta` that of the trial run's pairs. `contraction` is the eta of Theorem 1 on
-    the middle 99.9% of the target, `theorem_1_bound` what follows. `estimate` bounds the numerical error of sd_ratio.
+    the middle 99.9% of the target, `theorem_1_bound` what follows. `estimate` bounds the numerical error of sd_ratio:
+    not what a few pairs leave open, and not that of taking the chain's distribution for a power of the target.
     """
 
     bias: float
@@ -89,7 +91,8 @@ def posterior_error(
         "metropolis" or "barker".
     dimension
         Number of parameters d; None for the limit of many. From two on the chain's distribution is taken to be the
-        target at some temperature; for one it is computed, whatever its form.
+        target at some temperature (which makes sd_ratio low by .01 to .03 at d = 5, docs/posterior.md); for one it is
+        computed, whatever its form.
     skewness
         Of the coordinate that is looked at. A symmetric one has no bias in its mean: the test's errors heat the
         posterior, and only a lopsided one moves when heated.
@@ -111,16 +114,17 @@ def posterior_error(
 def tolerance_for(
     trial: TrialRun,
     sd_inflation: float,
-    m: int = 500,
+    m: int | None = None,
     rule: Rule = "metropolis",
     *,
     alpha: float = 0.5,
     dimension: int | None = None,
+    skewness: float = 0.0,
 ) -> Wish:
     """Which Delta* keeps the posterior's standard deviations within a factor 1 + `sd_inflation`.
 
-    The largest epsilon of the tests with batches of `m` that does so, and its mean |Delta| on the trial run's pairs:
-    the tolerance to ask `search` for. Another m has nearly the same tolerance.
+    The largest epsilon of the tests with batches of `m` (500, less for small N) that does so, and its mean |Delta| on
+    the trial run's pairs: the tolerance to ask `search` for. Another m has nearly the same tolerance.
 
     Examples
     --------
@@ -129,13 +133,16 @@ def tolerance_for(
     >>> round(wish.error.sd_ratio, 3), round(wish.tolerance, 3)
     (1.05, 0.014)
     """
-    most = real("sd_inflation", sd_inflation, 1e-6, 10.0)
+    most, m = real("sd_inflation", sd_inflation, 1e-6, 10.0), usual_batch(trial.n_data) if m is None else m
     known: dict[float, PosteriorError] = {}
 
     def excess(log_epsilon: float) -> float:
-        found = posterior_error(_test(trial, m, log_epsilon, alpha), trial, rule, dimension=dimension)
-        known[log_epsilon] = found
-        return found.sd_ratio - 1.0 - most
+        test = _test(trial, m, log_epsilon, alpha)
+        try:
+            known[log_epsilon] = posterior_error(test, trial, rule, dimension=dimension, skewness=skewness)
+        except NumericalFailure:  # too hot to be computed
+            return math.inf
+        return known[log_epsilon].sd_ratio - 1.0 - most
 
     low, high = math.log(1e-9), math.log(0.5)
     for end in np.linspace(high, low, 12).tolist():  # the largest: the inflation need not grow all the way
@@ -174,7 +181,7 @@ def inflation_curve(
 
 
 def _test(trial: TrialRun, m: int, log_epsilon: float, alpha: float) -> Design:
-    return Design(trial.n_data, min(m, trial.n_data), min(math.exp(log_epsilon), 0.5), alpha)
+    return Design(trial.n_data, m, min(math.exp(log_epsilon), 0.5), alpha)
 
 
 def _last_below(excess: Callable[[float], float], low: float, high: float, steps: int = 14) -> float:
@@ -211,13 +218,13 @@ def heated(
     points: int = POINTS,
 ) -> Heated:
     """The temperature of the posterior that a walk samples, and the test at the trial run's pairs."""
-    plan, barker = as_plan(design), check_rule(rule) == "barker"
-    kappa = kappas_of(trial)
-    k = _walk_scales(mean_acceptance(trial, rule), _lengths(kappa.size, check_dimension(dimension)), barker)
-    table = tabulate(plan, np.resize(kappa, k.size), barker, points)
-    temperature, rate = _temperature(table, k)
-    rough, _ = _temperature(table.coarser(), k)
+    plan, barker, known = as_plan(design), check_rule(rule) == "barker", check_dimension(dimension)
+    check_same_data(plan, trial)
+    temperature, rate = _temperature(plan, trial, barker, _steps(trial, known, LEVELS), points)
+    rough, _ = _temperature(plan, trial, barker, _steps(trial, known, 2 * LEVELS // 3), points // 2 + 1)
     estimate = abs(math.sqrt(rough) - math.sqrt(temperature))
+    if not estimate <= UNSURE * math.sqrt(temperature):
+        raise NumericalFailure(f"the numerical error of the standard deviations would be {estimate:.1g}")
     return Heated(temperature, rate, estimate, acceptance(plan, trial, rule, 1e-7))
 
 
@@ -228,35 +235,51 @@ def _in_many(plan: Plan, trial: TrialRun, rule: Rule, target: Target, dimension:
     return PosteriorError(mean, sd, away, found.temperature, found.rate, error, 1.0, 1.0, found.estimate)
 
 
-def _lengths(kappas: int, dimension: int | None) -> Floats:
-    """Of a walk's steps in d dimensions, by their quantiles, over their root mean square; in many all are the same.
+class _Steps(NamedTuple):
+    """Steps that stand for a walk's: their lengths over the root mean square, their kappa, and their weights."""
 
-    kappa rises with them: both are taken at the same quantile of their distributions.
-    """
-    if dimension is None:
-        return np.ones(kappas)
-    levels = (np.arange(KAPPAS) + 0.5) / KAPPAS
-    return np.asarray(np.sqrt(2.0 * gammaincinv(0.5 * dimension, levels) / dimension))
+    lengths: Floats
+    kappa: Floats
+    weights: Floats
 
 
-def _walk_scales(rate: float, lengths: Floats, barker: bool) -> Floats:
-    """The k of steps of these lengths, so that A ~ N(-k²/2, k²) is accepted at this rate."""
+def _steps(trial: TrialRun, dimension: int | None, size: int) -> _Steps:
+    """By quantiles; kappa rises with the length: both are taken at the same. In many dimensions lengths agree."""
+    one = np.ptp(trial.kappa) <= 1e-9 * trial.kappa.max()
+    levels, weights = quantile_levels(size)
+    if dimension is None and one:
+        levels, weights = np.array([0.5]), np.array([1.0])
+    lengths = np.ones(levels.size)
+    if dimension is not None:
+        lengths = np.sqrt(2.0 * gammaincinv(0.5 * dimension, levels) / dimension)
+    return _Steps(lengths, np.asarray(np.quantile(trial.kappa, levels)), weights)
+
+
+def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
+    """The k of a step of length 1, so that A ~ N(-k²/2, k²) are accepted at this rate."""
     z, w = np.polynomial.hermite_e.hermegauss(80)
     w = w / w.sum()
 
     def excess(log_k: float) -> float:
-        k = math.exp(log_k) * lengths
+        k = math.exp(log_k) * steps.lengths
         if not barker:  # 2 Phi(-k/2), as in `TrialRun.at_stationarity`
-            return float(erfc(k / math.sqrt(8.0)).mean()) - rate
-        return float((exact_probability(k[:, None] * z - 0.5 * k[:, None] ** 2, True) @ w).mean()) - rate
+            return float(steps.weights @ erfc(k / math.sqrt(8.0))) - rate
+        accepted = exact_probability(k[:, None] * z - 0.5 * k[:, None] ** 2, True) @ w
+        return float(steps.weights @ accepted) - rate
 
     low, high = math.log(1e-6), math.log(60.0)
     if excess(low) <= 0.0 or excess(high) >= 0.0:
-        raise BadInput(f"the trial run accepts {rate:.3g} of its proposals; no random walk on a Gaussian does")
-    return math.exp(float(brentq(excess, low, high, xtol=1e-12))) * lengths
+        raise never_met(rate)
+    return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
 
 
-def _temperature(table: Table, k: Floats) -> tuple[float, float]:
+def _temperature(plan: Plan, trial: TrialRun, barker: bool, steps: _Steps, points: int) -> tuple[float, float]:
+    """Of the walk that accepts as often as the trial run did, and its own acceptance rate."""
+    scale = _walk_scale(mean_acceptance(trial, "barker" if barker else "metropolis"), steps, barker)
+    return _balance(tabulate(plan, steps.kappa, barker, points), scale * steps.lengths, steps.weights)
+
+
+def _balance(table: Table, k: Floats, weights: Floats) -> tuple[float, float]:
     """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there; one k for each row of the table.
 
     Steps from draws of N(0, T) have such log ratios; |theta|² changes by -2 A when a step is accepted, and the chain
@@ -266,9 +289,10 @@ def _temperature(table: Table, k: Floats) -> tuple[float, float]:
     square = (k**2)[:, None]
 
     def means(log_t: float) -> tuple[float, float]:
-        density = np.exp(-0.5 * (table.a + 0.5 * square) ** 2 / (square * math.exp(log_t))) * step
+        power = -0.5 * (table.a + 0.5 * square) ** 2 / (square * math.exp(log_t))
+        density = np.exp(power - power.max(axis=1, keepdims=True)) * step  # or that of long steps would vanish
         taken = table.probability * density / density.sum(axis=1, keepdims=True)
-        return float((taken @ table.a).mean()), float(taken.sum(axis=1).mean())
+        return float(weights @ (taken @ table.a)), float(weights @ taken.sum(axis=1))
 
     low, high = math.log(0.05), math.log(HOTTEST)
     if means(low)[0] >= 0.0 or means(high)[0] <= 0.0:

@@ -37,9 +37,7 @@ EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for theta and for theta'
 LEAST, MOST = 1e-3, 1e3  # relative steps
 FLAT = 0.95  # of the best efficiency: as good, for what a chain would notice
 MOST_SCALES = 200
-LIKE = (
-    25.0  # kappa² within this factor of q may be q up to a constant: information and curvature; else it is a residual
-)
+LIKE = 25.0  # kappa² within this factor of q may be q up to a constant (information, curvature); else it is a residual
 
 Trials = TrialRun | Mapping[float, TrialRun]
 Hold = Literal["step", "jump"]
@@ -63,8 +61,9 @@ class StepRow(NamedTuple):
     """One step size with its best test.
 
     `jump` is the expected squared jump in the posterior's metric by moves that the exact chain makes, too;
-    `efficiency` is jump / cost. Both also for the exact chain, which evaluates every datum once per step. A step for
-    which no test meets the tolerance has no design, and nan for all that depends on it.
+    `efficiency` is jump / cost. Both also for the exact chain, which evaluates every datum once per step. `jump_error`
+    is the standard error of `jump` over the pairs, for the lengths that were fitted. A step for which no test meets the
+    tolerance has no design, and nan for all that depends on it.
     """
 
     scale: float
@@ -80,6 +79,7 @@ class StepRow(NamedTuple):
     exact_acceptance: float
     exact_jump: float
     exact_efficiency: float
+    jump_error: float
 
 
 class BestStep(NamedTuple):
@@ -183,7 +183,10 @@ def best_step(
     wanted = _checked_scales(scales)
     if hold not in ("step", "jump"):
         raise BadInput(f"hold = {hold!r}: must be 'step' or 'jump'")
+    tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     reference = exact_jump(*_at(runs, laws, 1.0), rule == "barker")
+    if not reference > 0.0:
+        raise BadInput("no proposal of the trial run has a chance of being accepted: make one with smaller steps")
     options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "workers": workers, "cancelled": cancelled}
     rows: list[StepRow] = []
 
@@ -193,7 +196,7 @@ def best_step(
                 raise Cancelled
             pairs, lengths = _at(runs, laws, scale)
             share = 1.0 if hold == "step" else exact_jump(pairs, lengths, rule == "barker") / reference
-            target = min(1.0, max(real("tolerance", tolerance, LEAST_TOLERANCE, 1.0) * share, LEAST_TOLERANCE))
+            target = min(1.0, max(tolerance * share, LEAST_TOLERANCE))
             found = search(pairs, target, cost=cost, **options)
             rows.append(_row(scale, pairs, lengths, found.best, target, cost, rule, skew))
             if progress is not None:
@@ -213,7 +216,8 @@ def _between(found: BestStep, known: list[float]) -> list[float]:
         return []
     place = known.index(found.best.scale)
     near = known[max(0, place - 1) : place] + known[place + 1 : place + 2]
-    return [round(math.sqrt(scale * found.best.scale), 4) for scale in near]
+    middles = [float(f"{math.sqrt(scale * found.best.scale):.4g}") for scale in near]
+    return [scale for scale in middles if scale not in known]
 
 
 def exact_jump(pairs: TrialRun, squared_length: Floats, barker: bool = False) -> float:
@@ -238,9 +242,10 @@ def effective_share(jump: float, dimension: int) -> float:
 def _runs(trial: Trials) -> dict[float, TrialRun]:
     """Trial runs by their relative step, at least one, all of the same data."""
     runs = {1.0: trial} if isinstance(trial, TrialRun) else dict(trial)
-    checked = {real("step of a trial run", scale, LEAST, MOST): run for scale, run in sorted(runs.items())}
-    if not checked:
+    steps = sorted(real("step of a trial run", scale, LEAST, MOST) for scale in runs)
+    if not steps:
         raise BadInput("trial: give at least one trial run")
+    checked = {scale: runs[scale] for scale in steps}
     sizes = sorted({run.n_data for run in checked.values()})
     if len(sizes) > 1:
         raise BadInput(f"the trial runs have different n_data: {sizes[0]:,} and {sizes[1]:,}")
@@ -290,13 +295,15 @@ def _row(
     exact = (float(right.mean()), jump, jump / exact_cost)
     kappa = float(np.median(pairs.kappa))
     if design is None:
-        return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact)
+        return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)
     found = acceptance(design, pairs, rule, ACCURACY, skew=skew)
     taken = right + found.delta
     price = cost.of(n, found.mean_usage, float(found.looks.mean()))
-    jump = float(np.mean(lengths * np.minimum(taken, right)))
+    each = lengths * np.minimum(taken, right)
+    jump = float(each.mean())
+    jump_error = float(each.std(ddof=1)) / math.sqrt(each.size) if each.size > 1 else nan
     measured = (found.mean_abs_delta, found.mean_usage, float(taken.mean()), jump, price, jump / price)
-    return StepRow(scale, kappa, tolerance, design, *measured, *exact)
+    return StepRow(scale, kappa, tolerance, design, *measured, *exact, jump_error)
 
 
 def _concluded(rows: list[StepRow]) -> BestStep:
@@ -305,6 +312,8 @@ def _concluded(rows: list[StepRow]) -> BestStep:
     if not tested:
         none = "no test meets the tolerance at any of these steps: raise it, or stay with the exact chain"
         return BestStep(rows, None, exact, None, none)
+    if not exact.exact_efficiency > 0.0:
+        return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")
     best = max(tested, key=lambda row: row.efficiency)
     good = [row.scale for row in tested if row.efficiency >= FLAT * best.efficiency]
     assert best.design is not None

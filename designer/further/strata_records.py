@@ -184,17 +184,10 @@ class Stratified:
         _check_keys(test)
         n_data = integer("test.n_data", test["n_data"], 2, MAX_N_DATA)
         designs = tuple(_design(f"test.strata[{k}]", n_data, table) for k, table in enumerate(test["strata"]))
-        notes = document.get("predicted", {})
-        single = document.get("single")
+        error, usage = _predicted(document.get("predicted", {}))
+        single = _single(document["single"]) if "single" in document else None
         try:
-            return cls(
-                test["first"],
-                tuple(test["edges"]),
-                designs,
-                notes.get("mean_abs_delta"),
-                notes.get("mean_usage"),
-                None if single is None else Design.from_json(json.dumps(single)),
-            )
+            return cls(test["first"], tuple(test["edges"]), designs, error, usage, single)
         except BadInput as problem:
             raise BadInput(f"test.{problem}") from None
 
@@ -222,10 +215,29 @@ def _design(place: str, n_data: int, table: Any) -> Design:
     """The reverse of `_knobs`; problems carry their place in the file."""
     if not isinstance(table, dict):
         raise BadInput(f"{place}: must be a table with m and epsilon")
+    if twice := [key for key in ("kind", "n_data") if key in table]:
+        raise BadInput(f"{place}.{twice[0]}: stands in [test], for all strata")
     try:
-        return Design.from_json(json.dumps({"test": {"kind": "sequential", "n_data": n_data, **table}}))
+        return Design.from_document({"test": {"kind": "sequential", "n_data": n_data, **table}})
     except BadInput as problem:
         raise BadInput(str(problem).replace("test.", f"{place}.")) from None
+
+
+def _predicted(notes: Any) -> tuple[float | None, float | None]:
+    """Mean |Delta| and data fraction in the table `predicted`, None where it does not say."""
+    if not isinstance(notes, dict):
+        raise BadInput(f"predicted = {shown(notes)}: must be a table")
+    known = [(name, notes.get(name)) for name in ("mean_abs_delta", "mean_usage")]
+    error, usage = (None if value is None else real(f"predicted.{name}", value, 0.0, 1.0) for name, value in known)
+    return error, usage
+
+
+def _single(document: Any) -> Design:
+    """The design in the table `single`; problems carry their place in the file."""
+    try:
+        return Design.from_document(document)
+    except BadInput as problem:
+        raise BadInput(f"single.{problem}") from None
 
 
 def _table(name: str, entries: Mapping[str, Any]) -> list[str]:

@@ -11,18 +11,21 @@ from scipy.optimize import brentq
 from scipy.special import erf
 
 from designer.acceptance import exact_probability
-from designer.errors import NumericalFailure
-from designer.further.erring import KAPPAS, Table, mean_acceptance, tabulate
+from designer.errors import BadInput, NumericalFailure
+from designer.further.erring import Table, mean_acceptance, tabulate
 from designer.further.targets import Target
 from designer.plan import Plan
 from designer.records import TrialRun
 from designer.schedule import Floats
 
 GRID, MOST_STATES = 301, 1201
+KAPPAS, POINTS = 16, 401  # of the table between which acceptance probabilities are interpolated
 RESOLVED = 4.0  # states within a step's standard deviation
 WIDTH, WIDEST = 8.0, 160.0  # of the grid on either side, in sds of the target
 MIDDLE = 3.29  # sds: 99.9% of the target, where the contraction of Theorem 1 is measured
 OUTSIDE = 1e-7  # of the probability, at most, near the ends of the grid
+UNSURE = 0.01  # relative numerical error of the sd from which on there is no answer
+SMALLEST, LARGEST = 1e-5, 30.0  # steps considered by Barker's rule
 
 
 class Settled(NamedTuple):
@@ -52,7 +55,7 @@ class ErringWalk(NamedTuple):
         low, high = float(trial.kappa.min()), float(trial.kappa.max())
         even = high <= low * (1.0 + 1e-6)
         kappas = np.array([low * 0.999, low * 1.001]) if even else np.geomspace(low, high, KAPPAS)
-        return cls(target, step, trial, barker, kappas, tabulate(plan, kappas, barker))
+        return cls(target, step, trial, barker, kappas, tabulate(plan, kappas, barker, POINTS))
 
     def states(self, width: float, *, coarse: bool = False) -> Floats:
         """Evenly spaced from -width to width, fine enough for the steps."""
@@ -104,7 +107,10 @@ def settle(walk: ErringWalk) -> tuple[Settled, float]:
         if width > WIDEST:
             raise NumericalFailure(f"this test spreads the posterior beyond {WIDEST:g} standard deviations")
         found = _settled(walk, walk.states(width))
-    return found, abs(found.sd - _settled(walk, walk.states(width, coarse=True)).sd)
+    apart = abs(found.sd - _settled(walk, walk.states(width, coarse=True)).sd)
+    if not apart <= UNSURE * found.sd:
+        raise NumericalFailure(f"{MOST_STATES:,} states are too few for steps of {walk.step:.2g} standard deviations")
+    return found, apart
 
 
 def _settled(walk: ErringWalk, x: Floats) -> Settled:
@@ -126,12 +132,17 @@ def _stationary(move: Floats) -> Floats:
     system[-1] = 1.0
     wanted = np.zeros(move.shape[0])
     wanted[-1] = 1.0
-    return np.asarray(np.maximum(np.linalg.solve(system, wanted), 0.0))
+    try:
+        return np.asarray(np.maximum(np.linalg.solve(system, wanted), 0.0))
+    except np.linalg.LinAlgError:
+        raise NumericalFailure("the chain hardly moves: no stationary distribution can be computed") from None
 
 
 def _step(rate: float, barker: bool) -> float:
     """Of a walk on a standard normal that accepts at this rate; (2/pi) atan(2/s) by Metropolis' rule."""
     if not barker:
+        if not 0.0 < rate < 1.0:
+            raise never_met(rate)
         return 2.0 / math.tan(0.5 * math.pi * rate)
     z, w = np.polynomial.hermite_e.hermegauss(60)
     w = np.outer(w, w) / w.sum() ** 2
@@ -140,4 +151,12 @@ def _step(rate: float, barker: bool) -> float:
         s = math.exp(log_s)
         return float((w * exact_probability(-s * np.outer(z, z) - 0.5 * (s * z) ** 2, True)).sum()) - rate
 
-    return math.exp(brentq(excess, math.log(1e-5), math.log(30.0), xtol=1e-10))
+    low, high = math.log(SMALLEST), math.log(LARGEST)
+    if excess(low) <= 0.0 or excess(high) >= 0.0:
+        raise never_met(rate)
+    return math.exp(brentq(excess, low, high, xtol=1e-10))
+
+
+def never_met(rate: float) -> BadInput:
+    """What to say of pairs that no random walk on a Gaussian meets, or none that can be computed."""
+    return BadInput(f"the trial run accepts {rate:.3g} of its proposals: too many or too few for a random walk")

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.browser.driving import Screen, chromium
 from tests.serving import running
 
-PAGES = {"explore": "?eps=0.02&pin=12214,500,0.05,0.5,1.0", "design": "design"}
+PAGES = {"explore": "?eps=0.02&pin=12214,500,0.05,0.5,1.0", "design": "design", "boundary": "further?topic=boundary"}
 SIZE = {"width": 1280, "height": 900}
 COLOURS = 128  # of the palette: keeps a picture below 200 kB
 
@@ -22,8 +22,7 @@ def main() -> None:
             sys.exit(f"no pictures: {reason}")
         with running() as server:
             for name, path in PAGES.items():
-                screen = Screen(browser, server.address, **SIZE).go(path)
-                screen.page.wait_for_selector(".js-plotly-plot .main-svg", timeout=60_000)
+                screen = Screen(browser, server.address, **SIZE).go(path).drawn()
                 for theme in ("light", "dark"):
                     screen.theme(dark=theme == "dark").settle(1500)
                     save(screen.page.screenshot(), Path(__file__).with_name(f"{name}-{theme}.png"))

@@ -29,8 +29,9 @@ _kept = _Kept()
 def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
     """read(n) -> the l_i that are new when the sample grows to n data, a block at a time.
 
-    The sample is put back at the end, so what is read depends on the generator alone. The permutation belongs to the
-    thread and not to a test: tests stay immutable and may be shared, and a thousand of them hold one permutation.
+    The sample is put back at the end, so what is read depends on the generator alone; after an error, which may have
+    come in the middle of a draw, it is thrown away. The permutation belongs to the thread and not to a test: tests stay
+    immutable and may be shared, and a thousand of them hold one permutation.
 
     Examples
     --------
@@ -41,10 +42,8 @@ def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callab
     """
     # taken out while in use: `terms` may itself ask a test of the same size
     sample = _kept.free.pop(comparison.n, None) or Subsampler(comparison.n)
-    try:
-        yield lambda size: (evaluate(comparison, block) for block in sample.chunks(rng, size, BLOCK))
-    finally:
-        sample.reset()
-        _kept.free[comparison.n] = sample
-        if len(_kept.free) > MOST_KEPT:
-            del _kept.free[next(iter(_kept.free))]
+    yield lambda size: (evaluate(comparison, block) for block in sample.chunks(rng, size, BLOCK))
+    sample.reset()
+    _kept.free[comparison.n] = sample
+    if len(_kept.free) > MOST_KEPT:
+        del _kept.free[next(iter(_kept.free))]

@@ -10,8 +10,8 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,7 @@ import numpy as np
 from designer.errors import BadInput
 from designer.files import write_whole
 from designer.search import Cancelled
+from samplers.blas import blas_threads
 from samplers.experiments.identity import identity
 from samplers.experiments.report import Report
 
@@ -89,6 +90,20 @@ class Experiment:
     data: Sequence[str] = field(default=())
 
 
+class Batch(NamedTuple):
+    """Parts to compute, and the identity that their numbers will be stored with."""
+
+    experiment: Experiment
+    settings: Any
+    names: Sequence[str]
+    folder: Path | None
+    known: str
+
+
+# Computes a batch elsewhere: (batch, tell, cancelled) -> (name, values) of each part, in any order, as they are done.
+Mapper = Callable[[Batch, Tell, Callable[[], bool]], Iterable[tuple[str, Values]]]
+
+
 class Done(NamedTuple):
     """A finished experiment: its report, its settings, and the seconds spent on each part, now or in an earlier run."""
 
@@ -105,11 +120,13 @@ def run_experiment(
     data: str | Path | None = None,
     tell: Tell | None = None,
     cancelled: Callable[[], bool] | None = None,
+    mapper: Mapper | None = None,
 ) -> Done:
     """Run all parts that are not yet in `output`, and report.
 
     `data` is a folder with data sets in their own formats; without it, or without the file, a synthetic twin stands in
-    and the report says so. Raises `Cancelled` when `cancelled()` turns true; finished parts stay.
+    and the report says so. Raises `Cancelled` when `cancelled()` turns true; finished parts stay. `mapper` computes the
+    parts elsewhere; without it, they are computed here, one after the other.
     """
     if size not in experiment.sizes:
         raise BadInput(f"size = {size!r}: {experiment.name} has {', '.join(experiment.sizes)}")
@@ -118,15 +135,19 @@ def run_experiment(
         raise BadInput(f"data: {folder}: no such directory")
     settings = experiment.sizes[size]
     names = list(experiment.parts(settings))
-    fingerprints = _fingerprints(experiment, folder)
+    fingerprints = fingerprints_of(experiment, folder)
     known = identity(experiment.name, experiment.work, settings, fingerprints)
     parts = None if output is None else Path(output) / "parts"
     if parts is not None:
         parts.mkdir(parents=True, exist_ok=True)
-    values: dict[str, Values] = {}
-    for number, name in enumerate(names):
-        work = Work(folder, _shifted(tell or _silent, number, len(names), name), cancelled or _never)
-        values[name] = _part(experiment, settings, name, work, parts, known)
+    found = {} if parts is None else _stored_parts(parts, names, known)
+    batch = Batch(experiment, settings, [name for name in names if name not in found], folder, known)
+    told = _shifted(tell or _silent, len(found), len(batch.names), len(names))
+    for name, part in (mapper or _one_by_one)(batch, told, cancelled or _never):
+        found[name] = part
+        if parts is not None and MISSING not in part:
+            write_whole(parts / f"{name}.npz", _packed(part, known))
+    values = {name: found[name] for name in names}
     done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
     if output is not None:
         _write(experiment, size, done, fingerprints, Path(output))
@@ -150,23 +171,31 @@ def shipped(name: str) -> tuple[dict[str, Any], Report] | None:
     return stored(folder) if (folder / "report.json").is_file() else None
 
 
-def _part(
-    experiment: Experiment, settings: Any, name: str, work: Work, folder: Path | None, known: str
-) -> Mapping[str, Any]:
-    """One piece: from its file if that is whole and belongs to these settings and data, else computed and stored."""
-    file = None if folder is None else folder / f"{name}.npz"
-    kept = None if file is None else _read(file, known)
-    if kept is None:
-        if folder is not None:
-            _remove_results(folder.parent)
-        work.step(0.0, name)
-        start = time.perf_counter()
-        kept = dict(experiment.work(settings, name, work))
-        kept[SECONDS] = time.perf_counter() - start
-        if file is not None and MISSING not in kept:
-            write_whole(file, _packed(kept, known))
+def computed(experiment: Experiment, settings: Any, name: str, work: Work) -> dict[str, Any]:
+    """One piece, with the seconds that it took."""
+    work.step(0.0, name)
+    named = replace(work, tell=lambda share, note: work.tell(share, note or name))
+    start = time.perf_counter()
+    values = dict(experiment.work(settings, name, named))
+    values[SECONDS] = time.perf_counter() - start
     work.tell(1.0, name)
-    return kept
+    return values
+
+
+def _one_by_one(batch: Batch, tell: Tell, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
+    """The parts of a batch, here."""
+    with blas_threads(None):
+        for number, name in enumerate(batch.names):
+            work = Work(batch.folder, _shifted(tell, number, 1, len(batch.names)), cancelled)
+            yield name, computed(batch.experiment, batch.settings, name, work)
+
+
+def _stored_parts(folder: Path, names: Sequence[str], known: str) -> dict[str, Values]:
+    """The pieces whose files are whole and belong to these settings and data; if some do not, no old results stay."""
+    read = {name: _read(folder / f"{name}.npz", known) for name in names}
+    if None in read.values():
+        _remove_results(folder.parent)
+    return {name: values for name, values in read.items() if values is not None}
 
 
 def _remove_results(output: Path) -> None:
@@ -195,16 +224,16 @@ def _read(file: Path, known: str) -> dict[str, Any] | None:
     return {name: value.item() if value.ndim == 0 else value for name, value in values.items()}
 
 
-def _fingerprints(experiment: Experiment, folder: Path | None) -> dict[str, str]:
+def fingerprints_of(experiment: Experiment, folder: Path | None) -> dict[str, str]:
     """Of the data sets that it reads."""
     from samplers.sources import fingerprint
 
     return {name: fingerprint(name, folder) for name in experiment.data}
 
 
-def _shifted(tell: Tell, number: int, total: int, name: str) -> Tell:
-    """Progress of one part as progress of the whole."""
-    return lambda share, note: tell((number + share) / total, note or name)
+def _shifted(tell: Tell, before: int, pieces: int, total: int) -> Tell:
+    """Progress of some pieces, which come after others, as progress of all of them."""
+    return lambda share, note: tell((before + pieces * share) / total, note)
 
 
 def _write(experiment: Experiment, size: Size, done: Done, fingerprints: Mapping[str, str], output: Path) -> None:

@@ -75,9 +75,10 @@ class ValuedMRF:
         d, k = integer("dimension", dimension, 3, 1000), integer("n_values", n_values, 2, 1000)
         if math.comb(d, 3) * k**3 > MAX_ENTRIES:
             raise BadInput(f"{math.comb(d, 3):,} triples of {k}^3 values: more than {MAX_ENTRIES:,} entries")
-        table = real("sd", sd, 0.0, 1e3) * rng.standard_normal((math.comb(d, 3), k, k, k))
+        sd, field_sd = real("sd", sd, 0.0, 1e3), real("field_sd", field_sd, 0.0, 1e3)
+        table = sd * rng.standard_normal((math.comb(d, 3), k, k, k))
         if field_sd > 0.0:
-            liked = real("field_sd", field_sd, 0.0, 1e3) * rng.standard_normal(k)
+            liked = field_sd * rng.standard_normal(k)
             table += liked[:, None, None] + liked[:, None] + liked
         return cls(table)
 

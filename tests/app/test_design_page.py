@@ -322,6 +322,7 @@ QUESTIONS = [
     ),
     (Question(0.05, "fixed-m", fixed_m=700), Source("upload")),
     (Question(0.05, "worst-case"), Source("stationary", 30_000, 0.3, 400, 0)),
+    (Question(0.05), Source("stationary", 30_000, 0.3, 400, 0, 0.5)),
 ]
 
 
@@ -330,7 +331,7 @@ def test_the_reproducing_lines_reproduce(question, source, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     trial = example(source.kind) if source.kind == "logistic" else TRIAL
     if source.kind == "stationary":
-        numbers_of = (source.n_data, source.acceptance, source.pairs, np.random.default_rng(source.seed))
+        numbers_of = (source.n_data, source.acceptance, source.pairs, np.random.default_rng(source.seed), source.spread)
         trial = TrialRun.at_stationarity(*numbers_of)
     best = search(trial, question.tolerance, question.criterion, **question.options()).best
     (tmp_path / exports.trial_name(trial)).write_text(exports.trial_csv(trial))

@@ -19,8 +19,9 @@ from designer.search import Cancelled
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, cheapest, measure, predict, with_control_variates
+from samplers.best_tests import best_candidates
 from samplers.experiments.report import Panel, Report, Series, Table
-from tests.app.pages import button, everything, open_page, query
+from tests.app.pages import button, everything, open_page, query, settled
 
 PANEL = Panel(
     "Risk",
@@ -109,10 +110,28 @@ def test_compare_can_be_reset_and_linked():
 
 def test_compare_s_file_has_every_prediction():
     trial = TrialRun.load(Path("examples/logistic_trial.csv"))
-    rows = predict(trial, Candidates(Design(trial.n_data, 500, 0.05)))
-    columns = compare._columns({"a": rows, "b": rows})
+    tests = Candidates(Design(trial.n_data, 500, 0.05))
+    rows = predict(trial, tests)
+    columns = compare._columns({"a": rows, "b": rows}, {"a": tests, "b": tests})
     assert columns["pairs"] == ["a"] * len(rows) + ["b"] * len(rows)
     assert columns["per_move"] == [row.per_move for row in rows] * 2
+    assert columns["knobs"][2] == "m = 500, ε = 0.05, α = 0.5"
+
+
+def test_compare_gives_each_test_its_best_knobs():
+    small = {"source": "stationary", "trial_n": "5000", "acceptance": "0.5", "pairs": "20", "seed": "1"}
+    page = settled(open_page("compare", **small, cbest="true", ctol="0.05", cfactor="20", crange="5"))
+    trial = TrialRun.at_stationarity(5000, 0.5, 20, np.random.default_rng(1))
+    for number, pairs in enumerate((trial, with_control_variates(trial, 20.0))):
+        tests = best_candidates(pairs, 0.05, 5.0)
+        table = page.dataframe[number].value
+        assert table["data per step"].tolist() == [f"{row.data:,.0f}" for row in predict(pairs, tests)]
+        assert table["knobs"][2].startswith(f"m = {tests.sequential.m:,}, ε = {tests.sequential.epsilon:.6g}")
+        assert table["knobs"][3] == f"m = {tests.barker.m:,}, σ₀ = {tests.barker.sigma:g}"
+    assert "cbest=true" in page.code[0].value and "ceps" not in page.code[0].value
+    assert {each.key for each in page.number_input} == {"ctol", "cfactor", "crange"}
+    button(page, "Reset to defaults").click().run()
+    assert page.dataframe[0].value["knobs"][2] == "m = 500, ε = 0.05, α = 0.5"
 
 
 def test_the_simulated_points_have_their_series_colour_and_are_beside_their_own_predictions():

@@ -242,6 +242,23 @@ def test_the_acceptance_rate_can_be_given_exactly():
     assert query(found, "acceptance") == "0.5"
 
 
+def test_the_spread_of_made_up_pairs_is_that_of_the_link():
+    found = page("trial_run", source="stationary", trial_n="5000", pairs="60", seed="3", spread="0.25")
+    want = TrialRun.at_stationarity(5000, 0.3, 60, np.random.default_rng(3), 0.25)
+    assert want.digest[:12] in everything(found) and "standard deviation 0.25" in everything(found)
+    found.slider(key="spread-slider").set_value(0.5).run()
+    want = TrialRun.at_stationarity(5000, 0.3, 60, np.random.default_rng(3), 0.5)
+    assert want.digest[:12] in everything(found) and query(found, "spread") == "0.5"
+    (link,) = [code.value for code in found.code]
+    assert "spread=0.5" in link
+
+
+@pytest.mark.parametrize("spread", ["-0.1", "nan", "7", "wide"])
+def test_a_damaged_spread_is_left_out(spread):
+    found = page("trial_run", source="stationary", trial_n="5000", pairs="20", spread=spread)
+    assert TrialRun.at_stationarity(5000, 0.3, 20, np.random.default_rng(0)).digest[:12] in everything(found)
+
+
 def test_only_a_few_uploads_are_remembered():
     def script():
         from app import session
@@ -269,6 +286,7 @@ def test_sources_are_equal_after_a_trip_through_the_url():
         Source(),
         Source("ica"),
         Source("stationary", 123, 0.123456789012345, 7, 9),
+        Source("stationary", 123, 0.3, 7, 9, 0.123456789012345),
         Source("upload", digest="ab"),
     ):
         found = AppTest.from_function(script)

@@ -79,6 +79,11 @@ class Screen:
             if self.page.query_selector(IDLE) and not self.page.query_selector("[data-testid=stSkeleton]"):
                 return self
 
+    def drawn(self) -> Screen:
+        """Wait for a figure, which may be the outcome of a job."""
+        self.page.wait_for_selector(".js-plotly-plot .main-svg", timeout=90_000)
+        return self.settle()
+
     def text(self) -> str:
         """All that can be read on the page."""
         return str(self.page.inner_text("[data-testid=stMainBlockContainer]"))

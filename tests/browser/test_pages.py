@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from app.views.further import ENTRIES
+
 PAGES = {
     "explore": "",
     "step error": "step-error",
@@ -15,12 +17,17 @@ PAGES = {
     "experiments": "experiments",
     "method": "method",
 }
+SMALL = "source=stationary&trial_n=3000&acceptance=0.5&pairs=20"
+TOPICS = {entry.key: f"further?topic={entry.key}&{SMALL}" for entry in ENTRIES}
+WITHOUT_FIGURES = {"method", TOPICS["redesign"]}  # before anything is run
 
 
-@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize("path", [*PAGES.values(), *TOPICS.values()], ids=[*PAGES, *TOPICS])
 def test_page(open_screen, path, subtests, axe):
     """One visit, looked at in several ways."""
     screen = open_screen(path)
+    if path not in WITHOUT_FIGURES:
+        screen.drawn()
     with subtests.test("opens cleanly"):
         assert screen.wrong == []
         assert screen.page.title().endswith("· austerity")

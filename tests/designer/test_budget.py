@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, time_schedule
+from designer.further import budget
 from designer.further.budget import (
     Option,
     anytime_schedule,
@@ -83,6 +84,23 @@ def test_a_phase_whose_bias_would_need_a_negative_weight_is_left_out():
     assert plan.risk == pytest.approx(0.1**2 + 0.1**2)
 
 
+def test_biases_of_the_other_sign_are_weighed_alike():
+    spent = [(0.3, 0.05, 1.0), (0.1, 0.1, 1.0), (0.02, 0.3, 2.0)]
+    plans = [weighted([(option(sign * b, s), t) for b, s, t in spent]) for sign in (1.0, -1.0)]
+    assert plans[0].weights == pytest.approx(plans[1].weights)
+    assert min(plans[0].weights) == 0.0
+
+
+def test_the_best_epsilon_at_an_end_of_the_grid_is_sought_next_to_it(monkeypatch):
+    """Of three epsilons the smallest is best, and one between it and the second is better."""
+    trial, quantity = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1)), Quantity(500.0, 0.3)
+    middle = best_epsilon(trial, 0.5, COST, quantity, m=[200]).epsilon
+    monkeypatch.setattr(budget, "EPSILONS", (0.8 * middle, 2.0 * middle, 3.0 * middle))
+    monkeypatch.setitem(budget.options.__kwdefaults__, "epsilons", budget.EPSILONS)
+    found = best_epsilon(trial, 0.5, COST, quantity, m=[200]).epsilon
+    assert found == pytest.approx(middle, rel=0.2) and found > 0.8 * middle
+
+
 def test_two_tests_beat_either_where_they_tie():
     exact, cheap = option(0.0, 1.0), option(0.1, 0.5)
     seconds = 75.0  # both have risk 1/75
@@ -132,6 +150,14 @@ def test_what_cannot_be_is_refused(known):
         best_option(known, 0)
     with pytest.raises(BadInput, match="autocorrelation = -1"):
         options(trial, COST, Quantity(-1.0, 0.1))
+    with pytest.raises(BadInput, match="dimension = 1: must be a whole number from 2"):
+        options(trial, COST, Quantity(1.0, 0.1), dimension=1)
+    with pytest.raises(BadInput, match="m = 1001"):
+        options(trial, COST, Quantity(1.0, 0.1), m=[1001])
+    with pytest.raises(BadInput, match="at least two draws"):
+        sensitivity(np.ones((3, 2)), np.ones(2))
+    with pytest.raises(BadInput, match="all the same"):
+        sensitivity(np.ones(3), np.ones(3))
     with pytest.raises(BadInput, match="no test to choose from"):
         best_option([], 1.0)
     with pytest.raises(BadInput, match="exact_seconds = 0"):

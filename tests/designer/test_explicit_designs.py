@@ -71,6 +71,7 @@ def test_the_test_runs_them():
         ({"lower": "wide", "upper": UPPER}, "lower = 'wide': must be a list"),
         ({"lower": [True, -2.0, -1.0], "upper": UPPER}, "lower: True is not a bound"),
         ({"lower": [math.nan, -2.0, -1.0], "upper": UPPER}, "lower: nan is not a bound"),
+        ({"lower": [-(10**400), -2.0, -1.0], "upper": UPPER}, "lower: an integer in it is too large"),
         ({"lower": [], "upper": []}, r"lower = \[\]: must be a list of 1 to 10,000 numbers"),
     ],
 )

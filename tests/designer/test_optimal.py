@@ -110,7 +110,8 @@ def test_what_is_promised_holds(symmetric, rule):
     assert best.usage == pytest.approx(step.mean_usage, abs=1e-6)
     assert best.largest == pytest.approx(step.max_abs_delta, abs=1e-6)
     assert best.error <= TOLERANCE
-    assert 0.0 <= best.gap < 1e-3
+    assert 0.0 <= best.gap < 1e-3 and best.proven
+    assert 0.0 < best.estimate <= 1e-5
     assert all(rival.usage >= best.lower_bound for rival in best.rivals)
     assert all(best.usage <= rival.usage + 1e-4 for rival in best.rivals)
     assert best.design.predicted.mean_usage == pytest.approx(best.usage, abs=1e-6)
@@ -163,6 +164,13 @@ def test_a_tolerance_that_the_first_look_keeps():
     assert best.lower_bound == pytest.approx(0.1)
 
 
+def test_a_gap_is_told():
+    """The error of one pair may cancel exactly, and then a rule that tosses coins reads far less than any boundary."""
+    one = optimal_boundary(TrialRun(1000, [-7e-4], [0.04]), 0.02, 100)
+    assert one.error <= 0.02 and one.usage <= min(rival.usage for rival in one.rivals) + 1e-6
+    assert one.lower_bound < one.usage - 0.1 and not one.proven
+
+
 def test_the_worse_side_of_an_asymmetric_test_counts():
     design = Design.with_bounds(1000, 300, [-3.0, -3.0, -3.0], [0.5, 0.5, 0.5])
     worst = worst_case(design)
@@ -178,6 +186,8 @@ def test_refusals():
         optimal_boundary(TRIAL, 0.02, 20_000)
     with pytest.raises(BadInput, match="tolerance = 0"):
         optimal_boundary(TRIAL, 0.0)
+    with pytest.raises(BadInput, match="n_data = 2: must be a whole number from 3"):
+        optimal_boundary(TrialRun(2, [0.1], [0.1]), 0.02)
     with pytest.raises(BadInput, match="growth"):
         optimal_boundary(TRIAL, 0.02, 500, 1.01)
     with pytest.raises(BadInput, match="at least one"):

@@ -6,18 +6,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import gammaincinv, ndtri
 
 from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
+from designer.further.erring import quantile_levels
 from designer.further.posterior import heated, inflation_curve, marginals
 from designer.further.targets import Target
+from designer.plan import as_plan
 
 N_DATA = 12_214
 
 
 def walk(kappa: float, n_data: int = N_DATA) -> TrialRun:
     """Pairs of a walk with A ~ N(-kappa²/2, kappa²), at its quantiles."""
-    from scipy.special import ndtri
-
     a = -0.5 * kappa**2 + kappa * ndtri((np.arange(2000) + 0.5) / 2000)
     return TrialRun(n_data, a / n_data, np.full(2000, kappa * math.sqrt(n_data - 1) / n_data))
 
@@ -66,6 +67,65 @@ def test_many_parameters_are_the_limit_of_few():
     apart = [abs(ratio - limit) for ratio in ratios]
     assert apart == sorted(apart, reverse=True)
     assert apart[-1] < 2e-3
+
+
+def test_the_numerical_error_is_below_the_estimate():
+    """Steps of unequal lengths and kappa over a decade: against averages over many more of them."""
+    from designer.further import posterior
+
+    rng = np.random.default_rng(1)
+    kappa = np.exp(rng.normal(0.3, 0.6, 400))
+    a = rng.normal(-(kappa**2) / 2.0, kappa)
+    trial = TrialRun(20_000, a / 20_000, kappa * math.sqrt(19_999) / 20_000)
+    plan = as_plan(Design(20_000, 200, 0.05))
+    for dimension in (None, 5):
+        found = heated(plan, trial, dimension=dimension)
+        many = posterior._steps(trial, dimension, 100)
+        fine, _ = posterior._temperature(plan, trial, False, many, 101)
+        assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < 2.0 * found.estimate < 0.01
+
+
+def test_means_over_quantiles():
+    """Of a chi-squared and of a lognormal variable."""
+    levels, weights = quantile_levels()
+    assert weights.sum() == pytest.approx(1.0)
+    for dimension in (1, 2, 5, 100):
+        square = 2.0 * gammaincinv(0.5 * dimension, levels)
+        assert weights @ square == pytest.approx(dimension, rel=1e-4)
+        assert weights @ np.exp(-0.25 * square) == pytest.approx(1.5 ** (-dimension / 2.0), rel=2e-3)
+    assert weights @ np.exp(ndtri(levels)) == pytest.approx(math.exp(0.5), rel=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["metropolis", "barker"])
+@pytest.mark.parametrize("mu", [-1.0, 1.0])
+@pytest.mark.parametrize("dimension", [None, 1, 2])
+def test_pairs_that_are_all_rejected_or_all_accepted_are_refused(rule, mu, dimension):
+    with pytest.raises(BadInput, match="of its proposals: too many or too few"):
+        posterior_error(Design(1000, 100, 0.05), TrialRun(1000, [mu], [0.1]), rule, dimension=dimension)
+
+
+def test_steps_too_short_for_the_grid_are_refused_and_rare_acceptance_is_not():
+    short, long = (TrialRun.at_stationarity(2000, rate, 400, np.random.default_rng(1)) for rate in (0.999, 0.005))
+    design = Design(2000, 100, 0.05)
+    with pytest.raises(NumericalFailure, match="too few for steps of 0.003"):
+        posterior_error(design, short, dimension=1)
+    assert posterior_error(design, short, dimension=2).sd_ratio == pytest.approx(1.0, abs=1e-3)
+    for dimension in (1, 2):
+        assert 1.5 < posterior_error(design, long, dimension=dimension).sd_ratio < 2.0
+
+
+def test_a_wish_is_found_where_large_epsilons_heat_beyond_all():
+    trial = TrialRun.at_stationarity(10**6, 0.3, 50, np.random.default_rng(1))
+    with pytest.raises(NumericalFailure, match="beyond a temperature"):
+        posterior_error(Design(10**6, 10, 0.5), trial)
+    wish = tolerance_for(trial, 0.05, m=10)
+    assert wish.error.sd_ratio == pytest.approx(1.05, abs=2e-3)
+    skewed = tolerance_for(trial, 0.05, m=500, skewness=1.0)
+    assert skewed.error.sd_ratio == pytest.approx(1.05, abs=2e-3) and skewed.error.bias > 0.0
+    with pytest.raises(BadInput, match="m = 1000001"):
+        tolerance_for(trial, 0.05, m=1_000_001)
+    few = TrialRun.at_stationarity(300, 0.3, 50, np.random.default_rng(1))
+    assert tolerance_for(few, 0.05).design.m == 15
 
 
 def test_temperature_by_the_definition():

@@ -74,6 +74,7 @@ def test_rows_are_what_search_and_acceptance_say():
     assert row.acceptance == pytest.approx(float((step.probability + step.delta).mean()), rel=1e-5)
     right = np.minimum(step.probability, step.probability + step.delta)
     assert row.jump == pytest.approx(float((q * right).mean()), rel=1e-5)
+    assert row.jump_error == pytest.approx(float((q * right).std(ddof=1)) / math.sqrt(40), rel=1e-4)
     assert row.cost == pytest.approx(10.0 + 2.0 * N * step.mean_usage + 5.0 * float(step.looks.mean()), rel=1e-5)
     assert row.efficiency == pytest.approx(row.jump / row.cost)
     assert row.exact_efficiency == pytest.approx(float((q * step.probability).mean()) / (10.0 + N + 5.0))
@@ -138,6 +139,20 @@ def test_steps_without_a_test_have_none():
     assert found.sentence.startswith("no test meets the tolerance")
 
 
+def test_steps_so_large_that_nothing_is_accepted_are_told():
+    trial = TrialRun.at_stationarity(N, 0.3, 30, np.random.default_rng(10))
+    found = best_step(trial, 0.05, [1000.0], space=SPACE)
+    assert found.best is None and found.exact.exact_efficiency == 0.0
+    assert found.sentence.startswith("no proposal is accepted")
+
+
+def test_refining_between_close_steps_repeats_none():
+    trial = TrialRun.at_stationarity(N, 0.9, 30, np.random.default_rng(10))
+    found = best_step(trial, 0.05, [0.0010, 0.0011], space=SPACE)
+    scales = [row.scale for row in found.rows]
+    assert len(scales) == len(set(scales)) == 3
+
+
 def test_it_can_be_cancelled():
     trial = TrialRun.at_stationarity(N, 0.3, 30, np.random.default_rng(10))
     with pytest.raises(Cancelled):
@@ -162,6 +177,8 @@ def test_effective_share_of_an_autoregression():
         ({"trial": {1.0: TrialRun(100, [0.01], [0.1]), 2.0: TrialRun(200, [0.01], [0.1])}}, "different n_data"),
         ({"trial": {1.0: TrialRun(100, [0.01], [0.1]), 2.0: TrialRun(100, [0.01], [0.1])}}, "does not grow"),
         ({"trial": TrialRun(100, [0.0], [0.1])}, "A = 0"),
+        ({"trial": TrialRun(1000, [-1.0], [0.1])}, "no proposal of the trial run has a chance"),
+        ({"trial": {"one": TrialRun(100, [0.01], [0.1])}}, "step of a trial run = 'one'"),
     ],
 )
 def test_bad_input_is_refused(change, message):

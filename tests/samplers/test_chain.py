@@ -182,7 +182,7 @@ def test_infinite_likelihoods_stop_both_paths_at_the_same_step(exact, controlled
     rows[17] = (-1.7e308, 0.0, 0.0, 0.0)  # finite at theta, -inf where theta_1 exceeds 1.06
     stops = []
     for fuse in (True, False):
-        test = ExactTest() if exact else sequential(0.05, 100)
+        test = ExactTest() if exact else sequential(0.05, 1000)  # reads that row in a third of the steps
         chain = Chain(
             Logistic(rows, 1.0), RandomWalk.isotropic(0.5, 4), test, controlled.centre,
             np.random.default_rng(5), fuse=fuse,

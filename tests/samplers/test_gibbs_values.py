@@ -131,3 +131,25 @@ def test_equal_terms_are_decided_at_the_first_look():
 def test_bad_input_is_refused(make, message):
     with pytest.raises(BadInput, match=message):
         make()
+
+
+def test_values_that_are_next_to_impossible_are_no_trouble():
+    """e^S of the first value is below the smallest number when the last one's is 1."""
+    plain, liked = ValuedMRF.random(np.random.default_rng(1), dimension=60, n_values=3), np.array([-1.0, -0.9, 1.0])
+    mrf = ValuedMRF(plain.log_psi + liked[:, None, None] + liked[:, None] + liked)
+    x = np.zeros(60, dtype=np.int64)
+    assert np.ptp(mrf.scores(x, 7)) > 800.0
+    found = value_error(Design(mrf.n_data, 200, 0.01), mrf, x, 7)
+    np.testing.assert_allclose(found.probability, mrf.probabilities(x, 7), atol=1e-12)
+    np.testing.assert_allclose(found.assigned, found.probability, atol=1e-9)
+    assert 0.0 <= found.bound < 1e-9
+
+
+def test_places_and_spreads_that_are_not_there_are_refused():
+    mrf = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    for site in (-1, 10):
+        with pytest.raises(BadInput, match=f"site = {site}"):
+            value_error(Design(mrf.n_data, 10, 0.1), mrf, np.zeros(10), site)
+    for field_sd in (-1.0, float("nan")):
+        with pytest.raises(BadInput, match="field_sd"):
+            ValuedMRF.random(np.random.default_rng(1), dimension=10, field_sd=field_sd)

@@ -99,7 +99,7 @@ class InferenceData:
 
 @pytest.mark.parametrize("layout", ["DataTree", "InferenceData", "new file", "old file", "file object"])
 def test_every_layout_gives_the_same_pairs(layout, theta, tree, tmp_path, monkeypatch):
-    monkeypatch.setattr(interop, "BLOCK_VALUES", 5000)  # many blocks
+    monkeypatch.setattr(interop, "BLOCK_VALUES", 600)  # many blocks, cut along both dimensions of `b`
     path = tmp_path / "posterior.nc"
     if layout in ("new file", "file object"):
         tree.to_netcdf(path, engine="h5netcdf")
@@ -135,6 +135,7 @@ def test_without_a_prior_it_is_said(theta):
 def test_some_variables_only(tree, refuses):
     found = trial_from_posterior(np.random.default_rng(0), tree, count=5, variables=["b"])
     assert found.trial.n_data == 400
+    assert trial_from_posterior(np.random.default_rng(0), tree, count=5, variables=["b", "b"]).trial == found.trial
     refuses(lambda: trial_from_posterior(np.random.default_rng(0), tree, variables=["z"]), "no variable 'z'", "a, b")
 
 
@@ -158,6 +159,18 @@ def test_nearest_is_nearest(theta):
     kappa = np.array([np.std(values - row, axis=1) for row in values]) * N / math.sqrt(N - 1)
     np.fill_diagonal(kappa, np.inf)
     np.testing.assert_allclose(found.trial.kappa, kappa.min(axis=1), rtol=1e-6)
+
+
+def test_nearest_ones_are_sought_among_so_many_draws_on_so_many_data(theta, monkeypatch):
+    """However many are asked for, and however the file is cut."""
+    monkeypatch.setattr(interop, "NEIGHBOURS", 50)
+    monkeypatch.setattr(interop, "LOOKED_AT", 100)
+    likelihood, found = groups(theta)["log_likelihood"], []
+    for values in (10**6, 600):
+        monkeypatch.setattr(interop, "BLOCK_VALUES", values)
+        found.append(trial_from_posterior(np.random.default_rng(0), likelihood[["a"]], "nearest", 10**5).trial)
+    assert len(found[0]) == 50
+    np.testing.assert_allclose(found[0].kappa, found[1].kappa, rtol=1e-9)
 
 
 def test_repeated_draws_are_left_out(theta):
@@ -251,6 +264,58 @@ def test_what_cannot_be_used_is_refused_in_a_line(theta, tree, tmp_path, refuses
     refuses(of(tmp_path / "text.nc"), "text.nc", "is not a netCDF file")
     groups(theta)["posterior"].to_netcdf(tmp_path / "bare.nc", engine="h5netcdf")
     refuses(of(tmp_path / "bare.nc"), "bare.nc", "no group log_likelihood")
+
+
+def posterior_of_nothing(path, group, sizes, chunks, *, grows=False):
+    """Declares very much and stores nothing."""
+    import h5netcdf
+
+    with h5netcdf.File(path, "a") as file:
+        place = file.create_group(group)
+        last = [*sizes][-1]
+        place.dimensions = sizes | ({last: None} if grows else {})
+        if grows:
+            place.resize_dimension(last, sizes[last])
+        place.create_variable("y", tuple(sizes), float, chunks=chunks, compression="gzip")
+    return path
+
+
+def test_small_files_that_unpack_to_very_much_are_refused(theta, tmp_path, refuses):
+    prior = old_file(tmp_path / "prior.nc", {"log_likelihood": groups(theta)["log_likelihood"]})
+    posterior_of_nothing(prior, "log_prior", {"chain": 2, "draw": DRAWS, "k": 10**9}, (2, DRAWS, 1000))
+    few = {"chain": 1, "draw": 50, "i": 20}
+    chunk = posterior_of_nothing(tmp_path / "chunk.nc", "log_likelihood", few, (1, 50, 10**6), grows=True)
+    many = {"chain": 1, "draw": 10**9, "i": 8}
+    draws = posterior_of_nothing(tmp_path / "draws.nc", "log_likelihood", many, (1, 10**5, 8))
+    data = posterior_of_nothing(
+        tmp_path / "data.nc", "log_likelihood", {"chain": 1, "draw": 10, "i": 10**10}, (1, 10, 10**4)
+    )
+    says = {
+        prior: "log_prior: 1,920",
+        chunk: "in chunks of more",
+        draws: "1,000,000,000 draws",
+        data: "800,000,000,000",
+    }
+    for path, what in says.items():
+        assert path.stat().st_size < 3 * 10**6
+        refuses(lambda path=path: trial_from_posterior(np.random.default_rng(0), path), path.name, what)
+
+
+def test_odd_files_are_refused_in_a_line(theta, tmp_path, refuses):
+    with h5py.File(tmp_path / "array.nc", "w") as file:
+        file["log_likelihood"] = np.zeros(5)
+    with h5py.File(tmp_path / "plain.nc", "w") as file:
+        file.create_group("log_likelihood")["y"] = np.zeros((2, 5, 8))
+    values = log_likelihood(theta)
+    values[0, :2, 0] = 1e300, -1e300
+    large = xarray.Dataset({"y": (("chain", "draw", "i"), values)})
+    large.to_netcdf(tmp_path / "large.nc", group="log_likelihood", engine="h5netcdf")
+    (tmp_path / "folder.nc").mkdir()
+    says = {"array": "is no group", "plain": "not chain, draw", "large": "too large", "folder": "Is a directory"}
+    for name, what in says.items():
+        path = tmp_path / f"{name}.nc"
+        refuses(lambda path=path: trial_from_posterior(np.random.default_rng(0), path), path.name, what)
+    refuses(lambda: trial_from_posterior(np.random.default_rng(0), {"log_likelihood": 3}), "int is no group")
 
 
 def test_a_truncated_file_is_refused(tree, tmp_path, refuses):

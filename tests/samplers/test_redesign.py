@@ -18,7 +18,7 @@ from samplers.config import SamplerConfig
 from samplers.redesign import Change, Redesign, follow, follow_from, logs_in
 from samplers.results import from_netcdf, to_netcdf
 from samplers.runner import audit_config, build, run_config
-from samplers.tables import RedesignTable
+from samplers.tables import BarkerTable, RedesignTable, SliceTable
 from samplers.trial import observe
 
 N = 2000
@@ -240,6 +240,26 @@ def test_any_config_can_be_followed_from_a_guess(folder):
     assert len(found.windows) == 2
     with pytest.raises(BadInput, match="redesign: missing"):
         follow(exact, 400)
+
+
+def test_a_followed_chain_keeps_its_rule(folder):
+    """That of a Barker test is Barker's: the searches must know it, and the exact chain beside has the same."""
+    exact = SamplerConfig.load(folder / "config.toml", exact=True)
+    barker = exact.model_copy(update={"test": BarkerTable()})
+    table = RedesignTable(tolerance=0.05, every=400, until=400, pairs=40)
+    found = follow_from(barker, 1000, 1e-6, table, 400)
+    ruled = exact.model_copy(update={"run": exact.run.model_copy(update={"rule": "barker"})})
+    assert found.log == follow_from(ruled, 1000, 1e-6, table, 400).log
+    change = found.log[0]
+    predicted = acceptance(Design(N, change.m, change.epsilon, change.alpha), found.trial, "barker")
+    assert change.error == pytest.approx(predicted.mean_abs_delta, abs=1e-6)
+
+
+def test_what_has_no_pairs_cannot_be_followed(folder):
+    exact = SamplerConfig.load(folder / "config.toml", exact=True)
+    slices = exact.model_copy(update={"proposal": SliceTable()})
+    with pytest.raises(BadInput, match="slice"):
+        follow_from(slices, 1000, 0.01, RedesignTable(tolerance=0.05, every=400, until=400), 400)
 
 
 WRONG = [

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
+from app.cli import main
 from designer import BadInput, Cost, Design, Quantity, TrialRun, time_schedule
 from designer.further.budget import options
 from samplers.accept.exact import ExactTest
@@ -13,7 +21,8 @@ from samplers.chain import Chain
 from samplers.config import SamplerConfig
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
-from samplers.runner import run_config
+from samplers.results import from_netcdf
+from samplers.runner import audit_config, run_config
 from samplers.schedules import Phases, schedule_text, scheduled_mean, weighted_mean
 
 N_DATA = 1000
@@ -80,7 +89,10 @@ def test_a_run_follows_its_schedule_and_resumes(folder):
     assert np.all(used[:, 250:] == N_DATA)
     parts = [theta[:, :150], theta[:, 150:250], theta[:, 250:]]
     want = sum(w * part.mean(axis=(0, 1)) for w, part in zip((0.1, 0.3, 0.6), parts, strict=True))
-    assert scheduled_mean(whole) == pytest.approx(want)
+    found = scheduled_mean(whole)
+    assert found.value == pytest.approx(want)
+    by_chain = sum(w * part.mean(axis=1) for w, part in zip((0.1, 0.3, 0.6), parts, strict=True))
+    assert found.se == pytest.approx(np.abs(by_chain[0] - by_chain[1]) / 2.0)
 
 
 def test_a_config_reads_back_and_its_digest_knows_the_schedule():
@@ -88,6 +100,51 @@ def test_a_config_reads_back_and_its_digest_knows_the_schedule():
     assert SamplerConfig.from_toml(config.to_toml()) == config
     plain = config.model_copy(update={"schedule": None})
     assert plain.digest != config.digest
+    assert SamplerConfig.from_toml(CONFIG.replace("[150, 100]", "[150, 101]")).digest != config.digest
+    assert SamplerConfig.from_toml(CONFIG.replace("0.1, 0.3, 0.6", "0.2, 0.3, 0.5")).digest == config.digest
+
+
+def test_weights_can_be_changed_afterwards(folder):
+    first = run_config(SamplerConfig.load(folder / "config.toml"), folder / "out")
+    (folder / "config.toml").write_text(CONFIG.replace("0.1, 0.3, 0.6", "0.0, 0.0, 1.0"))
+    again = run_config(SamplerConfig.load(folder / "config.toml"), folder / "out", resume=True)
+    theta = first["posterior/theta"].values
+    np.testing.assert_array_equal(again["posterior/theta"].values, theta)
+    assert scheduled_mean(again).value == pytest.approx(theta[:, 250:].mean(axis=(0, 1)))
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_been(folder):
+    config = SamplerConfig.load(folder / "config.toml")
+    whole = run_config(config, folder / "whole")
+    where = folder / "killed"
+    call = [sys.executable, "-m", "app.cli", "run", folder / "config.toml", "--output", where, "--quiet"]
+    process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
+    while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    again = run_config(config, where, resume=True)
+    np.testing.assert_array_equal(again["posterior/theta"].values, whole["posterior/theta"].values)
+
+
+def test_the_command_shows_the_weighted_means(folder, capsys):
+    """Also when there are none: the run is not lost."""
+    call = ["run", str(folder / "config.toml"), "--output", str(folder / "out"), "--quiet"]
+    assert main([*call, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    found = scheduled_mean(from_netcdf(folder / "out" / "results.nc"))
+    assert [row["mean"] for row in shown["scheduled_mean"]] == found.value.tolist()
+    assert [row["se"] for row in shown["scheduled_mean"]] == found.se.tolist()
+    assert main([*call, "--resume"]) == 0
+    assert f"theta[0] {found.value[0]:.4g} ± {found.se[0]:.2g}" in capsys.readouterr().out
+    (folder / "config.toml").write_text(CONFIG.replace("weights = [0.1, 0.3, 0.6]\n", ""))
+    assert main([*call, "--resume"]) == 0
+    assert "all phases of the schedule alike (schedule.weights: not given" in capsys.readouterr().out
+
+
+def test_an_audit_is_of_one_design(folder):
+    with pytest.raises(BadInput, match="schedule: an audit is of one design"):
+        audit_config(SamplerConfig.load(folder / "config.toml"), 10, 1)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +166,7 @@ def test_a_batch_larger_than_the_data_is_refused(folder):
     (folder / "config.toml").write_text(CONFIG.replace("m = [50, 100]", "m = [50, 5000]"))
     with pytest.raises(BadInput, match=r"schedule.m = 5,000: the data have 1,000 rows"):
         run_config(SamplerConfig.load(folder / "config.toml"), folder / "out")
+    assert not (folder / "out").exists()
 
 
 def test_a_plan_is_written_as_a_config():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -37,6 +40,25 @@ def test_the_table_draws_what_the_array_draws(n, monkeypatch):
     sparse = streams_of(n, samples, monkeypatch, most_dense=n - 1)
     for one, other in zip(dense, sparse, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("most_dense", [100, 1])
+@pytest.mark.parametrize(("sizes", "n"), [((3,), 6), ((1, 4), 6), ((2, 3, 5), 6), ((5,), 6), ((2, 6), 6), ((2,), 70)])
+def test_all_ordered_samples_are_equally_likely(sizes, n, most_dense, monkeypatch):
+    """Chi-square over all of them, of many samples from one permutation; the rest of all data comes in order."""
+    monkeypatch.setattr(_permutation, "MOST_DENSE", most_dense)
+    drawn = [size for size in sizes if size < n][-1]
+    every = math.perm(n, drawn)
+    repeats, sample, rng, counts = 10 * every, Subsampler(n), np.random.default_rng(11), Counter()
+    for _ in range(repeats):
+        items = [item for size in sizes for item in sample.extend(rng, size).tolist()]
+        counts[tuple(items[:drawn])] += 1
+        if sizes[-1] == n:
+            assert items[drawn:] == sorted(set(range(n)) - set(items[:drawn]))
+        sample.reset()
+    assert all(len(set(items)) == drawn for items in counts)
+    chi2 = sum((count - 10) ** 2 for count in counts.values()) / 10 + 10 * (every - len(counts))
+    assert abs(chi2 - (every - 1)) < 4.0 * math.sqrt(2.0 * (every - 1))
 
 
 def test_samples_are_subsets_and_complete_at_the_end():

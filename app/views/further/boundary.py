@@ -13,31 +13,29 @@ from app.figures import boundary as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
+from app.views.further.parts import Topic, below, tolerance
 from designer.further.optimal import OptimalBoundary, bounds_of, optimal_boundary, smallest_batch
 from designer.records import TrialRun
 
-KIND = "boundary"
+ASYMMETRIC = "bndasym"
 FILE = "boundary.toml"
 LOOKS = 50  # that the batch stands at first
 METHOD = r"""
-For signs $|s_i| \le 1$ and a price $\lambda \ge 0$, every test with mean $|\Delta| \le \Delta^*$ reads at least
+Let $U_i$ be the share of the data read for pair $i$. For signs $|s_i| \le 1$ and a price $\lambda \ge 0$, every test
+with mean $|\Delta| \le \Delta^*$ reads at least
 
-$$\min_{\text{all tests}} \Big\{ \overline{E_u[\bar\pi]} + \lambda\,\overline{s_i \Delta_i} \Big\} - \lambda \Delta^*,$$
+$$\min_{\text{all tests}} \Big\{ \overline{U_i} + \lambda\,\overline{s_i \Delta_i} \Big\} - \lambda \Delta^*,$$
 
 because $|\Delta_i| \ge s_i \Delta_i$. The minimum is a Bayes problem over the drifts that your pairs meet, solved look
 by look from the last one back. The largest of these lower bounds is shown; the test that solves its Bayes problem
-has the best boundary. What is said of the boundary comes from the usual engine, which knows nothing of that.
+has the best boundary. What is said of the boundary comes from the usual engine, which knows nothing of that. The lower
+bound holds in the normal theory, for these pairs and looks, up to a numerical error of about $10^{-8}$.
 """
 
-TOLERANCE = Knob(
+TOLERANCE = tolerance(
     "bndtol",
     "Largest mean |Δ|",
-    "The error in the acceptance probability that you tolerate, on average over the pairs. Raising it saves data.",
-    1e-6,
-    1.0,
-    0.02,
-    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
-    "%.6g",
+    "The error in the acceptance probability that you tolerate, on average over the pairs.",
 )
 BATCH = Knob(
     "bndm",
@@ -60,6 +58,11 @@ GROWTH = Knob(
     "%.4g",
 )
 
+FORMATS = {
+    **{name: st.column_config.NumberColumn(format="percent") for name in ("data per step", "above the bound")},
+    **{name: st.column_config.NumberColumn(format="%.4g") for name in ("ε", "α", "mean |Δ|", "largest |Δ|")},
+}
+
 
 def show(run: Loaded) -> None:
     """Draw the topic."""
@@ -67,36 +70,42 @@ def show(run: Loaded) -> None:
         "Pocock, O'Brien–Fleming and Wang–Tsiatis bounds have one or two knobs. How much could *any* boundary save "
         "at the same looks and the same tolerance?"
     )
+    topic = _topic(run.trial.n_data)
+    _, batch, _ = topic.knobs
     left, right = st.columns(2)
     with left:
-        tolerance = knob(TOLERANCE)
-        m = int(knob(BATCH, default=smallest_batch(run.trial.n_data, looks=LOOKS), most=run.trial.n_data - 1))
+        most, m = knob(TOLERANCE), int(knob(batch, most=run.trial.n_data - 1))
     with right:
         growth = knob(GROWTH)
         asymmetric = st.toggle(
             "Let the two bounds differ",
-            key="bndasym",
+            key=ASYMMETRIC,
             bind="query-params",
             persist_state="session",
             help="A chain rejects more often than it accepts, so that quick rejections may pay more than quick "
             "acceptances. The error then falls on fewer pairs: look at the largest |Δ|.",
         )
-    key = f"{run.trial.digest}-{tolerance!r}-{m}-{growth!r}-{asymmetric}"
-    work = partial(_work, run.trial, tolerance, m, growth, not asymmetric)
-    found: OptimalBoundary | None = jobs.automatic(KIND, key, "Searching among all boundaries", work)
+    key = f"{run.trial.digest}-{most!r}-{m}-{growth!r}-{asymmetric}"
+    work = partial(_work, run.trial, most, m, growth, not asymmetric)
+    found: OptimalBoundary | None = jobs.automatic(topic.key, key, "Searching among all boundaries", work)
     if found is not None:
-        _tell(found, run)
-    values = {TOLERANCE.key: tolerance, BATCH.key: m, GROWTH.key: growth, "bndasym": asymmetric}
-    share.copy_link({"topic": KIND, **values, **session.link_values()})
+        _tell(found)
+    with below(topic, {TOLERANCE.key: most, BATCH.key: m, GROWTH.key: growth, ASYMMETRIC: asymmetric}):
+        if found is not None:
+            _saves(found, run.config)
 
 
-def _work(trial: TrialRun, tolerance: float, m: int, growth: float, symmetric: bool, job: Job) -> OptimalBoundary:
-    return optimal_boundary(
-        trial, tolerance, m, growth, symmetric=symmetric, progress=job.progress, cancelled=job.cancelled
-    )
+def _topic(n_data: int) -> Topic:
+    """The topic, with a batch that gives some 50 looks at first."""
+    batch = BATCH._replace(default=smallest_batch(n_data, looks=LOOKS))
+    return Topic("boundary", (TOLERANCE, batch, GROWTH), {ASYMMETRIC: False}, METHOD, "optimal_boundaries.md")
 
 
-def _tell(found: OptimalBoundary, run: Loaded) -> None:
+def _work(trial: TrialRun, most: float, m: int, growth: float, symmetric: bool, job: Job) -> OptimalBoundary:
+    return optimal_boundary(trial, most, m, growth, symmetric=symmetric, progress=job.progress, cancelled=job.cancelled)
+
+
+def _tell(found: OptimalBoundary) -> None:
     kind = "symmetric boundary" if found.symmetric else "boundary"
     st.success(
         f"**No {kind} reads less than {found.lower_bound:.2%} of the data** at these looks with mean |Δ| within "
@@ -117,37 +126,38 @@ def _tell(found: OptimalBoundary, run: Loaded) -> None:
     captioned(
         figures.distances(found),
         "boundary-distances",
-        "Data read per step by each boundary. The dashed line is what no boundary can go below.",
+        "Data read per step by each boundary. The dashed line is what no boundary can go below"
+        + (" that is the same on both sides." if found.symmetric else "."),
     )
     st.dataframe(
         _rows(found),
         hide_index=True,
         key="boundary-table",
-        column_config={
-            name: st.column_config.NumberColumn(format="percent") for name in ("data per step", "above the bound")
-        },
+        column_config=FORMATS,
+        placeholder="—",
+        alt="Per boundary: its threshold and shape, error, data per step, distance from the lower bound, largest error",
     )
-    with st.expander("How it is found", icon=":material/function:"):
-        st.markdown(METHOD)
-    with st.container(horizontal=True):
-        st.download_button(
-            "Sampler config (TOML)" if run.config else "Boundary (TOML)",
-            exports.sampler_config(found.design, run.config),
-            FILE,
-            "application/toml",
-            key=f"download-{FILE}",
-            icon=":material/download:",
-            on_click="ignore",
-            help="What `austerity run --design` reads. It can be loaded back on the page Design.",
-        )
-        share.download_csv("Bounds as CSV", "bounds.csv", lambda: _columns(found))
-        st.button(
-            "Show it on the page Design",
-            icon=":material/open_in_new:",
-            on_click=session.set_chosen,
-            args=(found.design,),
-            help="The page Design then shows what this boundary does to every pair, and its table of looks.",
-        )
+
+
+def _saves(found: OptimalBoundary, config: str | None) -> None:
+    st.download_button(
+        "Sampler config (TOML)" if config else "Boundary (TOML)",
+        exports.sampler_config(found.design, config),
+        FILE,
+        "application/toml",
+        key=f"download-{FILE}",
+        icon=":material/download:",
+        on_click="ignore",
+        help="What `austerity run --design` reads. It can be loaded back on the page Design.",
+    )
+    share.download_csv("Bounds as CSV", "bounds.csv", lambda: _columns(found))
+    st.button(
+        "Show it on the page Design",
+        icon=":material/open_in_new:",
+        on_click=session.set_chosen,
+        args=(found.design,),
+        help="The page Design then shows what this boundary does to every pair, and its table of looks.",
+    )
 
 
 def _rows(found: OptimalBoundary) -> list[dict[str, Any]]:

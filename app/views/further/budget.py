@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app import jobs, session, share
+from app import jobs, share
 from app.captioned import captioned
 from app.figures import budget as figures
 from app.jobs import Job
-from app.knobs import BATCH, Knob, knob
+from app.knobs import BATCH, Knob, batch_knob, knob
 from app.session import Loaded
+from app.views.further.parts import Topic, below
 from designer.criteria import Cost
 from designer.further.budget import (
     Option,
@@ -28,13 +29,20 @@ from designer.further.budget import (
 from designer.records import TrialRun
 from samplers.schedules import schedule_text
 
-KIND = "budget"
 MODEL = r"""
-A test heats the posterior to a temperature $T$ (the topic *What it does to my posterior*). A quantity is then biased by
-its sensitivity times $T - 1$, and $n$ steps estimate it with variance $T\,\tau_T / n$, where
-$\tau_T = \tau\, T\, P_0 / P_\varepsilon$ steps make one independent draw. With $c$ seconds per step the risk after $t$
-seconds is $b^2 + T\tau_T c / t$. Phases with weights $w$ have risk $(\sum w b)^2 + \sum w^2 v$, least for
-$w \propto (1 - b\,c)/v$; with the best times it is that of a point in the convex hull of the tests' (bias, spread).
+A test heats the posterior to a temperature $H$ (the question *What it does to my posterior*). The mean of a quantity
+with sensitivity $s$ is then off by $b = s\,(H - 1)$. With $c$ seconds per step, $\tau$ steps of the exact chain per
+independent draw, acceptance rates $P_0$ of the exact chain and $P_\varepsilon$ of this one, and a variance of the draws
+that grows like $H^g$, the risk after $t$ seconds is
+
+$$b^2 + \frac{V}{t},\qquad V = H^g\,\tau_H\,c,\qquad \tau_H = \tau\,H\,\frac{P_0}{P_\varepsilon}.$$
+
+Phases of $t_j$ seconds whose means are weighted with $w_j$ have risk $(\sum w_j b_j)^2 + \sum w_j^2 V_j/t_j$. With the
+best times this is the squared distance from the origin of a point in the convex hull of the tests'
+$(b, \sqrt{V/t})$: two tests are enough, and where their curve is convex no schedule beats the best fixed test. An exact
+chain that keeps its log-likelihoods evaluates one per datum, a test two. All is per posterior variance of the quantity,
+for chains that start at stationarity. On a linear regression it met the risk of real chains from about ten independent
+draws on; where the $l_i$ are too skewed for the batch, tests heat more than this says.
 """
 
 SECONDS = Knob(
@@ -81,8 +89,8 @@ TAU = Knob(
 SENSITIVITY = Knob(
     "bsens",
     "Sensitivity of your quantity to heat",
-    "Bias in posterior standard deviations per unit of temperature: about half the skewness for a mean, 0.71 for a "
-    "variance. Raising it makes bias dearer, and so smaller ε better.",
+    "Bias in posterior standard deviations per unit of temperature: about half the skewness for a parameter's mean, "
+    "0.71 for the mean of its square. Raising it makes bias dearer, and so smaller ε better.",
     0.0,
     100.0,
     0.1,
@@ -90,11 +98,28 @@ SENSITIVITY = Knob(
     "%.4g",
 )
 
+DEGREE = Knob(
+    "bdeg",
+    "Degree of your quantity",
+    "1 for parameters, 2 for their squares: how its variance grows with the temperature. Raising it makes hot chains "
+    "noisier.",
+    0.0,
+    10.0,
+    1.0,
+    [0.0, 1.0, 2.0, 3.0, 4.0],
+    "%.4g",
+)
+M = BATCH._replace(key="bm")
+TOPIC = Topic("budget", (SECONDS, TAU, SENSITIVITY, DEGREE, FIXED, PER_DATUM, M), {}, MODEL, "time_budget.md")
+
 
 class _Asked(NamedTuple):
     seconds: float
-    cost: Cost
-    quantity: Quantity
+    tau: float
+    sensitivity: float
+    degree: float
+    fixed: float
+    per_datum: float
     m: int
 
 
@@ -111,39 +136,24 @@ def show(run: Loaded) -> None:
     st.write("With so many seconds to spend: a biased chain that makes many steps, or an exact one that makes few?")
     left, right = st.columns(2)
     with left:
-        seconds, tau, sensitivity = knob(SECONDS), knob(TAU), knob(SENSITIVITY)
+        of_quantity = (knob(SECONDS), knob(TAU), knob(SENSITIVITY), knob(DEGREE))
     with right:
-        fixed, per_datum, m = knob(FIXED), knob(PER_DATUM), knob(BATCH, key="bm", most=run.trial.n_data)
-    quantity = Quantity(tau, sensitivity)
-    asked = _Asked(seconds, Cost(fixed, per_datum), quantity, int(min(m, run.trial.n_data)))
+        asked = _Asked(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
     work = partial(_work, run.trial, asked)
-    found: _Found | None = jobs.automatic(KIND, f"{run.trial.digest}-{asked!r}", "Weighing bias and variance", work)
-    if found is None:
-        return
-    _answer(found, seconds)
-    captioned(
-        figures.risk_against_epsilon(found.known, seconds, found.best, found.plan.risk),
-        "b-epsilon",
-        "Risk (solid) at the end of the time over ε: squared bias (dotted) grows with ε, variance (dashed) is that of "
-        "the steps there is time for. Horizontal lines: the exact test and the best schedule. Both axes are "
-        "logarithmic.",
-    )
-    captioned(
-        figures.risk_against_time(found.curves.times.tolist(), found.curves.risks),
-        "b-time",
-        "Risk over time. A fixed test levels off at its squared bias. The schedule for any time lowers ε as it goes; "
-        "the lowest line is what is possible when the end is known.",
-    )
-    _phases(found, run.trial.n_data)
-    with st.expander("How this is computed"):
-        st.markdown(MODEL)
-    values = {"bsec": seconds, "bfix": fixed, "bdat": per_datum, "btau": tau, "bsens": sensitivity, "bm": asked.m}
-    share.copy_link({"topic": KIND} | values | session.link_values())
-    share.download_csv("Save as CSV", "budget.csv", lambda: _columns(found, seconds))
+    key = f"{run.trial.digest}-{asked!r}"
+    found: _Found | None = jobs.automatic(TOPIC.key, key, "Weighing bias and variance", work)
+    if found is not None:
+        _answer(found, asked.seconds)
+        _figures(found, asked.seconds)
+        _phases(found, run.trial.n_data)
+    with below(TOPIC, dict(zip((spec.key for spec in TOPIC.knobs), asked, strict=True))):
+        if found is not None:
+            share.download_csv("Tests as CSV", "budget.csv", lambda: _columns(found, asked.seconds))
 
 
 def _work(trial: TrialRun, asked: _Asked, job: Job) -> _Found:
-    known = options(trial, asked.cost, asked.quantity, m=[asked.m], progress=job.progress, cancelled=job.cancelled)
+    cost, quantity = Cost(asked.fixed, asked.per_datum), Quantity(asked.tau, asked.sensitivity, asked.degree)
+    known = options(trial, cost, quantity, m=[asked.m], progress=job.progress, cancelled=job.cancelled)
     best, plan = best_option(known, asked.seconds), schedule(known, asked.seconds)
     return _Found(known, best, plan, anytime_schedule(known, asked.seconds), risk_curves(known, asked.seconds))
 
@@ -155,10 +165,36 @@ def _answer(found: _Found, seconds: float) -> None:
         f"{best.bias:.3g} standard deviations, temperature {best.temperature:.3f}, {best.usage:.1%} of the data per "
         f"step)."
     )
+    if best.design is None:
+        st.info(
+            "In this time no test on a part of the data pays: its heat costs more than the data it saves. Tests pay "
+            "when steps are short, so that most are accepted, or with control variates.",
+            icon=":material/info:",
+        )
+    if len(plan.phases) == 1:
+        st.markdown("**No schedule of several tests does better.**")
+        return
     steps = "; then ".join(
         f"{phase.steps:,} steps with {phase.option.name} (weight {phase.weight:.2f})" for phase in plan.phases
     )
     st.markdown(f"**Best schedule:** risk {plan.risk:.3g}: {steps}.")
+
+
+def _figures(found: _Found, seconds: float) -> None:
+    captioned(
+        figures.risk_against_epsilon(found.known, seconds, found.best, found.plan.risk),
+        "b-epsilon",
+        "Risk (solid) at the end of the time over ε: squared bias (dotted) grows with ε, variance (dashed) is that of "
+        "the steps there is time for. Horizontal grey lines: exact decisions and the best schedule. Both axes are "
+        "logarithmic; a bias of 0 is not drawn.",
+    )
+    captioned(
+        figures.risk_against_time(found.curves.times.tolist(), found.curves.risks),
+        "b-time",
+        "Risk over time, both axes logarithmic. A biased test levels off at its squared bias; exact decisions have "
+        "none. The schedule for any time changes to a smaller ε whenever that has become better; no line lies below "
+        "that of the best for each time, which has to know the end. Equal lines lie over each other, the widest below.",
+    )
 
 
 def _phases(found: _Found, n_data: int) -> None:
@@ -176,6 +212,12 @@ def _phases(found: _Found, n_data: int) -> None:
         ],
         hide_index=True,
         key="budget-table",
+        column_config={
+            "steps": st.column_config.NumberColumn(format="localized"),
+            **{name: st.column_config.NumberColumn(format="%.4g") for name in ("seconds", "weight of its mean")},
+            "temperature": st.column_config.NumberColumn(format="%.3f"),
+        },
+        alt="Per phase of the schedule for any time: its test, seconds, steps, weight of its mean, temperature",
     )
     st.caption("Phases of the schedule for any time. As tables of a run's config:")
     st.code(schedule_text(found.follow, n_data), language="toml")

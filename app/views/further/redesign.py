@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from app import jobs, session, share
+from app import jobs, share
 from app.captioned import captioned
+from app.chrome import problems_in_words
 from app.figures import redesign as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
+from app.views.further.parts import Topic, below, choice, choice_key, tolerance
 from designer.errors import BadInput
 from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
 from samplers.redesign import Change, Followed, follow_from
 from samplers.tables import RedesignTable
 
-KIND = "redesign"
+CHAIN = "redchain"
 ABOUT = r"""
-Every few steps the chain makes a full pass over the data for the proposal it is at: a pair. A pass is made only when
-the tests have read enough to pay for it, so pairs, but for the first 20, stay below a tenth of all data read. Every so
-many steps a search on the latest pairs looks for a cheaper design within the tolerance. In `austerity run` this is the
-table `[redesign]`; the designs stop changing at the end of the warmup, because a chain whose test keeps adapting to
-its own past need not converge to anything. Here they may change up to the last step shown.
+Every few steps the chain makes a full pass over the data for the proposal it is at: a pair. With $R$ data read by the
+tests so far and $P$ passes made, another is made when
+
+$$(P + 1)\,N\,(1 - s) \le s R,\qquad s = 0.1,$$
+
+so that pairs, but for the first 20, stay below a tenth of all data read. Every so many steps a search on the latest 100
+pairs looks for the cheapest design with mean $|\Delta|$ within the tolerance; it is taken if it saves 2% of the data,
+or if the design in use breaks the tolerance on these pairs. In `austerity run` this is the table `[redesign]`; the
+designs stop changing at the end of the warmup, because a chain whose test keeps adapting to its own past need not
+converge to anything. Here they may change up to the last step shown.
 """
-TOLERANCE = Knob(
+TOLERANCE = tolerance(
     "redtol",
     "Largest mean |Δ| to design for",
-    "The error in the acceptance probability that every new design keeps on the latest pairs. Raising it saves data.",
-    1e-6,
-    1.0,
-    0.02,
-    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
-    "%.6g",
+    "The error in the acceptance probability that every new design keeps on the latest pairs.",
 )
 BATCH = Knob(
     "redm",
@@ -72,7 +75,22 @@ STEPS = Knob(
     3000,
     [500, 1000, 2000, 3000, 5000, 10_000, 20_000],
 )
-KNOBS = (TOLERANCE, BATCH, EPSILON, EVERY, STEPS)
+TOPIC = Topic(
+    "redesign",
+    (TOLERANCE, BATCH, EPSILON, EVERY, STEPS),
+    {choice_key(CHAIN): next(iter(BUILT_IN))},
+    ABOUT,
+    "redesign.md",
+)
+FORMATS = {
+    "m": st.column_config.NumberColumn(format="localized"),
+    "read": st.column_config.NumberColumn("data read", format="localized"),
+    "usage": st.column_config.NumberColumn("data per step", format="percent"),
+    "old_usage": st.column_config.NumberColumn("with the design before", format="percent"),
+    "error": st.column_config.NumberColumn("mean |Δ|", format="%.3g"),
+    "old_error": st.column_config.NumberColumn("with the design before", format="%.3g"),
+    **{name: st.column_config.NumberColumn(format="%.4g") for name in ("epsilon", "alpha", "growth")},
+}
 
 
 def show(run: Loaded) -> None:
@@ -81,56 +99,58 @@ def show(run: Loaded) -> None:
         "No trial run at all: the chain starts with a guess, records pairs on the way and designs its own test. "
         "This runs a built-in chain; the trial run in use plays no part."
     )
-    name = st.selectbox(
-        "Chain",
-        list(BUILT_IN),
-        format_func=lambda key: BUILT_IN[key].title,
-        key="redchain",
-        bind="query-params",
-        persist_state="session",
-        help="The papers' chains, on their data or a synthetic twin of them.",
-    )
+    titles = {key: chain.title for key, chain in BUILT_IN.items()}
+    name = choice(CHAIN, "Chain", titles, "The papers' chains, on their data or a synthetic twin of them.")
     left, right = st.columns(2)
     with left:
-        values = {spec.key: knob(spec) for spec in KNOBS[:3]}
+        values = {spec.key: knob(spec) for spec in TOPIC.knobs[:3]}
     with right:
-        values |= {spec.key: knob(spec) for spec in KNOBS[3:]}
+        values |= {spec.key: knob(spec) for spec in TOPIC.knobs[3:]}
+    found = None
+    with problems_in_words():
+        found = _followed(name, values)
+    if found is not None:
+        _answer(found, values[TOLERANCE.key])
+    with below(TOPIC, {CHAIN: name, **values}):
+        if found is not None and found.log:
+            share.download_csv("Log as CSV", "redesign.csv", lambda: _columns(found))
+    if notice := twin_notice(built_in(name)):
+        st.caption(notice)
+
+
+def _followed(name: str, values: dict[str, float]) -> Followed | None:
+    """The chain that was run last, once it has ended; it may belong to other settings, which is said."""
     if values[EVERY.key] > values[STEPS.key]:
         raise BadInput(f"steps from one search to the next: at most the {values[STEPS.key]:,} steps of the chain")
     key = repr((name, values))
     st.button(
         "Run the chain", icon=":material/play_arrow:", on_click=_start, args=(key, name, values), key="redesign-run"
     )
-    job = jobs.watch(KIND, "Running the chain")
-    share.copy_link({"topic": KIND, "redchain": name, **values} | session.link_values())
-    if job is not None:
-        if job.was_cancelled:
-            st.caption("Cancelled.")
-        if job.key != key:
-            st.caption("What is shown belongs to other settings; run the chain again.")
-        found: Followed | None = jobs.outcome_in_words(job)
-        if found is not None:
-            _answer(found, values[TOLERANCE.key])
-    with st.expander("How this works"):
-        st.markdown(ABOUT)
-        if notice := twin_notice(built_in(name)):
-            st.caption(notice)
+    job = jobs.watch(TOPIC.key, "Running the chain")
+    if job is None:
+        return None
+    if job.was_cancelled:
+        st.caption("Cancelled.")
+    if job.key != key:
+        st.warning("What is shown belongs to other settings; run the chain again.", icon=":material/history:")
+    found: Followed | None = jobs.outcome_in_words(job)
+    return found
 
 
 def _start(key: str, name: str, values: dict[str, float]) -> None:
-    jobs.start(KIND, key, partial(_work, name, values))
+    jobs.start(TOPIC.key, key, partial(_work, name, values))
 
 
 def _work(name: str, values: dict[str, float], job: Job) -> Followed:
     job.progress(0, 0, "reading the data and building the model")
-    tolerance, m, epsilon, every, steps = (values[spec.key] for spec in KNOBS)
-    table = RedesignTable(tolerance=tolerance, every=int(every), until=int(steps))
+    most, m, epsilon, every, steps = (values[spec.key] for spec in TOPIC.knobs)
+    table = RedesignTable(tolerance=most, every=int(every), until=int(steps))
     return follow_from(
         built_in(name), int(m), epsilon, table, int(steps), progress=job.progress, cancelled=job.cancelled
     )
 
 
-def _answer(found: Followed, tolerance: float) -> None:
+def _answer(found: Followed, most: float) -> None:
     if not found.log:
         st.info("Too few pairs were recorded for a search: follow the chain for longer.")
     else:
@@ -141,7 +161,7 @@ def _answer(found: Followed, tolerance: float) -> None:
             f"{found.passes:,} passes, {found.share:.1%} of all data read."
         )
     captioned(
-        figures.over_time(found, tolerance),
+        figures.over_time(found, most),
         "redesign-figure",
         "Over the steps of the chain. Above: share of the data the tests read (line), and what each search predicts "
         "of the design before it and after it. Middle: their predicted mean |Δ|, and the tolerance (dashed). Below: "
@@ -153,8 +173,15 @@ def _answer(found: Followed, tolerance: float) -> None:
             "redesign-pairs",
             f"The latest {len(found.trial):,} pairs that the chain recorded on its way; searches use the latest ones.",
         )
-    st.dataframe([change._asdict() for change in found.log], hide_index=True, key="redesign-table")
-    rows = found.log
-    share.download_csv(
-        "Log as CSV", "redesign.csv", lambda: {name: [getattr(row, name) for row in rows] for name in Change._fields}
+    st.dataframe(
+        [change._asdict() for change in found.log],
+        hide_index=True,
+        key="redesign-table",
+        column_config=FORMATS,
+        alt="Per search: step, pairs, whether the design changed, the design, what is predicted of it and of the one "
+        "before, passes, data read, reason",
     )
+
+
+def _columns(found: Followed) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in found.log] for name in Change._fields}

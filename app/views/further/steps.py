@@ -6,33 +6,36 @@ from functools import partial
 
 import streamlit as st
 
-from app import jobs, session, share
+from app import jobs, share
 from app.captioned import captioned
 from app.figures import steps as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
+from app.views.further.parts import Topic, below, tolerance
 from designer.further.steps import BestStep, Hold, StepRow, best_step
 from designer.records import TrialRun
 
-KIND = "steps"
+HOLD = "stephold"
 HOLDS: dict[str, Hold] = {"equal bias": "jump", "equal error": "step"}  # as people and the URL say it
 MODEL = r"""
-Along one proposed direction a step $r$ times as large has $A(r) = r\,a - r^2 q/2$ and $\kappa(r) = r^p\,\kappa$, with
-$q$ the squared length of the step in the posterior's own metric and $a = A + q/2$. At stationarity
-$A \sim N(-q/2,\ q)$, from which $q$ is fitted. The squared jump $r^2 q$, times the probability of moves that the exact
-chain makes too, divided by the cost of a step, is the efficiency. It is about random walks only.
+Along one proposed direction a step $r$ times as large has
+
+$$A(r) = r\,a - \tfrac12 r^2 q,\qquad \kappa(r) = r^p\,\kappa,$$
+
+with $q$ the squared length of the step in the posterior's own metric and $a = A + q/2$. At stationarity
+$A \sim N(-q/2,\ q)$, from which $q$ is fitted. Maximised is the squared jump by moves that the exact chain makes too,
+over the cost of a step $C$, here in likelihood evaluations:
+
+$$\frac{1}{C}\;\overline{r^2 q\,\min(P_a,\ P_a + \Delta)}.$$
+
+It is about random walks only; steps beyond about 1.5 times the trial run's are extrapolations.
 """
 
-TOLERANCE = Knob(
+TOLERANCE = tolerance(
     "steptol",
     "Largest mean |Δ| at the trial run's step",
-    "The error in the acceptance probability that you tolerate. Raising it saves data at every step size.",
-    1e-6,
-    1.0,
-    0.02,
-    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
-    "%.6g",
+    "The error in the acceptance probability that you tolerate; other steps are allowed as much as the switch says.",
 )
 POWER = Knob(
     "steppow",
@@ -46,36 +49,57 @@ POWER = Knob(
     "%.4g",
 )
 
+TOPIC = Topic("steps", (TOLERANCE, POWER), {HOLD: next(iter(HOLDS))}, MODEL, "step_size.md")
+FORMATS = {
+    "m": st.column_config.NumberColumn(format="localized"),
+    "data per step": st.column_config.NumberColumn(format="percent"),
+    **{name: st.column_config.NumberColumn(format="%.3g") for name in ("step", "ε", "α", "mean |Δ|", "acceptance")},
+    "squared jump": st.column_config.NumberColumn(format="%.3g"),
+    **{name: st.column_config.NumberColumn(format="%.2e") for name in ("efficiency", "exact efficiency")},
+}
+
 
 def show(run: Loaded) -> None:
     """Draw the topic."""
     st.write(
-        "Larger steps move further but need more data to decide on. Which step, with which test, explores most per "
-        "likelihood evaluation?"
+        "Larger steps move further, but are accepted less often and need other tests. Which step, with which test, "
+        "explores most per likelihood evaluation?"
     )
     left, right = st.columns(2)
     with left:
-        tolerance = knob(TOLERANCE)
+        most = knob(TOLERANCE)
     with right:
         power = knob(POWER)
     said = st.segmented_control(
         "What other steps must keep",
         list(HOLDS),
-        default="equal bias",
+        default=next(iter(HOLDS)),
         required=True,
-        key="stephold",
+        key=HOLD,
         bind="query-params",
         persist_state="session",
         help="The bias of the chain's distribution is about error per step over mixing per step. To keep it, the error "
         "allowed falls with the squared jump. Equal error per step favours steps that hardly move.",
     )
     hold = HOLDS[str(said)]
-    key = f"{run.trial.digest}-{tolerance!r}-{power!r}-{hold}"
-    work = partial(_work, run.trial, tolerance, power, hold)
-    found: BestStep | None = jobs.automatic(KIND, key, "Searching a test for each step", work)
-    if found is None:
-        return
-    (st.success if found.best is not None else st.error)(found.sentence[0].upper() + found.sentence[1:] + ".")
+    key = f"{run.trial.digest}-{most!r}-{power!r}-{hold}"
+    work = partial(_work, run.trial, most, power, hold)
+    found: BestStep | None = jobs.automatic(TOPIC.key, key, "Searching a test for each step", work)
+    if found is not None:
+        _answer(found)
+    with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: said}):
+        if found is not None:
+            share.download_csv("Steps as CSV", "steps.csv", lambda: _columns(found))
+
+
+def _answer(found: BestStep) -> None:
+    sentence = found.sentence[0].upper() + found.sentence[1:] + "."
+    if found.best is None:
+        st.error(sentence, icon=":material/error:")
+    elif found.best.efficiency < found.exact.exact_efficiency:
+        st.info(f"{sentence} **An exact chain that keeps its log-likelihoods explores more.**", icon=":material/info:")
+    else:
+        st.success(sentence, icon=":material/check_circle:")
     captioned(figures.efficiency(found), "steps-efficiency", _words(found))
     captioned(
         figures.shares(found),
@@ -83,16 +107,18 @@ def show(run: Loaded) -> None:
         "Left: acceptance rate with each step's best test, beside the exact chain's. Right: share of the data that the "
         "test reads per step.",
     )
-    st.dataframe([_shown(row) for row in found.rows], hide_index=True, key="steps-table")
-    with st.expander("How this is computed"):
-        st.markdown(MODEL)
-    chosen = {"topic": KIND, TOLERANCE.key: tolerance, POWER.key: power, "stephold": said}
-    share.copy_link(chosen | session.link_values())
-    share.download_csv("Save as CSV", "steps.csv", lambda: _columns(found))
+    st.dataframe(
+        [_shown(row) for row in found.rows],
+        hide_index=True,
+        key="steps-table",
+        column_config=FORMATS,
+        placeholder="—",
+        alt="Per step: its best test, error, acceptance, data per step, squared jump, efficiency with it and exactly",
+    )
 
 
-def _work(trial: TrialRun, tolerance: float, power: float, hold: Hold, job: Job) -> BestStep:
-    return best_step(trial, tolerance, hold=hold, kappa_power=power, progress=job.progress, cancelled=job.cancelled)
+def _work(trial: TrialRun, most: float, power: float, hold: Hold, job: Job) -> BestStep:
+    return best_step(trial, most, hold=hold, kappa_power=power, progress=job.progress, cancelled=job.cancelled)
 
 
 def _words(found: BestStep) -> str:

@@ -19,6 +19,11 @@ def test_finding():
     assert 0.05 <= rows["ε = 0.1"][5] < rows["ε = 0.01"][5] < 0.5
     assert all(abs(row[8] - rows["exact"][8]) < 2.0 for row in rows.values())
     assert all(0.0 <= row[9] < 0.2 for row in rows.values())
+    assert rows["ε = 0.01"][7] < 4.0 and rows["ε = 0.01"][6] < rows["ε = 0.1"][6]  # larger ε differ more
+    columns = done.report.tables[0].columns
+    spent = {name: row[columns.index("likelihood evaluations")] for name, row in rows.items()}
+    assert spent["exact"] == 2 * 5000 * rows["exact"][1]
+    assert spent["ε = 0.1"] == pytest.approx(2 * 5000 * rows["ε = 0.1"][1] * rows["ε = 0.1"][5])
 
 
 def part(blocks):
@@ -26,30 +31,35 @@ def part(blocks):
     return {"blocks": blocks, "means": blocks.mean(axis=0)[None], "sd": blocks.std(axis=0)}
 
 
+def chains(count, seed, shift=0.0, second=1.0):
+    """Chains of 40 blocks: a variable that comes and goes, another that is always in or out, and a third that moves."""
+    rng = np.random.default_rng(seed)
+    noise = 0.5 + 0.05 * rng.standard_normal((2, count, 40))
+    return [part(np.column_stack([noise[0, k], np.full(40, second), noise[1, k] + shift])) for k in range(count)]
+
+
 def test_one_variable_that_differs_is_seen():
-    """Of three variables one never moves, one agrees within its noise, one is off: the mean would hide it."""
-    rng = np.random.default_rng(1)
-    noise = 0.5 + 0.05 * rng.standard_normal((40, 1))
-    truth = [part(np.column_stack([np.ones(40), noise, noise]))]
-    same = apart([part(np.column_stack([np.ones(20), noise[:20], noise[20:]]))], truth, 3)
-    other = apart([part(np.column_stack([np.ones(20), noise[:20], noise[20:] + 0.4]))], truth, 3)
-    gone = apart([part(np.column_stack([np.zeros(20), noise[:20], noise[20:]]))], truth, 3)
-    assert same.furthest < 4.0 and same.largest < 0.1
+    """Of three variables one agrees within its noise, one never moves, one is off: the mean would hide it."""
+    truth = chains(4, 1)
+    same, other, gone = (apart(chains(4, 2, *how), truth, 3) for how in ((0.0, 1.0), (0.4, 1.0), (0.0, 0.0)))
+    assert same.furthest < 4.0 and same.largest < 0.1 and same.moved == 2
     assert other.furthest > 4.0 and other.largest == pytest.approx(0.4, abs=0.1)
-    assert gone.furthest == pytest.approx(20.0)  # a variable that no exact chain ever dropped
+    assert gone.furthest > 4.0 and gone.largest == 1.0  # in all four chains against none of four
+    assert apart(chains(1, 2, 0.0, 0.0), truth, 3).furthest < 4.0  # one chain that lost it may have had bad luck
 
 
-def test_errors_of_slow_variables_come_from_longer_blocks():
-    """A variable that stays in or out for four blocks at a time has half as many independent values as it seems."""
+def test_errors_of_slow_variables():
+    """In or out for four blocks at a time; coming and going within every block; in all the time; changing once."""
     rng = np.random.default_rng(4)
     slow = np.repeat(rng.random((100, 1)) < 0.5, 4, axis=0).astype(float)
-    fast = (rng.random((400, 1)) < 0.5).astype(float)
-    chains = [part(np.column_stack([slow, fast, np.ones(400)]))]
-    error = inclusion_error(chains, 3)
-    assert error[0] == pytest.approx(0.5 / 10.0, rel=0.15)
-    assert error[1] == pytest.approx(0.5 / 20.0, rel=0.25)
-    assert error[2] == 0.0
-    assert inclusion_error([part(np.array([[0.0], [1.0]]))], 1) == pytest.approx(0.5)  # too few to take together
+    fast = 0.5 + 0.1 * rng.standard_normal((400, 1))
+    once = (np.arange(400) >= 200).astype(float)
+    error = inclusion_error([part(np.column_stack([slow, fast, np.ones(400), once]))], 4)
+    changes = np.count_nonzero(np.diff(slow[:, 0]))
+    assert error[0] == pytest.approx(0.5 / np.sqrt(1 + changes), rel=0.05)
+    assert error[1] == pytest.approx(0.5 / np.sqrt(401.0), rel=0.05)
+    assert error[2] == pytest.approx(np.sqrt(0.75 * 0.25))
+    assert error[3] == pytest.approx(np.sqrt(0.25 / 2.0))
 
 
 def test_it_runs_on_another_data_set():

@@ -1,0 +1,205 @@
+"""Data that do not fit into memory: `python -m benchmarks.tall [--rows 100000000] [--seconds 10] [--folder DIR]`.
+
+One file of float32 rows is made in a temporary directory; the smaller data sets are its first rows. Each N is measured
+in a process of its own, which maps the file: the mode and the proxies need a few passes over all rows, in blocks; a
+step then reads what its test asks for. Of the memory only what is the process's own counts (RssAnon): pages of a mapped
+file are the system's, which takes them back when it needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer import BadInput, Design
+from samplers._permutation import MOST_DENSE
+from samplers.accept.sequential import SequentialTest
+from samplers.chain import Chain, Draws, streams
+from samplers.control import Controlled, find_mode
+from samplers.models import Model
+from samplers.models._kernels import blocks
+from samplers.models.logistic import Logistic
+from samplers.proposals import RandomWalk
+
+DIMENSION, PRIOR_PRECISION = 4, 1.0
+BATCH, EPSILON = 500, 0.01
+ROWS, SECONDS = 10**8, 10.0
+MOST_PLAIN = 10**6  # rows; without control variates a step beyond takes long
+FEW = 64  # steps between looks at the clock
+SPARE = 1.1  # of the disk, for what else is written there
+
+
+class Measured(NamedTuple):
+    """One N: seconds for mode and proxies, what a step costs with them and without, and the most memory of its own."""
+
+    n_data: int
+    setup: float
+    steps_per_s: float
+    data_per_step: float
+    acceptance: float
+    plain_steps_per_s: float | None
+    plain_data_per_step: float | None
+    own_megabytes: float
+    file_megabytes: float
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def make(folder: Path, rows: int) -> None:
+    """Standard normal covariates and labels, block by block."""
+    needed, free = int(SPARE * rows * (4 * DIMENSION + 1)), shutil.disk_usage(folder).free
+    if needed > free:
+        raise BadInput(f"{folder}: {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB needed; give another --folder")
+    rng = np.random.default_rng(0)
+    truth = rng.normal(0.0, 0.5, DIMENSION)
+    with open(folder / "x.npy", "wb") as x_file, open(folder / "y.npy", "wb") as y_file:
+        _header(x_file, (rows, DIMENSION), "<f4")
+        _header(y_file, (rows,), "|i1")
+        for block in blocks(rows):
+            x = rng.standard_normal((block.stop - block.start, DIMENSION), dtype=np.float32)
+            x_file.write(x.tobytes())
+            y_file.write((rng.random(len(x)) < 1.0 / (1.0 + np.exp(-(x @ truth)))).astype(np.int8).tobytes())
+
+
+def _header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
+    np.lib.format.write_array_header_2_0(file, {"shape": shape, "fortran_order": False, "descr": kind})
+
+
+def mapped(folder: Path, n_data: int) -> Logistic:
+    """The regression on the first rows of the file, where they lie."""
+    x: npt.NDArray[np.float32] = np.load(folder / "x.npy", mmap_mode="r")
+    return Logistic.mapped(x[:n_data], np.load(folder / "y.npy", mmap_mode="r")[:n_data], PRIOR_PRECISION)
+
+
+# --- one N, in a process of its own -----------------------------------------------------------------------------------
+
+
+class OwnMemory:
+    """The most memory of its own that this process has in the block, in megabytes (Linux tells it as RssAnon)."""
+
+    def __init__(self) -> None:
+        self.most, self._over = 0.0, threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> OwnMemory:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._watch.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.01):
+            self.most = max(self.most, own_megabytes())
+
+
+def own_megabytes() -> float:
+    """Of memory that belongs to no file."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
+
+
+def measure(folder: Path, n_data: int, seconds: float) -> Measured:
+    """Set up and sample from the first rows of the file."""
+    _compile(mapped(folder, min(n_data, MOST_DENSE + 1) if n_data > MOST_DENSE else 1000))
+    with OwnMemory() as memory:
+        start = time.perf_counter()
+        model = mapped(folder, n_data)
+        controlled = Controlled.around(model, find_mode(model))
+        setup = time.perf_counter() - start
+        controls = _sampled(controlled, controlled, seconds)
+        plain = _sampled(model, controlled, seconds) if n_data <= MOST_PLAIN else None
+    size = n_data * (4 * DIMENSION + 1) / 1e6
+    return Measured(n_data, setup, *controls, *(plain or (None, None, None))[:2], memory.most, size)
+
+
+def _compile(model: Logistic) -> None:
+    """On few data of the same kind, so that memory and times are those of the work."""
+    controlled = Controlled.around(model, find_mode(model))
+    for target in (controlled, model):
+        _sampled(target, controlled, 0.0)
+
+
+def _sampled(model: Model, controlled: Controlled, seconds: float) -> tuple[float, float, float]:
+    """Steps per second, data per step and acceptance of one chain from the mode."""
+    walk = RandomWalk.with_covariance(np.linalg.inv(controlled.posterior_precision()))
+    test = SequentialTest.from_design(Design(model.n_data, min(BATCH, model.n_data), EPSILON))
+    chain = Chain(model, walk, test, controlled.centre, streams(1, 1)[0])
+    chain.advance(FEW)
+    parts: list[Draws] = []
+    start = time.perf_counter()
+    while not parts or time.perf_counter() - start < seconds:
+        parts.append(chain.advance(FEW))
+    draws, elapsed = Draws.joined(parts), time.perf_counter() - start
+    return draws.accepted.size / elapsed, float(draws.n_used.mean()), float(draws.accepted.mean())
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def table(found: list[Measured]) -> list[str]:
+    """The lines of a report."""
+    lines = [
+        "| N | file, MB | own memory, MB | mode and proxies, s | steps/s | data/step | acceptance | "
+        "without proxies: steps/s | data/step |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in found:
+        plain = "| | |"
+        if one.plain_steps_per_s is not None:
+            plain = f"| {one.plain_steps_per_s:,.0f} | {one.plain_data_per_step:,.0f} |"
+        own = f"{one.file_megabytes:,.1f} | {one.own_megabytes:,.0f} | {one.setup:,.2f}"
+        steps = f"{one.steps_per_s:,.0f} | {one.data_per_step:,.0f} | {one.acceptance:.2f}"
+        lines.append(f"| {one.n_data:,} | {own} | {steps} {plain}")
+    return lines
+
+
+def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None) -> list[str]:
+    """Make the file, and measure at 10^4, 10^5, ... of its rows."""
+    sizes = [10**k for k in range(4, 13) if 10**k <= rows]
+    found = []
+    with tempfile.TemporaryDirectory(dir=folder, prefix="austerity-tall-") as place:
+        make(Path(place), max(sizes))
+        for n_data in sizes:
+            command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", str(seconds)]
+            done = subprocess.run([*command, "--folder", place], check=True, capture_output=True, text=True)
+            found.append(Measured(**json.loads(done.stdout)))
+    return [
+        "## Data larger than memory",
+        "",
+        f"Logistic regression on memory-mapped float32 rows, D = {DIMENSION}; random walk, sequential test with "
+        f"m = {BATCH} and epsilon = {EPSILON:g}, with second-order control variates and without; one chain.",
+        "Own memory is the largest RssAnon: what the process has besides pages of the file.",
+        "",
+        *table(found),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Sampling from a memory-mapped file.")
+    parser.add_argument("--rows", type=float, default=ROWS, help="of the largest data set (default: 1e8)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of sampling at each N (default: %(default)s)")
+    parser.add_argument("--folder", help="where the file is made (default: the system's temporary directory)")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one is not None:
+        print(json.dumps(measure(Path(options.folder), options.one, options.seconds)._asdict()))
+        return
+    print("\n".join(report(int(options.rows), options.seconds, options.folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The table of everything that a search has evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.criteria import Measured
+from designer.schedule import Floats, Ints
+from designer.space import Shape
+
+
+class Evaluated(NamedTuple):
+    """Every design evaluated, column by column; `accuracy` is the numerical error aimed at."""
+
+    m: Ints
+    epsilon: Floats
+    alpha: Floats
+    growth: Floats
+    error: Floats
+    usage: Floats
+    looks: Floats
+    cost: Floats
+    feasible: npt.NDArray[np.bool_]
+    accuracy: Floats
+
+    def __len__(self) -> int:
+        return int(self.m.size)
+
+
+class Row(NamedTuple):
+    """One evaluation, as it goes into the table."""
+
+    shape: Shape
+    epsilon: float
+    found: Measured
+    accuracy: float
+
+
+def tabulated(rows: Iterable[Row], target: float, cost_of: Callable[[Row], float]) -> Evaluated:
+    """Each design once, at its best accuracy, in order; `feasible` are those with an error of at most `target`."""
+    best: dict[tuple[Shape, float], Row] = {}
+    for row in rows:
+        key = row.shape, row.epsilon
+        if key not in best or row.accuracy < best[key].accuracy:
+            best[key] = row
+    ordered = sorted(best.values(), key=lambda row: (row.shape, row.epsilon))
+    floats = np.array(
+        [(r.epsilon, r.shape.alpha, r.shape.growth, *r.found, cost_of(r)) for r in ordered], dtype=np.float64
+    )
+    epsilon, alpha, growth, error, usage, looks, cost = floats.T
+    m = np.array([row.shape.m for row in ordered], dtype=np.int64)
+    accuracy = np.array([row.accuracy for row in ordered])
+    return Evaluated(m, epsilon, alpha, growth, error, usage, looks, cost, error <= target, accuracy)
