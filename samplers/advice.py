@@ -249,6 +249,8 @@ def _comparison(rng: np.random.Generator, trial: TrialRun, index: int, range_in_
 
 def standard_population(rng: np.random.Generator, n: int, skew: float) -> Floats:
     """n numbers with mean 0 and standard deviation 1 exactly: normal ones, or gamma ones of this skewness."""
+    if abs(skew) > max(0.01, (most := (n - 2) / math.sqrt(n - 1))):
+        raise BadInput(f"skew = {skew:g}: {n:,} numbers have at most {most:.3g}")
     values = rng.standard_normal(n) if abs(skew) < 0.01 else math.copysign(1.0, skew) * rng.gamma(4.0 / skew**2, size=n)
     values -= values.mean()
     standard: Floats = values / values.std()

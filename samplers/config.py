@@ -139,7 +139,7 @@ class SamplerConfig(BaseModel):
     @property
     def digest(self) -> str:
         """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
-        left_out = {"run": HOW_MANY, "data": PLACES, "schedule": {"weights"}, "test": True}
+        left_out: Any = {"run": HOW_MANY, "data": PLACES, "schedule": {"weights"}, "test": True}
         known = self.model_dump(mode="json", exclude=left_out)
         known["run"]["rule"] = self.rule
         for name in MORE:

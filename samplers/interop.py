@@ -361,7 +361,7 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
     except FileNotFoundError:
         raise BadInput(f"{name}: no such file") from None
     except (IsADirectoryError, PermissionError) as error:
-        raise BadInput(f"{name}: cannot be read ({os.strerror(error.errno)})") from None
+        raise BadInput(f"{name}: cannot be read ({os.strerror(error.errno or 0)})") from None
     except Exception as error:  # the list of what they throw has no end
         raise BadInput(f"{name}: is not a netCDF file that can be read ({shorten(error, 200)})") from None
     finally:

@@ -253,6 +253,10 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
             trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
         else:
             found = posterior_upload.pairs(file.getvalue(), posterior)
+            if n_data not in (None, found.trial.n_data):
+                raise BadInput(
+                    f"{file.name}: has the log-likelihoods of {found.trial.n_data:,} data, not of {n_data:,}"
+                )
             trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
     except BadFile as problem:
         _tell_problems(file.name, problem)

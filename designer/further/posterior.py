@@ -27,7 +27,7 @@ from designer.acceptance import (
     stationary_bound,
 )
 from designer.errors import BadInput, NumericalFailure, integer, real
-from designer.further.erring import LEVELS, POINTS, Table, mean_acceptance, quantile_levels, tabulate
+from designer.further.erring import KAPPAS, POINTS, SPACING, mean_acceptance, quantile_levels, spanning, tabulate
 from designer.further.targets import Target
 from designer.further.walk_on_a_line import UNSURE, ErringWalk, never_met, settle
 from designer.plan import Plan, as_plan
@@ -220,8 +220,8 @@ def heated(
     """The temperature of the posterior that a walk samples, and the test at the trial run's pairs."""
     plan, barker, known = as_plan(design), check_rule(rule) == "barker", check_dimension(dimension)
     check_same_data(plan, trial)
-    temperature, rate = _temperature(plan, trial, barker, _steps(trial, known, LEVELS), points)
-    rough, _ = _temperature(plan, trial, barker, _steps(trial, known, 2 * LEVELS // 3), points // 2 + 1)
+    temperature, rate = _temperature(plan, trial, barker, known, _Fineness(KAPPAS, points, SPACING))
+    rough, _ = _temperature(plan, trial, barker, known, _Fineness(KAPPAS // 2, points // 2 + 1, 2.0 * SPACING))
     estimate = abs(math.sqrt(rough) - math.sqrt(temperature))
     if not estimate <= UNSURE * math.sqrt(temperature):
         raise NumericalFailure(f"the numerical error of the standard deviations would be {estimate:.1g}")
@@ -243,16 +243,23 @@ class _Steps(NamedTuple):
     weights: Floats
 
 
-def _steps(trial: TrialRun, dimension: int | None, size: int) -> _Steps:
+def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
     """By quantiles; kappa rises with the length: both are taken at the same. In many dimensions lengths agree."""
-    one = np.ptp(trial.kappa) <= 1e-9 * trial.kappa.max()
-    levels, weights = quantile_levels(size)
-    if dimension is None and one:
+    levels, weights = quantile_levels(spacing)
+    if dimension is None and spanning(trial.kappa).size == 1:  # all steps are alike
         levels, weights = np.array([0.5]), np.array([1.0])
     lengths = np.ones(levels.size)
     if dimension is not None:
         lengths = np.sqrt(2.0 * gammaincinv(0.5 * dimension, levels) / dimension)
     return _Steps(lengths, np.asarray(np.quantile(trial.kappa, levels)), weights)
+
+
+class _Fineness(NamedTuple):
+    """How many kappa and A a table has, and how far apart the quantiles are that stand for a walk's steps."""
+
+    kappas: int
+    points: int
+    spacing: float
 
 
 def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
@@ -273,26 +280,26 @@ def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
     return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
 
 
-def _temperature(plan: Plan, trial: TrialRun, barker: bool, steps: _Steps, points: int) -> tuple[float, float]:
-    """Of the walk that accepts as often as the trial run did, and its own acceptance rate."""
-    scale = _walk_scale(mean_acceptance(trial, "barker" if barker else "metropolis"), steps, barker)
-    return _balance(tabulate(plan, steps.kappa, barker, points), scale * steps.lengths, steps.weights)
-
-
-def _balance(table: Table, k: Floats, weights: Floats) -> tuple[float, float]:
-    """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there; one k for each row of the table.
+def _temperature(
+    plan: Plan, trial: TrialRun, barker: bool, dimension: int | None, fineness: _Fineness
+) -> tuple[float, float]:
+    """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there: the chain's temperature and acceptance rate.
 
     Steps from draws of N(0, T) have such log ratios; |theta|² changes by -2 A when a step is accepted, and the chain
     settles where that neither grows nor shrinks.
     """
+    steps = _steps(trial, dimension, fineness.spacing)
+    k = steps.lengths * _walk_scale(mean_acceptance(trial, "barker" if barker else "metropolis"), steps, barker)
+    table = tabulate(plan, spanning(trial.kappa, fineness.kappas), barker, fineness.points)
+    accepted = table.at(steps.kappa)
     step = table.width * np.cosh(table.y)  # dA / dy
     square = (k**2)[:, None]
 
     def means(log_t: float) -> tuple[float, float]:
         power = -0.5 * (table.a + 0.5 * square) ** 2 / (square * math.exp(log_t))
         density = np.exp(power - power.max(axis=1, keepdims=True)) * step  # or that of long steps would vanish
-        taken = table.probability * density / density.sum(axis=1, keepdims=True)
-        return float(weights @ (taken @ table.a)), float(weights @ taken.sum(axis=1))
+        taken = accepted * density / density.sum(axis=1, keepdims=True)
+        return float(steps.weights @ (taken @ table.a)), float(steps.weights @ taken.sum(axis=1))
 
     low, high = math.log(0.05), math.log(HOTTEST)
     if means(low)[0] >= 0.0 or means(high)[0] <= 0.0:

@@ -12,14 +12,14 @@ from scipy.special import erf
 
 from designer.acceptance import exact_probability
 from designer.errors import BadInput, NumericalFailure
-from designer.further.erring import Table, mean_acceptance, tabulate
+from designer.further.erring import KAPPAS, Table, mean_acceptance, tabulate
 from designer.further.targets import Target
 from designer.plan import Plan
 from designer.records import TrialRun
 from designer.schedule import Floats
 
 GRID, MOST_STATES = 301, 1201
-KAPPAS, POINTS = 16, 401  # of the table between which acceptance probabilities are interpolated
+POINTS = 401  # of A in the table: it is interpolated between them, too
 RESOLVED = 4.0  # states within a step's standard deviation
 WIDTH, WIDEST = 8.0, 160.0  # of the grid on either side, in sds of the target
 MIDDLE = 3.29  # sds: 99.9% of the target, where the contraction of Theorem 1 is measured

@@ -289,7 +289,8 @@ def _finding(
     )
     return (
         f"On {settings.data} with λ = {settings.rate:g}, from the same good model ({variables:.1f} variables on "
-        f"average), tests with ε = {listed(settings.epsilons, 'g')} read {listed([row[5] for row in tests], '.1%')} of the data and draw "
+        f"average), tests with ε = {listed(settings.epsilons, 'g')} read "
+        f"{listed([row[5] for row in tests], '.1%')} of the data and draw "
         f"{listed([row[3] for row in tests], '.2g')} times as many samples per second as exact reversible jumps, which "
         f"keep no log-likelihoods (paper, on MiniBooNE: 5.6, 10, 17). {never} The inclusion probability that differs "
         f"most from the truth's differs by {listed([row[6] for row in tests], '.3f')} "

@@ -45,3 +45,13 @@ def test_a_file_that_is_no_posterior_leaves_what_was_in_use():
     text = everything(upload(b"nothing of the kind"))
     assert "is not a netCDF file that can be read" in text
     assert example("logistic").digest[:12] in text
+
+
+def test_another_n_than_the_file_s_is_refused(content):
+    found = page("trial_run")
+    found.selectbox[0].select("upload").run()
+    found.number_input(key="upload-n").set_value(301).run()
+    found.file_uploader[0].upload("mine.nc", content[0], "application/x-netcdf")
+    text = everything(found.run())
+    assert "mine.nc: has the log-likelihoods of 300 data, not of 301" in text
+    assert example("logistic").digest[:12] in text

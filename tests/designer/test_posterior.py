@@ -70,8 +70,8 @@ def test_many_parameters_are_the_limit_of_few():
 
 
 def test_the_numerical_error_is_below_the_estimate():
-    """Steps of unequal lengths and kappa over a decade: against averages over many more of them."""
-    from designer.further import posterior
+    """Steps of unequal lengths and kappa over a decade: against finer tables and averages."""
+    from designer.further.posterior import _Fineness, _temperature
 
     rng = np.random.default_rng(1)
     kappa = np.exp(rng.normal(0.3, 0.6, 400))
@@ -80,9 +80,8 @@ def test_the_numerical_error_is_below_the_estimate():
     plan = as_plan(Design(20_000, 200, 0.05))
     for dimension in (None, 5):
         found = heated(plan, trial, dimension=dimension)
-        many = posterior._steps(trial, dimension, 100)
-        fine, _ = posterior._temperature(plan, trial, False, many, 101)
-        assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < 2.0 * found.estimate < 0.01
+        fine, _ = _temperature(plan, trial, False, dimension, _Fineness(40, 201, 0.01))
+        assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < found.estimate < 1e-3
 
 
 def test_means_over_quantiles():
@@ -107,7 +106,7 @@ def test_pairs_that_are_all_rejected_or_all_accepted_are_refused(rule, mu, dimen
 def test_steps_too_short_for_the_grid_are_refused_and_rare_acceptance_is_not():
     short, long = (TrialRun.at_stationarity(2000, rate, 400, np.random.default_rng(1)) for rate in (0.999, 0.005))
     design = Design(2000, 100, 0.05)
-    with pytest.raises(NumericalFailure, match="too few for steps of 0.003"):
+    with pytest.raises(NumericalFailure, match=r"too few for steps of 0\.003"):
         posterior_error(design, short, dimension=1)
     assert posterior_error(design, short, dimension=2).sd_ratio == pytest.approx(1.0, abs=1e-3)
     for dimension in (1, 2):

@@ -78,6 +78,12 @@ def test_populations_have_the_wanted_moments():
     assert np.mean(values**3) == pytest.approx(-1.5, abs=0.05)
 
 
+def test_a_skewness_that_no_population_has_is_refused():
+    with pytest.raises(BadInput, match="skew = 40: 1,000 numbers have at most 31.6"):
+        standard_population(np.random.default_rng(2), 1000, 40.0)
+    assert np.isfinite(standard_population(np.random.default_rng(2), 1000, 31.0)).all()
+
+
 def test_bad_input_and_cancel():
     big = TrialRun.at_stationarity(10**7, 0.5, 5, np.random.default_rng(1))
     with pytest.raises(BadInput, match="n_data = 10,000,000: too many"):
