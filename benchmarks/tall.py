@@ -46,6 +46,7 @@ class Measured(NamedTuple):
     n_data: int
     setup: float
     steps_per_s: float
+    cpu_us: float  # per step, of the processor: without waits for the disk or for other programs
     data_per_step: float
     acceptance: float
     plain_steps_per_s: float | None
@@ -114,7 +115,7 @@ def own_megabytes() -> float:
 
 def measure(folder: Path, n_data: int, seconds: float) -> Measured:
     """Set up and sample from the first rows of the file."""
-    _compile(mapped(folder, min(n_data, MOST_DENSE + 1) if n_data > MOST_DENSE else 1000))
+    _compile(mapped(folder, MOST_DENSE + 1 if n_data > MOST_DENSE else 1000))
     with OwnMemory() as memory:
         start = time.perf_counter()
         model = mapped(folder, n_data)
@@ -123,28 +124,39 @@ def measure(folder: Path, n_data: int, seconds: float) -> Measured:
         controls = _sampled(controlled, controlled, seconds)
         plain = _sampled(model, controlled, seconds) if n_data <= MOST_PLAIN else None
     size = n_data * (4 * DIMENSION + 1) / 1e6
-    return Measured(n_data, setup, *controls, *(plain or (None, None, None))[:2], memory.most, size)
+    without = (None, None) if plain is None else (plain.steps_per_s, plain.data_per_step)
+    return Measured(n_data, setup, *controls, *without, memory.most, size)
 
 
 def _compile(model: Logistic) -> None:
     """On few data of the same kind, so that memory and times are those of the work."""
     controlled = Controlled.around(model, find_mode(model))
-    for target in (controlled, model):
+    for target in (controlled, *([model] if model.n_data <= MOST_PLAIN else [])):
         _sampled(target, controlled, 0.0)
 
 
-def _sampled(model: Model, controlled: Controlled, seconds: float) -> tuple[float, float, float]:
-    """Steps per second, data per step and acceptance of one chain from the mode."""
+class Sampled(NamedTuple):
+    """What a chain did."""
+
+    steps_per_s: float
+    cpu_us: float
+    data_per_step: float
+    acceptance: float
+
+
+def _sampled(model: Model, controlled: Controlled, seconds: float) -> Sampled:
+    """One chain from the mode."""
     walk = RandomWalk.with_covariance(np.linalg.inv(controlled.posterior_precision()))
     test = SequentialTest.from_design(Design(model.n_data, min(BATCH, model.n_data), EPSILON))
     chain = Chain(model, walk, test, controlled.centre, streams(1, 1)[0])
     chain.advance(FEW)
     parts: list[Draws] = []
-    start = time.perf_counter()
+    start, begun = time.perf_counter(), time.thread_time()
     while not parts or time.perf_counter() - start < seconds:
         parts.append(chain.advance(FEW))
-    draws, elapsed = Draws.joined(parts), time.perf_counter() - start
-    return draws.accepted.size / elapsed, float(draws.n_used.mean()), float(draws.accepted.mean())
+    draws, elapsed, cpu = Draws.joined(parts), time.perf_counter() - start, time.thread_time() - begun
+    steps, used, accepted = draws.accepted.size, float(draws.n_used.mean()), float(draws.accepted.mean())
+    return Sampled(steps / elapsed, 1e6 * cpu / steps, used, accepted)
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -153,16 +165,16 @@ def _sampled(model: Model, controlled: Controlled, seconds: float) -> tuple[floa
 def table(found: list[Measured]) -> list[str]:
     """The lines of a report."""
     lines = [
-        "| N | file, MB | own memory, MB | mode and proxies, s | steps/s | data/step | acceptance | "
+        "| N | file, MB | own memory, MB | mode and proxies, s | steps/s | CPU µs/step | data/step | acceptance | "
         "without proxies: steps/s | data/step |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for one in found:
         plain = "| | |"
         if one.plain_steps_per_s is not None:
             plain = f"| {one.plain_steps_per_s:,.0f} | {one.plain_data_per_step:,.0f} |"
         own = f"{one.file_megabytes:,.1f} | {one.own_megabytes:,.0f} | {one.setup:,.2f}"
-        steps = f"{one.steps_per_s:,.0f} | {one.data_per_step:,.0f} | {one.acceptance:.2f}"
+        steps = f"{one.steps_per_s:,.0f} | {one.cpu_us:,.0f} | {one.data_per_step:,.0f} | {one.acceptance:.2f}"
         lines.append(f"| {one.n_data:,} | {own} | {steps} {plain}")
     return lines
 

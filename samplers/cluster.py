@@ -23,7 +23,7 @@ from designer.search import Cancelled
 from samplers import cluster_tasks
 from samplers.blas import default_threads
 from samplers.chain import Progress
-from samplers.cluster_tasks import PACKAGES, SUMS, ChainTask, PartTask, Reached, Task, Told, TrialTask
+from samplers.cluster_tasks import PACKAGES, SAID, SUMS, ChainTask, PartTask, Reached, Task, Told, TrialTask
 from samplers.config import PLACES, SamplerConfig
 from samplers.runner import all_steps, refuse_used, results_in
 from samplers.store import Store
@@ -110,7 +110,8 @@ class Cluster:
             except Cancelled:
                 _wait_for_writers(store, numbers)
             finally:
-                self.client.run(cluster_tasks.forget, on_error="ignore")
+                with suppress(OSError):  # a scheduler that is gone
+                    self.client.run(cluster_tasks.forget, on_error="ignore")
         return results_in(store, config)
 
     def collect_pairs(
@@ -156,7 +157,8 @@ class Cluster:
             for future in futures:
                 yield self._value(future)
         finally:
-            self.client.cancel([held, *futures])
+            with suppress(OSError):
+                self.client.cancel([held, *futures])
 
     # --- how ----------------------------------------------------------------------------------------------------------
 
@@ -167,20 +169,21 @@ class Cluster:
         from distributed import wait
 
         topic = f"austerity-{secrets.token_hex(8)}"
-        self.client.subscribe_topic(topic, lambda event: hear(event[1]))
+        self.client.subscribe_topic(topic, lambda event: hear(event[1][SAID]))
         submitted = [self.client.submit(cluster_tasks.perform, t, topic, pure=False, retries=RETRIES) for t in tasks]
         pending = {future: number for number, future in enumerate(submitted)}
         try:
             while pending:
                 if cancelled is not None and cancelled():
                     raise Cancelled
-                with self.client.as_current(), suppress(TimeoutError):
+                with self.client.as_current(), suppress(TimeoutError, CancelledError):  # of which _value tells
                     wait(list(pending), timeout=POLL, return_when="FIRST_COMPLETED")
                 for future in [future for future in pending if future.done()]:
                     yield pending.pop(future), self._value(future)
         finally:
-            self.client.unsubscribe_topic(topic)
-            self.client.cancel(submitted)
+            with suppress(OSError):  # a scheduler that is gone
+                self.client.unsubscribe_topic(topic)
+                self.client.cancel(submitted)
 
     def _value(self, future: Any) -> Any:
         """What a task found, or the problem that it met, as it would be raised here."""

@@ -31,6 +31,7 @@ from samplers.store import Store
 QUIET = 0.2  # seconds between two messages of a task
 PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere
 SUMS = "sums"  # should be
+SAID = "said"  # a message within the event that carries it
 PATIENCE = 150.0  # seconds to wait for a lock: NFS lets go of those of a machine that died after 90
 
 
@@ -47,7 +48,7 @@ class Here:
         """To those who listen, a few times a second."""
         if time.monotonic() - self.told >= QUIET:
             self.told = time.monotonic()
-            self.worker.log_event(self.topic, message)
+            self.worker.log_event(self.topic, {SAID: message})
 
     def stopped(self) -> bool:
         """The caller cancelled, or is gone, or the worker has lost its scheduler."""

@@ -189,10 +189,12 @@ _kept = threading.local()  # the permutation of each thread: proposals stay immu
 def _mini_batch(rng: np.random.Generator, n_data: int, size: int) -> Ints:
     """Without replacement, from the same random numbers as the kernel `draw`; depends on the generator alone."""
     sample: Subsampler | None = getattr(_kept, "sample", None)
+    _kept.sample = None  # not kept if interrupted in the middle of a draw
     if sample is None or sample.n != n_data:
-        sample = _kept.sample = Subsampler(n_data)
+        sample = Subsampler(n_data)
     indices = sample.extend(rng, size)
     sample.reset()
+    _kept.sample = sample
     return indices
 
 

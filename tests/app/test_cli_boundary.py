@@ -46,6 +46,7 @@ def test_json_is_the_librarys(folder, capsys):
     assert got["usage"] == pytest.approx(want.usage) and got["lower_bound"] == pytest.approx(want.lower_bound)
     assert [rival["excess"] for rival in got["rivals"]] == pytest.approx([want.excess(r) for r in want.rivals])
     assert [size["m"] for size in got["sizes"]] == [400, 800]
+    assert got["proven"] and got["estimate"] == want.estimate
 
 
 def test_text_and_the_file(folder, capsys):

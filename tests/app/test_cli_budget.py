@@ -53,6 +53,8 @@ def test_text_and_files(trial, capsys, tmp_path):
         ("1e-6,1e-7,0", "1e-6,1e-7", "must be three"),
         ("--m 100", "--m 9000", "m = 9000"),
         ("--autocorrelation 100", "--autocorrelation 0", "autocorrelation = 0"),
+        ("--m 100", "--m 100 --dimension 1", "dimension = 1"),
+        ("--m 100", "--m 100 --output x.json", "must end in .toml"),
     ],
 )
 def test_problems_are_one_line(trial, capsys, old, new, message):

@@ -52,6 +52,9 @@ def test_the_tolerance_for_a_wish(trial, capsys, tmp_path):
         ("--m 200 --epsilon 0.05 --skewness 3", "skewness = 3"),
         ("--sd-inflation 0.1 --epsilon 0.05", "not both"),
         ("--m 200 --epsilon 0.05 --output x.toml", "--output is for --sd-inflation"),
+        ("--sd-inflation 0.1 --output x.txt", "must end in .toml or .json"),
+        ("--sd-inflation 0.1 --m 5001", "m = 5001"),
+        ("--sd-inflation 0.1 --skewness 2", "skewness = 2"),
     ],
 )
 def test_problems_are_one_line(trial, capsys, text, message):

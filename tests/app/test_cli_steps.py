@@ -58,6 +58,8 @@ def test_another_trial_run_is_used_where_it_is_nearer(trial, capsys, tmp_path):
         ("--cost 1,2", "cost: 2 numbers"),
         ("--at 2:file.csv", "must be SCALE=TRIAL.csv"),
         ("--scales 0", "scales = 0"),
+        ("--at 1=examples/logistic_trial.csv", "there is a trial run at 1 already"),
+        ("--output d.txt", "must end in .toml or .json"),
         ("--output /no/such/place.toml", "there is no directory"),
     ],
 )

@@ -94,11 +94,14 @@ def test_biases_of_the_other_sign_are_weighed_alike():
 def test_the_best_epsilon_at_an_end_of_the_grid_is_sought_next_to_it(monkeypatch):
     """Of three epsilons the smallest is best, and one between it and the second is better."""
     trial, quantity = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1)), Quantity(500.0, 0.3)
-    middle = best_epsilon(trial, 0.5, COST, quantity, m=[200]).epsilon
-    monkeypatch.setattr(budget, "EPSILONS", (0.8 * middle, 2.0 * middle, 3.0 * middle))
+    monkeypatch.setattr(budget, "EPSILONS", (0.02, 0.45, 0.5))
     monkeypatch.setitem(budget.options.__kwdefaults__, "epsilons", budget.EPSILONS)
-    found = best_epsilon(trial, 0.5, COST, quantity, m=[200]).epsilon
-    assert found == pytest.approx(middle, rel=0.2) and found > 0.8 * middle
+    grid = options(trial, COST, quantity, m=[200], exact_seconds=math.inf)
+    seconds = 2.0
+    assert best_option(grid, seconds).epsilon == 0.02
+    found = best_epsilon(trial, seconds, COST, quantity, m=[200], exact_seconds=math.inf)
+    assert 0.02 < found.epsilon < 0.45
+    assert found.risk(seconds) < 0.99 * best_option(grid, seconds).risk(seconds)
 
 
 def test_two_tests_beat_either_where_they_tie():

@@ -167,7 +167,7 @@ def test_a_tolerance_that_the_first_look_keeps():
 def test_a_gap_is_told():
     """The error of one pair may cancel exactly, and then a rule that tosses coins reads far less than any boundary."""
     one = optimal_boundary(TrialRun(1000, [-7e-4], [0.04]), 0.02, 100)
-    assert one.error <= 0.02 and one.usage <= min(rival.usage for rival in one.rivals) + 1e-6
+    assert one.error <= 0.02 and one.usage <= min(rival.usage for rival in one.rivals) + 1e-4
     assert one.lower_bound < one.usage - 0.1 and not one.proven
 
 

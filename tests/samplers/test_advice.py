@@ -79,7 +79,7 @@ def test_populations_have_the_wanted_moments():
 
 
 def test_a_skewness_that_no_population_has_is_refused():
-    with pytest.raises(BadInput, match="skew = 40: 1,000 numbers have at most 31.6"):
+    with pytest.raises(BadInput, match=r"skew = 40: 1,000 numbers have at most 31\.6"):
         standard_population(np.random.default_rng(2), 1000, 40.0)
     assert np.isfinite(standard_population(np.random.default_rng(2), 1000, 31.0)).all()
 

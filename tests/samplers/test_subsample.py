@@ -11,6 +11,7 @@ import pytest
 from designer import Design
 from samplers import _permutation
 from samplers.accept import BarkerTest, Comparison, ExactTest, SequentialTest
+from samplers.accept.reading import reading
 from samplers.chain import Chain
 from samplers.models.mixture import Mixture, draw_mixture
 from samplers.proposals import RandomWalk
@@ -170,3 +171,23 @@ def test_looks_beyond_those_known_at_first_are_computed_when_needed(monkeypatch)
     assert draws[0].n_looks.max() > 100
     for one, other in zip(*draws, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_an_interrupted_draw_leaves_nothing_behind():
+    """Items taken before an interrupt, but not counted yet, would never be drawn again in this thread."""
+
+    def interrupted(rng, permutation, *where):
+        extend(rng, permutation, *where)
+        raise KeyboardInterrupt
+
+    comparison, extend = Comparison(77, np.arange(77.0).take), _permutation.extend
+
+    def read_all(seed):
+        with reading(np.random.default_rng(seed), comparison) as read:
+            return np.concatenate([*read(70)])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_permutation, "extend", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            read_all(1)
+    np.testing.assert_array_equal(read_all(2), Subsampler(77).extend(np.random.default_rng(2), 70))

@@ -177,7 +177,8 @@ def _answer(found: _Found, seconds: float) -> None:
     steps = "; then ".join(
         f"{phase.steps:,} steps with {phase.option.name} (weight {phase.weight:.2f})" for phase in plan.phases
     )
-    st.markdown(f"**Best schedule:** risk {plan.risk:.3g}: {steps}.")
+    risk, fixed = f"{plan.risk:.3g}", f"{best.risk(seconds):.3g}"
+    st.markdown(f"**Best schedule:** risk {risk}{', no less to three digits' if risk == fixed else ''}: {steps}.")
 
 
 def _figures(found: _Found, seconds: float) -> None:
