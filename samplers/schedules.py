@@ -159,8 +159,8 @@ def weighted_mean(values: Floats, ends: Sequence[int], weights: Sequence[float])
 
     Examples
     --------
-    >>> weighted_mean(np.array([0.0, 0.0, 1.0]), [2], [0.25, 0.75])
-    np.float64(0.75)
+    >>> float(weighted_mean(np.array([0.0, 0.0, 1.0]), [2], [0.25, 0.75]))
+    0.75
     """
     parts = np.split(values, [end for end in ends if end < len(values)])
     given = np.array(weights[: len(parts)], dtype=np.float64)

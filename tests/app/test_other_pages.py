@@ -194,7 +194,7 @@ def test_a_running_experiment_has_its_own_name_and_others_say_that_they_would_en
     assert REPORT.finding not in everything(page)
     page.selectbox[0].select("e3").run()
     assert REPORT.finding in everything(page)
-    assert page.get("plotly_chart")[0].proto.alt == PANEL.note
+    assert page.get("plotly_chart")[-1].proto.alt == PANEL.note  # below the stored ones
 
 
 def test_a_cancelled_experiment_says_so():

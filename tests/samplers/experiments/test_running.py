@@ -13,7 +13,7 @@ import pytest
 from designer.search import Cancelled
 from samplers.experiments import identity
 from samplers.experiments.report import Panel, Report, Series, Table
-from samplers.experiments.running import MISSING, Experiment, run_experiment
+from samplers.experiments.running import MISSING, Experiment, Work, computed, run_experiment
 
 RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
 
@@ -59,6 +59,29 @@ def test_parts_are_kept_and_settings_matter(tmp_path):
     assert run_experiment(again.experiment(), "tiny", tmp_path).report.finding == "sum 6"
     assert run_experiment(other.experiment(2.0), "tiny", tmp_path).report.finding == "sum 12"
     assert (first.computed, again.computed, other.computed) == (["a", "bb", "ccc"], [], ["a", "bb", "ccc"])
+
+
+def test_parts_computed_elsewhere_in_any_order(tmp_path):
+    """A mapper is asked for what is missing only; the report does not see the order in which the parts came."""
+    run_experiment(Recorded(without=["a", "ccc"]).experiment(), "tiny", tmp_path)
+    asked, there, told = [], Recorded(), []
+
+    def mapper(batch, tell, cancelled):
+        asked.extend(batch.names)
+        for number, name in enumerate(reversed(batch.names), start=1):
+            values = computed(batch.experiment, batch.settings, name, Work(batch.folder))
+            tell(number / len(batch.names), name)
+            yield name, values
+
+    done = run_experiment(
+        there.experiment(), "tiny", tmp_path, mapper=mapper, tell=lambda share, note: told.append(share)
+    )
+    assert asked == ["a", "ccc"] and there.computed == ["ccc", "a"]
+    assert list(done.seconds) == ["a", "bb", "ccc"]
+    assert told == pytest.approx([2 / 3, 1.0])
+    again = Recorded()
+    assert run_experiment(again.experiment(), "tiny", tmp_path).report == done.report
+    assert again.computed == []
 
 
 def test_the_description_names_the_data(tmp_path):
