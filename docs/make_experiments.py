@@ -28,7 +28,9 @@ INTRODUCTION = """\
 The experiments of the papers at full size, and a map of who wins where. K14, K16 and S17 are the papers of
 [equations.md](equations.md).
 Each has tables and figures in the dashboard (page *Experiments*), and runs again with the command below it; with
-`--quick` it takes about a minute. Without `--data` a synthetic twin stands in for a data set, and the report says so.
+`--quick` it takes about a minute. `--data DIR` is a folder with data sets in their own formats, `--download` fetches them
+where there is a network; without either a synthetic twin stands in, and the report says so. E6 also runs on MiniBooNE
+(`--data-set miniboone`).
 Checks are statements that the experiment should bear out, evaluated on the numbers of the run; one that does not hold
 is shown as such. Seconds are those of the machine that ran it, two cores.
 
@@ -150,8 +152,9 @@ def draw(names: Sequence[str]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     kept = {name: found[1] for name in names if (found := shipped(name)) is not None}
     drawn = [(figure(panel), file) for name, report in kept.items() for file, panel in pictures(name, report)]
-    plotly.io.write_images(*zip(*drawn, strict=True), width=WIDTH, height=HEIGHT, scale=1.5)
-    for _, file in drawn:
+    figures, files = [one for one, _ in drawn], [file for _, file in drawn]
+    plotly.io.write_images(figures, files, width=WIDTH, height=HEIGHT, scale=1.5)
+    for file in files:
         Image.open(file).convert("RGB").quantize(COLOURS).save(file, optimize=True)
 
 

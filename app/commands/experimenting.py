@@ -86,19 +86,20 @@ def _listed() -> Answer:
 
 def write_figures(report: Report, output: Path, title: str) -> list[str]:
     """figures.html always, a PNG for each panel where a browser can draw them; returns the names of the files."""
+    from plotly.io import write_images
+
     from app.figures.panels import figure
 
     if not report.panels:
         return []
-    names = ["figures.html"]
     write_whole(output / "figures.html", _page(report.panels, title))
-    for number, panel in enumerate(report.panels, start=1):
-        try:
-            write_whole(output / f"figure{number}.png", figure(panel).to_image("png", width=900, height=500, scale=2))
-        except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
-            return ["figures.html (PNG files need the package kaleido and Chromium)"]
-        names.append(f"figure{number}.png")
-    return names
+    names = [f"figure{number}.png" for number in range(1, len(report.panels) + 1)]
+    figures, files = [figure(panel) for panel in report.panels], [output / name for name in names]
+    try:
+        write_images(figures, files, width=900, height=500, scale=2)  # one browser draws them all
+    except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
+        return ["figures.html (PNG files need the package kaleido and Chromium)"]
+    return ["figures.html", *names]
 
 
 def _page(panels: Sequence[Panel], title: str) -> str:
