@@ -28,7 +28,7 @@ INTRODUCTION = """\
 The experiments of the papers at full size, and a map of who wins where. K14, K16 and S17 are the papers of
 [equations.md](equations.md).
 Each has tables and figures in the dashboard (page *Experiments*), and runs again with the command below it; with
-`--quick` it takes about a minute. `--data DIR` is a folder with data sets in their own formats, `--download` fetches them
+`--quick` it takes about a minute. `--data DIR` has data sets in their own formats, `--download` fetches them
 where there is a network; without either a synthetic twin stands in, and the report says so. E6 also runs on MiniBooNE
 (`--data-set miniboone`).
 Checks are statements that the experiment should bear out, evaluated on the numbers of the run; one that does not hold
