@@ -22,6 +22,7 @@ from samplers.experiments.running import SECONDS, run_experiment
 from samplers.runner import collect_pairs, run_config
 from samplers.store import Store
 from tests.samplers.dask_cluster import DaskCluster, eventually
+from tests.signals import heed_interrupts
 
 pytestmark = pytest.mark.xdist_group("cluster")
 N_DATA, DIMENSION = 12_000, 50  # of this size, the mode depends on the number of BLAS threads
@@ -152,7 +153,7 @@ def test_an_interrupted_command_frees_its_chains(cluster, dask, folder, tmp_path
     config, store = SamplerConfig.load(folder / "config.toml", draws=40_000), Store(tmp_path / "out")
     command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "40000", "--quiet"]
     command += ["--output", str(store.directory), "--cluster", dask.address]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         eventually(lambda: store.chains() and store.chain(store.chains()[0]).latest() is not None)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()

@@ -20,6 +20,7 @@ from samplers.control import Controlled
 from samplers.models.logistic import Logistic
 from samplers.runner import _warmed_up, audit_config, build, collect_pairs, run_config
 from samplers.store import Store
+from tests.signals import heed_interrupts
 
 N_DATA = 2000
 REAL_WRITE, REAL_PROPOSAL = store._write, Adaptation.proposal
@@ -154,7 +155,8 @@ def test_more_chains_can_be_added_and_fewer_draws_asked_for(folder):
 
 def test_an_interrupt_stops_the_run_and_saves_it(folder):
     command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "100000000"]
-    process = subprocess.Popen([*command, "--output", str(folder / "killed")], stderr=subprocess.PIPE)
+    command += ["--output", str(folder / "killed")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
     deadline = time.monotonic() + 60
     while _step(folder) == 0 and time.monotonic() < deadline:
         time.sleep(0.05)
