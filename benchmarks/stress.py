@@ -1,4 +1,4 @@
-"""The engine under stress: `python -m benchmarks.stress [--designs 100000] [--processes 2] [--seed 0]`.
+"""The engine under stress: `python -m benchmarks.stress [--designs 100000] [--processes 2] [--parts DIR]`.
 
 Random designs over the whole allowed range are held against what is a theorem about them, never against intuition:
 
@@ -19,12 +19,14 @@ is put to the test: against twice the nodes (and looks merged at half the width)
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import starmap
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,6 +36,7 @@ from benchmarks.digits import exact_curves, few_looks
 from designer.acceptance import Acceptance, Rule, acceptance, exact_probability
 from designer.boundary import TINY
 from designer.errors import NumericalFailure
+from designer.files import write_whole
 from designer.plan import as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import MAX_GROWTH, MIN_GROWTH, Floats
@@ -235,24 +238,35 @@ def shown(design: Design) -> str:
 NOTHING = Result(0, Counter(), [], [], [], [], (0.0, ""))
 
 
-def check_chunk(start: int, stop: int, seed: int) -> Result:
-    """Designs start ... stop - 1."""
-    return sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
+def check_chunk(start: int, stop: int, seed: int, parts: Path | None = None) -> Result:
+    """Designs start ... stop - 1; kept in a file of `parts`, or read from it."""
+    file = parts / f"{seed}-{start}-{stop}.json" if parts else None
+    if file and file.exists():
+        return _read(file)
+    found = sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
+    if file:
+        write_whole(file, json.dumps(found))
+    return found
 
 
-def stress(designs: int, seed: int = 0, processes: int = 1) -> Result:
+def _read(file: Path) -> Result:
+    designs, checks, violations, *lists, slowest = json.loads(file.read_text(encoding="utf-8"))
+    return Result(designs, Counter(checks), [Violation(*one) for one in violations], *lists, tuple(slowest))
+
+
+def stress(designs: int, seed: int = 0, processes: int = 1, parts: Path | None = None) -> Result:
     """So many random designs; the same ones whatever the number of processes."""
-    chunks = [(start, min(start + CHUNK, designs), seed) for start in range(0, designs, CHUNK)]
+    chunks = [(start, min(start + CHUNK, designs), seed, parts) for start in range(0, designs, CHUNK)]
     if processes == 1:
         return sum(starmap(check_chunk, chunks), NOTHING)
     with ProcessPoolExecutor(processes) as pool:
         return sum(pool.map(check_chunk, *zip(*chunks, strict=True)), NOTHING)
 
 
-def report(designs: int = 2000, seed: int = 0, processes: int = 1) -> list[str]:
+def report(designs: int = 2000, seed: int = 0, processes: int = 1, parts: Path | None = None) -> list[str]:
     """Markdown: what was tested how often, what broke, how large estimates and times were."""
     start = time.perf_counter()
-    found = stress(designs, seed, processes)
+    found = stress(designs, seed, processes, parts)
     seconds = time.perf_counter() - start
     broken = Counter(violation.theorem for violation in found.violations)
     return [
@@ -294,8 +308,11 @@ def main() -> None:
     parser.add_argument("--designs", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parts", type=Path, help="directory of finished parts, where a stopped run goes on")
     options = parser.parse_args()
-    print("\n".join(report(options.designs, options.seed, options.processes)))
+    if options.parts:
+        options.parts.mkdir(parents=True, exist_ok=True)
+    print("\n".join(report(options.designs, options.seed, options.processes, options.parts)))
 
 
 if __name__ == "__main__":

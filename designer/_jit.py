@@ -11,15 +11,17 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from numba import config, njit
 from numba.core.dispatcher import Dispatcher
+
+from designer._kept import keep
 
 
 def _copy_baked() -> None:
@@ -30,7 +32,7 @@ def _copy_baked() -> None:
     try:
         tempfile.TemporaryFile(dir=baked).close()
     except OSError:
-        with suppress(OSError):  # nowhere to write: `_can_keep` tells
+        with suppress(OSError):  # nowhere to write: `keep` tells
             copy = Path(tempfile.mkdtemp(prefix="austerity-numba-"))
             atexit.register(shutil.rmtree, copy, ignore_errors=True)
             for file in filter(Path.is_file, baked.rglob("*")):
@@ -43,22 +45,8 @@ def _copy_baked() -> None:
 _copy_baked()
 
 
-def _can_keep() -> bool:
-    """Whether compiled code has a place on disk: numba refuses `cache=True` where no directory can be written."""
-    try:
-        njit(cache=True)(_can_keep)
-    except RuntimeError:
-        warnings.warn(
-            "compiled code cannot be kept, so every start compiles anew: set NUMBA_CACHE_DIR to a writable directory",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return False
-    return True
-
-
 # nogil: a running kernel must not freeze the other sessions of a server. No fastmath: tails matter.
-JIT: dict[str, Any] = {"cache": _can_keep(), "nogil": True, "error_model": "numpy"}
+JIT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -76,9 +64,8 @@ def kernel_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = njit(**options, **JIT)(function)
-        with suppress(AttributeError, KeyError, OSError):  # nothing is kept, or not in this way, or there is no file
-            kept = dispatcher._cache._cache_file
-            kept._source_stamp = kept._source_stamp, sources(vars(sys.modules[function.__module__]))
+        with suppress(KeyError, OSError):  # a function without a file
+            keep(dispatcher, sources(vars(sys.modules[function.__module__])))
         return dispatcher
 
     return compiled
@@ -88,21 +75,28 @@ _digests: dict[str, str] = {}  # of modules
 
 
 def sources(names: dict[str, Any]) -> str:
-    """Digest of a module's file, given its names, and of the files of kernels and records that it imports, and so on.
+    """Digest of a module's file, given its names, and of the files whose kernels, records and functions it imports.
 
-    Constants are those of a module that also gives a kernel or a record.
+    And so on, through all of these. Functions count because `overload` gives some of them compiled bodies, in their own
+    file; constants are those of a module that also gives one of the others.
     """
     module = names["__name__"]
     if module not in _digests:
         digest = sha256(Path(names["__file__"]).read_bytes())
-        for other in sorted({_home(value) for value in names.values()} - {module, ""}):
+        for other in sorted({_home(value, module) for value in names.values()} - {module, ""}):
             digest.update(sources(vars(sys.modules[other])).encode())
         _digests[module] = digest.hexdigest()
     return _digests[module]
 
 
-def _home(value: object) -> str:
-    """Module of a kernel or of a record; empty for anything else."""
+def _home(value: object, user: str) -> str:
+    """Module of a kernel, of a record or of a function of ours; empty for anything else."""
     if isinstance(value, Dispatcher):
         return str(value.py_func.__module__)
+    if isinstance(value, FunctionType):
+        return value.__module__ if _package(value.__module__) in ("designer", "samplers", _package(user)) else ""
     return value.__module__ if isinstance(value, type) and issubclass(value, tuple) else ""
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

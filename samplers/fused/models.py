@@ -16,7 +16,8 @@ from samplers.fused.logistic import (
     fill_proxies,
     fill_residuals,
     quadratic,
-    signed,
+    row_dot,
+    sign,
     sum_log_sigmoid,
     two_dots,
 )
@@ -33,6 +34,7 @@ from samplers.models._kernels import (
     mixture_value,
 )
 
+LINE = 64  # bytes that come from memory together
 NO_LABELS = np.empty(0, dtype=np.int8)
 
 
@@ -68,6 +70,25 @@ def _log_prior(model, theta):
     return None
 
 
+@kernel
+def fill_signs(rows, labels, indices, out):
+    """1 and -1 by the labels of these data, where the rows do not have them; the rows come nearer meanwhile.
+
+    Otherwise each row is waited for alone: half of the processor's guesses at a random label are wrong, and a wrong one
+    throws away the work on the rows behind it.
+    """
+    if labels.size == 0:
+        out[:] = 1.0
+        return
+    step = LINE // rows.itemsize
+    for k in range(indices.size):
+        out[k] = rows[indices[k], 0]
+        for j in range(step, rows.shape[1], step):
+            out[k] += rows[indices[k], j]
+    for k in range(indices.size):
+        out[k] = sign(labels[indices[k]])
+
+
 # --- terms of the data that a test has drawn ------------------------------------------------------------------------
 
 
@@ -78,10 +99,10 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
 
         def plain(model, theta, theta_new, indices, room, out):
             old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
+            fill_signs(model.rows, model.labels, indices, out)
             for k in range(out.size):
-                before, after = two_dots(model.rows[indices[k]], theta, theta_new)
-                old[k], new[k] = signed(model.labels, indices[k], before), signed(model.labels, indices[k], after)
-                proxy[k] = 0.0
+                before, after = two_dots(model.rows, indices[k], theta, theta_new)
+                old[k], new[k], proxy[k] = out[k] * before, out[k] * after, 0.0
             fill_residuals(old, new, 1.0, proxy, out)
 
         return plain
@@ -89,12 +110,14 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
 
         def controlled(model, theta, theta_new, indices, room, out):
             old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
-            n = theta.size
+            rows, n = model.rows, theta.size
             for k in range(out.size):
-                row = model.rows[indices[k]]
-                before, after = two_dots(row, theta, theta_new)
+                i = indices[k]
+                before, after = two_dots(rows, i, theta, theta_new)
                 old[k], new[k] = before, after
-                proxy[k] = (after - before) * (row[n + 1] + 0.5 * row[n + 2] * (after + before - 2.0 * row[n]))
+                proxy[k] = (after - before) * (
+                    rows[i, n + 1] + 0.5 * rows[i, n + 2] * (after + before - 2.0 * rows[i, n])
+                )
             fill_residuals(old, new, model.scale, proxy, out)
 
         return controlled
@@ -102,10 +125,11 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
 
         def expanded(model, theta, theta_new, indices, room, out):
             old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
+            fill_signs(model.rows, model.labels, indices, out)
             for k in range(out.size):
-                row, sign = model.rows[indices[k]], signed(model.labels, indices[k], 1.0)
-                before, after = two_dots(row, theta, theta_new)
-                old[k], new[k], proxy[k] = sign * before, sign * after, sign * dot(row, model.centre)
+                before, after = two_dots(model.rows, indices[k], theta, theta_new)
+                at_centre = row_dot(model.rows, indices[k], model.centre)
+                old[k], new[k], proxy[k] = out[k] * before, out[k] * after, out[k] * at_centre
             fill_proxies(old, new, proxy, model.scale, model.second)
             fill_residuals(old, new, model.scale, proxy, out)
 

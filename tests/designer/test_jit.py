@@ -14,9 +14,9 @@ import importlib.util
 spec = importlib.util.spec_from_file_location("jit", {path!r})
 jit = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(jit)
-def twice(x):
-    return 2 * x
-print(jit.kernel(twice)(21) if not jit.JIT["cache"] else "kept")
+from doubled import twice
+twice = jit.kernel(twice)
+print(twice(21), "kept" if twice._cache.cache_path else "not kept")
 """
 
 
@@ -24,6 +24,7 @@ print(jit.kernel(twice)(21) if not jit.JIT["cache"] else "kept")
 def test_works_with_a_warning_where_nothing_can_be_written(tmp_path, writable):
     copy = tmp_path / "_jit.py"
     copy.write_text(Path(jit.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "doubled.py").write_text("def twice(x):\n    return 2 * x\n")
     blocked = tmp_path / "file"
     blocked.touch()
     (tmp_path / "__pycache__").touch()  # a file where the directory would be
@@ -32,39 +33,50 @@ def test_works_with_a_warning_where_nothing_can_be_written(tmp_path, writable):
     )
     found = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(path=str(copy))],
-        env=os.environ | places,
+        env=os.environ | places | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert found.stdout.strip() == ("kept" if writable else "42"), found.stderr
+    assert found.stdout.strip() == ("42 kept" if writable else "42 not kept"), found.stderr
     assert ("compiled code cannot be kept" in found.stderr) == (not writable)
     assert ("NUMBA_CACHE_DIR" in found.stderr) == (not writable)
 
 
 KERNELS = {
+    "__init__.py": "",
     "inner.py": "from designer._jit import kernel\n\n@kernel\ndef inner(x):\n    return 1 * x\n",
     "records.py": "from typing import NamedTuple\n\nSHIFT = 0\n\nclass Pair(NamedTuple):\n    a: float\n",
-    "middle.py": "from designer._jit import kernel_with\nfrom inner import inner\n\n"
+    "chosen.py": "from numba.extending import overload\n\ndef chosen(x): ...\n\n"
+    "@overload(chosen)\ndef _chosen(x):\n    return lambda x: x + 100\n",
+    "middle.py": "from designer._jit import kernel_with\nfrom many.inner import inner\n\n"
     "@kernel_with(fastmath={'contract'})\ndef middle(x):\n    return inner(x)\n",
-    "outer.py": "from designer._jit import kernel\nfrom middle import middle\nfrom records import SHIFT, Pair\n\n"
-    "@kernel\ndef outer(x):\n    return middle(x) + SHIFT\n\nprint(outer(7), sum(outer.stats.cache_hits.values()))\n",
+    "outer.py": "from designer._jit import kernel\nfrom many.chosen import chosen\nfrom many.middle import middle\n"
+    "from many.records import SHIFT, Pair\n\n@kernel\ndef outer(x):\n    return chosen(middle(x)) + SHIFT\n\n"
+    "print(outer(7), sum(outer.stats.cache_hits.values()))\n",
 }
 
 
 def test_compiled_code_is_made_anew_when_a_file_that_it_uses_has_changed(tmp_path):
+    package = tmp_path / "many"
+    package.mkdir()
     for name, text in KERNELS.items():
-        (tmp_path / name).write_text(text)
+        (package / name).write_text(text)
+
+    def change(name: str, old: str, new: str) -> None:
+        (package / name).write_text(KERNELS[name].replace(old, new))
 
     def printed() -> str:
-        command = [sys.executable, "-c", "import outer"]
+        command = [sys.executable, "-c", "import many.outer"]
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
         return found.stdout.strip()
 
-    assert printed() == "7 0"
-    assert printed() == "7 1"  # kept
-    (tmp_path / "inner.py").write_text(KERNELS["inner.py"].replace("1 * x", "2 * x"))
-    assert printed() == "14 0"
-    (tmp_path / "records.py").write_text(KERNELS["records.py"].replace("SHIFT = 0", "SHIFT = 5"))
-    assert printed() == "19 0"
-    assert printed() == "19 1"
+    assert printed() == "107 0"
+    assert printed() == "107 1"  # kept
+    change("inner.py", "1 * x", "2 * x")
+    assert printed() == "114 0"
+    change("records.py", "SHIFT = 0", "SHIFT = 5")
+    assert printed() == "119 0"
+    change("chosen.py", "100", "200")
+    assert printed() == "219 0"
+    assert printed() == "219 1"
