@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test browser lint pictures bench peers examples hooks fuzz audit docker-check clean
+.PHONY: app test browser lint pictures bench peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -42,11 +42,15 @@ pictures: $(VENV)/test.stamp browser  ## screenshots of the dashboard, into docs
 bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some of it
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
-peers: benchmarks/peers/requirements.txt  ## other people's samplers, in an environment of their own, for `make bench`
+peers: benchmarks/peers/requirements.txt  ## other people's samplers and engines, apart from the product, for `make bench`
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --upgrade pip
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	-.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/optional.txt
+	@Rscript -e 'library(rpact)' >/dev/null 2>&1 || \
+	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends r-base-core r-cran-rpact; } || \
+	echo "There is no R with rpact, and it could not be installed: \`make bench\` will say so."
 
 SECONDS ?= 60
 fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser; SECONDS=60 for each, TARGETS="trial_csv" for some
@@ -60,6 +64,9 @@ audit: $(VENV)/test.stamp  ## known weaknesses: in our code (bandit) and in what
 
 docker-check:  ## the steps of the Dockerfile in a clean virtual environment
 	PYTHON=$(PYTHON) tests/docker_steps.sh
+
+container-check:  ## build the image and check it as it runs; ENGINE="podman" for another engine than docker
+	tests/container.sh
 
 examples: $(VENV)/app.stamp  ## make the bundled example files anew
 	$(BIN)/python examples/make_trials.py

@@ -6,22 +6,17 @@ import argparse
 import os
 import platform
 import re
+import sys
+import time
+import traceback
 from collections.abc import Callable
 from datetime import date
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-
-from benchmarks import accuracy, comparison, engine, sampling, searching
+from typing import NamedTuple
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
-SECTIONS: dict[str, Callable[[float], list[str]]] = {
-    "engine": lambda seconds: engine.report(),
-    "search": lambda seconds: searching.report(),
-    "samplers": sampling.report,
-    "accuracy": accuracy.report,
-    "peers": comparison.report,
-}
 TITLE = """# Measurements
 
 Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.
@@ -30,13 +25,43 @@ Made by `make bench`. Times are the best of several runs after warming up; compa
 """
 
 
-def _module(name: str) -> Callable[[float], list[str]]:
+class Wanted(NamedTuple):
+    """Seconds for each chain, and whether files may be written."""
+
+    seconds: float
+    dry: bool
+
+
+Section = Callable[[Wanted], list[str]]
+
+
+def _of(module: str) -> Section:
     """A section by the name of its module, imported only when it is wanted: the dashboard's brings a browser."""
-    return lambda seconds: list(import_module(f"benchmarks.{name}").report())
+    return lambda wanted: list(import_module(f"benchmarks.{module}").report())
 
 
-SECTIONS |= {name: _module(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior")}
-SECTIONS |= {name: _module(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "stress", "tall")}
+def _timed(module: str) -> Section:
+    """The same, of chains that run for the seconds wanted."""
+    return lambda wanted: list(import_module(f"benchmarks.{module}").report(wanted.seconds))
+
+
+def _growth(wanted: Wanted) -> list[str]:
+    """How costs grow, with a picture unless nothing may be written."""
+    growth = import_module("benchmarks.growth")
+    return list(growth.report(None if wanted.dry else growth.PICTURE))
+
+
+SECTIONS: dict[str, Section] = {
+    "engine": _of("engine"),
+    "engine_peers": _of("engine_peers"),
+    "growth": _growth,
+    "search": _of("searching"),
+    "samplers": _timed("sampling"),
+    "accuracy": _timed("accuracy"),
+    "peers": _timed("comparison"),
+}
+SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior")}
+SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "stress", "tall")}
 
 
 def machine() -> str:
@@ -72,14 +97,33 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
     found = kept(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    for name in given.sections or SECTIONS:
-        found[name] = "\n".join([*SECTIONS[name](given.seconds), stamp(), ""]) + "\n"
+    wanted, names, start = Wanted(given.seconds, given.dry), given.sections or list(SECTIONS), time.monotonic()
+    failed = []
+    for k, name in enumerate(names, 1):
+        _progress(f"{name}, section {k} of {len(names)}", start)
+        try:
+            found[name] = "\n".join([*SECTIONS[name](wanted), stamp(), ""]) + "\n"
+        except Exception:  # the others are measured all the same
+            traceback.print_exc()
+            failed.append(name)
+            continue
         print(found[name], flush=True)
         if not given.dry:
-            text = TITLE.format(sections=", ".join(SECTIONS)) + "".join(
-                f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found
-            )
-            RESULTS.write_text(text.rstrip() + "\n", encoding="utf-8")
+            write(found)
+    _progress("all done" if not failed else f"failed: {', '.join(failed)}", start)
+    if failed:
+        sys.exit(1)
+
+
+def write(found: dict[str, str]) -> None:
+    """RESULTS.md, with its sections in order."""
+    text = "".join(f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found)
+    RESULTS.write_text(TITLE.format(sections=", ".join(SECTIONS)) + text.rstrip() + "\n", encoding="utf-8")
+
+
+def _progress(what: str, start: float) -> None:
+    """On the standard error, so that the report alone can go to a file."""
+    print(f"[{time.monotonic() - start:,.0f} s] {what}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -17,17 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer import Cost, TrialRun
-from designer.further.budget import (
-    Option,
-    Quantity,
-    TimePlan,
-    anytime_schedule,
-    best_option,
-    options,
-    risk_over_time,
-    schedule,
-    weighted,
-)
+from designer.further.budget import Option, Quantity, best_option, time_options
+from designer.further.phases import TimePlan, anytime_schedule, risk_over_time, time_schedule, weighted
 from designer.schedule import Floats
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
@@ -157,7 +148,10 @@ def strategies(known: tuple[Option, ...], seconds: float) -> dict[str, TimePlan]
         "exact" if option.design is None else f"ε = {option.epsilon:g}": weighted([(option, seconds)])
         for option in known
     }
-    return fixed | {"schedule for T": schedule(known, seconds), "anytime schedule": anytime_schedule(known, seconds)}
+    return fixed | {
+        "schedule for T": time_schedule(known, seconds),
+        "anytime schedule": anytime_schedule(known, seconds),
+    }
 
 
 def report(
@@ -169,7 +163,7 @@ def report(
     """The section of RESULTS.md."""
     problem = Problem.regression() if name == "regression" else Problem.digits(folder)
     trial, quantity = pilot(problem)
-    known = options(trial, Cost(per_datum=2.0), quantity, m=[M], epsilons=EPSILONS, dimension=COMPONENTS)
+    known = time_options(trial, Cost(per_datum=2.0), quantity, m=[M], epsilons=EPSILONS, dimension=COMPONENTS)
     seconds = DRAWS * quantity.autocorrelation * ROWS
     times = seconds / 2.0 ** np.arange(CHECKS - 1, -1, -1)
     plans = strategies(known, seconds)

@@ -71,11 +71,16 @@ class Measured(NamedTuple):
         return self.ess / self.seconds
 
 
-def make_problem(n_data: int) -> Problem:
-    """Standard normal covariates, coefficients of size 0.3; the same data whenever it is called."""
+def make_problem(n_data: int, dimension: int = DIMENSION) -> Problem:
+    """Standard normal covariates; the same data whenever it is called.
+
+    The coefficients, of size 0.3 for the usual dimension, make the linear predictor vary as much for any other.
+    """
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((n_data, DIMENSION))
-    y = rng.random(n_data) < 1.0 / (1.0 + np.exp(-x @ rng.normal(0.0, 0.3, DIMENSION)))
+    x = rng.standard_normal((n_data, dimension))
+    uniform = rng.random(n_data)  # before the coefficients: the stored reference is of these data
+    coefficients = rng.normal(0.0, 0.3 * np.sqrt(DIMENSION / dimension), dimension)
+    y = uniform < 1.0 / (1.0 + np.exp(-x @ coefficients))
     start = time.perf_counter()
     model = Logistic.from_data(x, y, prior_precision=PRIOR_PRECISION)
     mode = find_mode(model)

@@ -12,8 +12,9 @@ from benchmarks.rivals import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Design, TrialRun, acceptance, characteristics
 from designer.boundary import threshold
+from designer.grids import Resolution
 from designer.plan import as_plan
-from designer.walk import Resolution, sweep
+from designer.walk import sweep
 
 MU_STD = np.linspace(0.0, 20.0, 200)
 IMPORT = "import time, numba; s = time.perf_counter(); import designer; print(time.perf_counter() - s)"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer._jit import kernel
-from designer._kernels import pick, standard_error
+from designer._test_kernels import pick, standard_error
 from designer.acceptance import predictions
 from designer.diagnostics import skewed_population
 from designer.plan import as_plan

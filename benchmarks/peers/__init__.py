@@ -1,1 +1,1 @@
-"""Other people's samplers on the benchmark's problem; each script runs in the virtual environment `.venv-peers`."""
+"""Other people's samplers and engines on the benchmarks' problems: scripts that run in `.venv-peers`, or in R."""

@@ -1,0 +1,106 @@
+"""That the benchmarks compare like with like: other engines are asked about the same walk, and nobody is dropped."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as bench
+from benchmarks.chains import make_problem
+from benchmarks.engine_peers import Answer, Case, Peer, ask_gsdesign, ask_rpact, ask_scipy, report
+from benchmarks.growth import Curve
+from designer import Design, characteristics
+
+CASE = Case(Design(1500, 500, 0.05), np.array([0.0, 0.5, 1.0, 3.0]))  # 3 looks
+UNEVEN = Case(Design(2300, 500, 0.02), np.array([0.0, 0.8, 2.5]))  # a short last batch
+NOWHERE = Path("no") / "such" / "program"
+
+
+def off(answer: Answer, case: Case) -> float:
+    """The largest difference of the two curves from the engine's."""
+    assert not answer.problem
+    curve = characteristics(case.design, case.mu_std)
+    return max(np.abs(answer.error - curve.error).max(), np.abs(answer.usage - curve.usage).max())
+
+
+@pytest.mark.parametrize("case", [CASE, UNEVEN])
+def test_scipy_is_asked_about_the_same_walk(case):
+    assert off(ask_scipy(case, 1e-5), case) < 2e-5
+
+
+def test_gsdesign_is_asked_about_the_same_walk():
+    answer = ask_gsdesign(UNEVEN, 18)
+    if "not installed" in answer.problem:
+        pytest.skip(answer.problem)
+    assert off(answer, UNEVEN) < 1e-6
+
+
+def test_rpact_is_asked_about_the_same_walk():
+    answer = ask_rpact(UNEVEN)
+    if "not installed" in answer.problem:
+        pytest.skip(answer.problem)
+    assert off(answer, UNEVEN) < 1e-7
+
+
+def test_missing_peers_are_named():
+    asked = [
+        Peer("rpact", lambda case: ask_rpact(case, str(NOWHERE)), {5: 2}),
+        Peer("gsdesign", lambda case: ask_gsdesign(case, 18, NOWHERE), {5: 2}),
+    ]
+    text = "\n".join(report((5,), asked))
+    assert "| 5 | rpact | | | | | | not installed: R with rpact; `make peers` installs it |" in text
+    assert "| 5 | gsdesign | | | | | | not installed: gsdesign; `make peers` installs it |" in text
+    assert "- Not installed: gsdesign; `make peers` installs it." in text
+
+
+def test_a_peer_that_refuses_is_quoted():
+    """rpact takes 20 interim looks, later versions perhaps more; 5,000 are too many for any."""
+    answer = ask_rpact(Case(Design(5001, 2, 0.05), np.zeros(1)))
+    if "not installed" in answer.problem:
+        pytest.skip(answer.problem)
+    assert answer.problem.startswith("refused: ") and "kMax" in answer.problem
+
+
+def test_impossible_probabilities_are_pointed_out():
+    def wild(case):
+        return Answer(np.full(case.mu_std.size, 7.0), np.full(case.mu_std.size, np.nan), 1.0, "1.0")
+
+    text = "\n".join(report((5,), [Peer("wild", wild, {5: 2})]))
+    assert "explodes, and returns without an error: wild at 5 looks." in text
+
+
+def test_the_data_are_those_of_the_stored_reference():
+    """The order of the draws counts: covariates, uniforms, coefficients."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 50))
+    uniform, coefficients = rng.random(300), rng.normal(0.0, 0.3, 50)
+    sign = np.where(uniform < 1.0 / (1.0 + np.exp(-x @ coefficients)), 1.0, -1.0)
+    np.testing.assert_array_equal(make_problem(300).model.rows, sign[:, None] * x)
+
+
+def test_the_exponent_of_a_power_law():
+    sizes = (10, 100, 1000)
+    curve = Curve("pairs", "search", "ms", sizes, [2.0 * size**1.5 for size in sizes])
+    assert curve.exponent() == pytest.approx(1.5)
+    assert curve.exponent(-2) == pytest.approx(1.5)
+    assert "| 1.50 | 1.50 |" in curve.row()
+
+
+def test_one_section_that_fails_does_not_cost_the_others(monkeypatch, tmp_path, capsys):
+    results = tmp_path / "RESULTS.md"
+    results.write_text("<!-- old -->\n## Old\n")
+
+    def broken(wanted):
+        raise RuntimeError("no browser")
+
+    sections = {"old": None, "broken": broken, "good": lambda wanted: [f"## Good for {wanted.seconds:g} s", ""]}
+    monkeypatch.setattr(bench, "SECTIONS", sections)
+    monkeypatch.setattr(bench, "RESULTS", results)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "broken", "good", "--seconds", "2"])
+    with pytest.raises(SystemExit) as ended:
+        bench.main()
+    assert ended.value.code == 1
+    found = bench.kept(results.read_text())
+    assert list(found) == ["old", "good"] and found["good"].startswith("## Good for 2 s")
+    told = capsys.readouterr().err
+    assert "good, section 2 of 2" in told and "failed: broken" in told
