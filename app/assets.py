@@ -1,8 +1,8 @@
-"""Streamlit's own files, quickly: compressed once and kept, and those a page will need named before it asks.
+"""Scripts, quickly: compressed once and kept, and those a page will need named before it asks.
 
-The scripts are 9 MB and never change while the server runs (their names carry a hash of what they hold), yet a server
-would read and compress them again for each new visitor; and the largest, the one that draws figures, is asked for only
-when the first figure has arrived.
+They never change while the server runs (their addresses carry a hash of what they hold), yet a server would read and
+compress them again for each new visitor; and the largest, the one that draws figures, is asked for only when the first
+figure has arrived.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app import plotting
+
 FOLDER = Path(streamlit.__file__).parent / "static" / "static" / "js"
 SCRIPTS = "/static/js/"  # where browsers find that folder
-HOW = "rel=modulepreload; as=script; crossorigin; fetchpriority=low"  # after what the page itself names
-SOON = ("PlotlyChart", "Slider", "NumberInput")  # modules of the pages with knobs and figures
-LEVEL = 5  # of compression
+MODULE = "rel=modulepreload; as=script; crossorigin; fetchpriority=low"  # after what the page itself names
+CLASSIC = "rel=preload; as=script; fetchpriority=low"
+SOON = ("BidiComponent", "Slider", "NumberInput")  # modules of the pages with knobs and figures
+LEVEL = 9  # of compression
 
 
 class Answer(NamedTuple):
@@ -32,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Assets:
-    """Keeps Streamlit's scripts, compressed, and tells browsers with every page to fetch those of its figures."""
+    """Keeps scripts, compressed, and tells browsers with every page to fetch those of its figures."""
 
     def __init__(self, app: ASGIApp, soon: Sequence[str] = SOON) -> None:
         self.app, self.link = app, preload(soon)
@@ -68,16 +71,21 @@ class Assets:
 
 
 def preload(names: Sequence[str]) -> str:
-    """The header that has a browser fetch modules of Streamlit at once; those that this version has."""
-    found = (path.name for name in names for path in sorted(FOLDER.glob(f"{name}.*.js")))
-    return ", ".join(f"<{SCRIPTS}{name}>; {HOW}" for name in found)
+    """The header that has a browser fetch at once what draws figures, and modules of Streamlit."""
+    found = [path.name for name in names for path in sorted(FOLDER.glob(f"{name}.*.js"))]
+    modules = [f"{plotting.ADDRESS}{plotting.MODULE}", *(f"{SCRIPTS}{name}" for name in found)]
+    return ", ".join(
+        [f"<{plotting.ADDRESS}{plotting.LIBRARY}>; {CLASSIC}", *(f"<{module}>; {MODULE}" for module in modules)]
+    )
 
 
 def _wants_a_packed_script(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     plain = "if-none-match" not in headers and "if-modified-since" not in headers and "range" not in headers
     folder, _, name = scope["path"].rpartition("/")
-    named = folder == SCRIPTS.rstrip("/") and name != ""  # /./ and // would give a file any number of names to keep
+    named = (
+        f"{folder}/" in (SCRIPTS, plotting.ADDRESS) and name != ""
+    )  # /./ and // would give a file any number of names to keep
     return scope["method"] == "GET" and named and plain and "gzip" in headers.get("accept-encoding", "")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from app.plotting import draw
+
 
 def captioned(figure: go.Figure, key: str, words: str) -> None:
     """Draw a figure over its caption."""
-    st.plotly_chart(figure, width="stretch", key=key, config={"displaylogo": False}, alt=words)
+    draw(figure, key, words)
     st.caption(words)

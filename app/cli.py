@@ -6,7 +6,9 @@ import argparse
 import json
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any, NoReturn
 
@@ -24,7 +26,8 @@ from app.commands import (
     steps,
     strata,
 )
-from app.terminal import Answer
+from app.signals import Stopped, stopped_by_signals
+from app.terminal import Answer, in_words
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
@@ -33,23 +36,37 @@ from designer.files import shorten
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code: 0, 2 after one line per problem, 1 if the engine fails its check."""
+    """Run the command line; returns the exit code.
+
+    0: done; 1: the engine fails its check; 2: a problem, told in a line each; 129, 130, 143: stopped by a lost
+    terminal, by Ctrl-C, by SIGTERM.
+    """
     given = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:  # nobody else's warnings are here
+        warnings.formatwarning = _warning_line
+    options = argparse.Namespace()
     try:
-        options = build_parser().parse_args(given)
-        answer: Answer = options.command(options)
+        with stopped_by_signals():
+            build_parser().parse_args(given, options)
+            answer: Answer = options.command(options)
     except (BadInput, ArithmeticError, OSError) as problem:
+        told = in_words(problem)
         if "--json" in given:
-            print(json.dumps({"error": str(problem)}))
-        for line in str(problem).splitlines():
+            print(json.dumps({"error": told}))
+        for line in told.splitlines():
             print(f"austerity: {line}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        more = "; what there is is saved, --resume goes on" if given[:1] == ["run"] else ""
-        print(f"austerity: interrupted{more}", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stopped:
+        with suppress(OSError):  # of a terminal that is gone
+            more = "; what there is is saved, --resume goes on" if sampling.can_go_on(options) else ""
+            print(f"austerity: {str(stopped) or 'interrupted'}{more}", file=sys.stderr)
+        return stopped.code if isinstance(stopped, Stopped) else 130
     _say(json.dumps(answer.data, allow_nan=False) if options.json else "\n".join(answer.lines))
     return answer.code
+
+
+def _warning_line(message: Warning | str, *_: object, **__: object) -> str:
+    return f"austerity: {message}\n"
 
 
 def _say(text: str) -> None:

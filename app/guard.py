@@ -19,10 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-# Streamlit and Plotly write style attributes, draw from data: and blob: images, and need no eval, frames or other hosts
+# Streamlit and Plotly write style attributes, draw from data: and blob: images, need no eval, frames or other hosts.
+# The script of an element of our own Streamlit loads from a blob:, which nothing but a running script can make.
 POLICY = {
     "default-src": "'self'",
-    "script-src": "'self'",
+    "script-src": "'self' blob:",
     "style-src": "'self' 'unsafe-inline'",
     "img-src": "'self' data: blob:",
     "font-src": "'self' data:",

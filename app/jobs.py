@@ -2,15 +2,16 @@
 
 A page run must stay short, so a search or a simulation runs in a thread of its own (its kernels release the lock that
 Python threads share) and the page looks in on it twice a second through a fragment. Jobs wait in one line for a few
-workers; a session may have a few in it, the line itself is bounded, and a job whose browser has gone is cancelled.
+workers; a session may have a few in it, of which only some run at once, so that those of others find a worker; the line
+itself is bounded, and a job whose browser has gone is cancelled.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
@@ -24,6 +25,7 @@ from designer.errors import BadInput
 from designer.search import Cancelled
 
 WORKERS = 4  # jobs running at once, over all sessions; others wait their turn
+WORKERS_OF_ONE = 2  # jobs of one session running at once
 MOST_IN_SESSION = 4  # jobs of one session that wait or run
 MOST_IN_ALL = 64  # jobs that wait or run
 GRACE = 60.0  # seconds that a session may be away (a reload, a sleeping laptop) before its jobs are cancelled
@@ -42,8 +44,10 @@ class Progress(NamedTuple):
 class Job:
     """One piece of long work. `key` says what was asked, so that a page sees when its answer is stale."""
 
-    def __init__(self, key: str, work: Callable[[Job], Any], alive: Callable[[], bool] = lambda: True) -> None:
-        self.key = key
+    def __init__(
+        self, key: str, work: Callable[[Job], Any], alive: Callable[[], bool] = lambda: True, owner: str = ""
+    ) -> None:
+        self.key, self.owner = key, owner
         self.state = Progress()
         self.started: float | None = None
         self._work: Callable[[Job], Any] | None = work
@@ -144,38 +148,52 @@ class Job:
 
 
 class Line:
-    """Jobs in the order they came, and a few daemon threads that do them: they never hold up the end of the server."""
+    """Jobs that wait, and a few daemon threads that do them: they never hold up the end of the server.
 
-    def __init__(self, workers: int, most: int) -> None:
-        self.workers, self.most = workers, most
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._unfinished: list[Job] = []
-        self._lock = threading.Lock()
+    Whose turn it is: the owner with the fewest jobs running, if fewer than `each`; of those, the one who came first.
+    """
+
+    def __init__(self, workers: int, most: int, each: int | None = None) -> None:
+        self.workers, self.most, self.each = workers, most, each or workers
+        self._waiting: list[Job] = []
+        self._at_work: list[Job] = []
+        self._change = threading.Condition()
         self._threads: list[threading.Thread] = []
 
     def put(self, job: Job) -> None:
         """Put a job at the end; BadInput if the line is too long."""
-        with self._lock:
-            self._unfinished = [other for other in self._unfinished if other.running]
-            if len(self._unfinished) >= self.most:
+        with self._change:
+            self._waiting = [other for other in self._waiting if other.running]
+            if len(self._waiting) + len(self._at_work) >= self.most:
                 raise BadInput("this server is busy with the work of others: try again in a minute")
-            self._unfinished.append(job)
+            self._waiting.append(job)
             if len(self._threads) < self.workers:
                 name = f"job-{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
                 self._threads[-1].start()
-        self._jobs.put(job)
+            self._change.notify_all()
 
     def _serve(self) -> None:
         while True:
-            job = self._jobs.get()
+            with self._change:
+                job = self._change.wait_for(self._next)
+                assert job is not None
+                self._waiting.remove(job)
+                self._at_work.append(job)
             job.run()
-            with self._lock:
-                self._unfinished = [other for other in self._unfinished if other.running]
+            with self._change:
+                self._at_work.remove(job)
+                self._change.notify_all()
             del job  # or its outcome would live until the next one comes
 
+    def _next(self) -> Job | None:
+        """The job whose turn it is; None if nobody waits who may have another worker."""
+        at_work = Counter(job.owner for job in self._at_work)
+        allowed = [job for job in self._waiting if at_work[job.owner] < self.each]
+        return min(allowed, key=lambda job: at_work[job.owner], default=None)  # the first of equals
 
-_line = Line(WORKERS, MOST_IN_ALL)
+
+_line = Line(WORKERS, MOST_IN_ALL, WORKERS_OF_ONE)
 
 
 # --- the jobs of a session --------------------------------------------------------------------------------------------
@@ -192,7 +210,7 @@ def start(kind: str, key: str, work: Callable[[Job], Any]) -> Job:
     mine = [job for job in st.session_state.get("jobs-unfinished", []) if job.running]
     if len(mine) >= MOST_IN_SESSION:
         raise BadInput(f"{len(mine)} jobs of yours still run: cancel one, or wait for it")
-    job = Job(key, work, _alive_check())
+    job = Job(key, work, _alive_check(), _session())
     _line.put(job)
     st.session_state["jobs-unfinished"] = [*mine, job]
     st.session_state[f"job-{kind}"] = job
@@ -254,6 +272,12 @@ def automatic(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> An
             st.rerun()
         return None
     return outcome_in_words(ended)
+
+
+def _session() -> str:
+    """Which session this is; nothing outside of one."""
+    context = get_script_run_ctx()
+    return "" if context is None else context.session_id
 
 
 def _alive_check() -> Callable[[], bool]:

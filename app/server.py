@@ -21,6 +21,7 @@ from streamlit.web import bootstrap
 
 from app.assets import Assets
 from app.guard import LOOPBACK, Guard
+from app.plotting import Scripts
 from designer.errors import BadInput, integer
 
 SCRIPT = Path(__file__).with_name("main.py")
@@ -32,6 +33,8 @@ SETTINGS: dict[str, Any] = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
+    # a knob's slider sets the number beside it, which has a default: meant so, and no reason to write a traceback
+    "global.disableWidgetStateDuplicationWarning": True,
     "runner.magicEnabled": False,
     "server.enableXsrfProtection": True,
     "server.fileWatcherType": "none",
@@ -84,7 +87,7 @@ def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None])
     """The dashboard behind its guard; `ready` is called when it is warm."""
     bootstrap.load_config_options(SETTINGS)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
-    quick = Assets(dashboard)
+    quick = Assets(Scripts(dashboard))
     return Guard(GZipMiddleware(quick, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.runtime import Runtime
 
 from designer.files import csv_text
+
+HELD = 8  # files made for a download that are held, over all sessions
+_made = count()
 
 
 def link(values: Mapping[str, Any]) -> str:
@@ -24,6 +29,23 @@ def copy_link(values: Mapping[str, Any]) -> None:
         st.code(link(values), language=None, wrap_lines=True)
 
 
+def made_later(make: Callable[[], str], file_name: str, mime: str) -> Callable[[], bytes]:
+    """What a download button is given for a file that is made when it is asked for; it is there until it is fetched.
+
+    Streamlit gives such a file to no session, and drops it after two runs of any page of anybody: on a busy server that
+    is before the browser has asked for it. The last few are therefore held.
+    """
+
+    def made() -> bytes:
+        content = make().encode()
+        if Runtime.exists():
+            place = f"made-{next(_made) % HELD}"
+            Runtime.instance().media_file_mgr.add(content, mime, place, file_name, is_for_static_download=True)
+        return content
+
+    return made
+
+
 def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, Iterable[Any]]]) -> None:
     """A button to save a table, which is written when it is asked for."""
 
@@ -33,7 +55,7 @@ def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, 
 
     st.download_button(
         label,
-        text,
+        made_later(text, file_name, "text/csv"),
         file_name,
         "text/csv",
         key=f"download-{file_name}",

@@ -44,6 +44,14 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
+def in_words(problem: Exception) -> str:
+    """A problem as it is told: of the file system's, the file and what is wrong with it; notes at the end."""
+    told = str(problem)
+    if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
+        told = f"{problem.filename}: {problem.strerror}"
+    return "; ".join([told, *getattr(problem, "__notes__", [])])
+
+
 def check_target(path: str | None, *suffixes: str) -> None:
     """Refuse a file that could not be written, or has none of these suffixes, before the work and not after."""
     if path is None:

@@ -37,10 +37,11 @@ from designer.acceptance import Acceptance, Rule, acceptance, exact_probability
 from designer.boundary import TINY
 from designer.errors import NumericalFailure
 from designer.files import write_whole
+from designer.grids import Resolution
 from designer.plan import as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import MAX_GROWTH, MIN_GROWTH, Floats
-from designer.walk import Characteristics, Resolution, characteristics, sweep
+from designer.walk import Characteristics, characteristics, sweep
 
 MOST_DATA = 1e12
 DRIFTS = 8

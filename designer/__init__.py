@@ -1,49 +1,76 @@
 """The calculator: error, data use and optimal design of sequential accept/reject tests.
 
-A test is a `Design` (N, m, epsilon, alpha, growth) or a `Plan` (any looks, any bounds). A `TrialRun` holds the
-(mu, sigma) pairs of one's own chain.
+A test is a `Design` (N, m, epsilon, alpha, growth), which can be filed, or a `Plan` (any looks of a `Schedule`, any
+bounds of a `Boundary`). A `TrialRun` holds the (mu, sigma) pairs of one's own chain. Every function returns a record
+whose docstring says what its fields are; bad input raises `BadInput` with one line.
 
 characteristics, worst_case, stopping
     what one test does at a given standardised mean
 acceptance, predictions, stationary_bound, sweep_bound
     what it does to the acceptance probability (with skewed l_i, too), and to the posterior at worst
-posterior_error, tolerance_for
-    the posterior that a chain with this test samples, and the tolerance that keeps it within a wish
 search, frontier
-    the best design for a tolerance; for many tolerances
-optimal_boundary, optimal_boundaries
-    the best of all stopping boundaries, and what no boundary can do better than
-best_step
-    the best step of a random walk together with its test
-stratified
-    several designs, chosen by kappa after the first batch
-best_epsilon, time_schedule, anytime_schedule
-    the test, or the tests one after the other, with the least risk in a given time
-bootstrap, cross_validate, summarise, tail_check, student_check
+    the best design for a tolerance, within a `Space` or on a `Grid`, by any `Cost`; for many tolerances
+summarise, tail_check, student_check, bootstrap, cross_validate
     whether to trust it
 simulate, simulate_step
     what really happens
+
+Beyond the choice of one test (`designer.further`):
+
+posterior_error, tolerance_for
+    the posterior that a chain with this test samples, and the tolerance that keeps it within a wish
+optimal_boundary, optimal_boundaries
+    the best of all stopping boundaries, and what no boundary can do better than
+stratified
+    several designs, chosen by kappa after the first batch
+best_step
+    the best step of a random walk together with its test
+best_epsilon, time_options, time_schedule, anytime_schedule
+    the test, or the tests one after the other, with the least risk in a given time
+
+Bundled trial runs are in `designer.examples`.
+
+Examples
+--------
+>>> from designer import Design, characteristics, search
+>>> characteristics(Design(12214, 500, 0.05), [0.0, 2.0]).error.round(3)
+array([0.309, 0.037])
+>>> from designer.examples import example
+>>> found = search(example("logistic"), tolerance=0.01)
+>>> found.best.m, round(found.usage, 2)
+(500, 0.69)
 """
 
 from designer.acceptance import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
 from designer.boundary import Boundary
 from designer.criteria import Cost
-from designer.diagnostics import student_check, summarise, tail_check
+from designer.diagnostics import StudentCheck, Summary, TailCheck, student_check, summarise, tail_check
 from designer.errors import BadInput, NumericalFailure
+from designer.evaluated import Evaluated
 from designer.frontier import FrontierPoint, frontier
-from designer.further.budget import Quantity, anytime_schedule, best_epsilon
-from designer.further.budget import schedule as time_schedule
-from designer.further.optimal import OptimalBoundary, optimal_boundaries, optimal_boundary
-from designer.further.posterior import PosteriorError, posterior_error, tolerance_for
-from designer.further.steps import BestStep, best_step
-from designer.further.strata import stratified
-from designer.further.strata_records import Stratified
+from designer.further import (
+    BestStep,
+    OptimalBoundary,
+    PosteriorError,
+    Quantity,
+    Stratified,
+    anytime_schedule,
+    best_epsilon,
+    best_step,
+    optimal_boundaries,
+    optimal_boundary,
+    posterior_error,
+    stratified,
+    time_options,
+    time_schedule,
+    tolerance_for,
+)
 from designer.plan import Plan
-from designer.records import Design, TrialRun
-from designer.resample import bootstrap, cross_validate
+from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.resample import Bootstrap, CrossValidation, bootstrap, cross_validate
 from designer.schedule import Schedule
 from designer.search import Cancelled, SearchResult, search
-from designer.simulate import simulate, simulate_step
+from designer.simulate import Simulation, StepSimulation, simulate, simulate_step
 from designer.space import Grid, Space
 from designer.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 
@@ -51,24 +78,34 @@ __all__ = [
     "Acceptance",
     "BadInput",
     "BestStep",
+    "Bootstrap",
     "Boundary",
     "Cancelled",
     "Characteristics",
     "Cost",
+    "CrossValidation",
     "Design",
+    "Evaluated",
     "FrontierPoint",
     "Grid",
     "NumericalFailure",
     "OptimalBoundary",
     "Plan",
     "PosteriorError",
+    "Predicted",
     "Predictions",
+    "Provenance",
     "Quantity",
     "Schedule",
     "SearchResult",
+    "Simulation",
     "Space",
+    "StepSimulation",
     "Stopping",
     "Stratified",
+    "StudentCheck",
+    "Summary",
+    "TailCheck",
     "TrialRun",
     "acceptance",
     "anytime_schedule",
@@ -92,6 +129,7 @@ __all__ = [
     "summarise",
     "sweep_bound",
     "tail_check",
+    "time_options",
     "time_schedule",
     "tolerance_for",
     "worst_case",

@@ -1,4 +1,4 @@
-"""Every jitted function of the engine: arrays in, arrays filled, nothing checked.
+"""The jitted functions of the recursion: arrays in, arrays filled, nothing checked.
 
 Notation (K14 supplement A): look j sees the fraction pi_j of the data, information t_j = pi_j / (1 - pi_j), and
 z_j sqrt(t_j) = mu_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean rho z and standard
@@ -233,6 +233,19 @@ def spans(j, rho, r, lower, upper, low, high, reach):
 
 
 @kernel
+def most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, half):
+    """How many nodes a look needs at most: those of the inside and of both tails."""
+    most = 0.0
+    for j in range(r.size):
+        a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
+        nodes = room(wanted(min(lower[j], high[j]) - below_end, r[j], density, END_TAIL), half)
+        nodes += room(wanted(b - a, inner_scale[j], density, END_INNER), half)
+        nodes += room(wanted(above_end - max(upper[j], low[j]), r[j], density, END_TAIL), half)
+        most = max(most, nodes)
+    return int(most)
+
+
+@kernel
 def walk(
     root_t,
     rho,
@@ -263,15 +276,8 @@ def walk(
     at each look. A normal density counts up to `reach` standard deviations, and a drift is followed until at most
     `decided` of it is left undecided. (half, offset, x, w) is the table of rules.
     """
-    looks, n_mu = root_t.size, mu.size
-    inner_scale, size = np.minimum(r, np.append(r[1:], 1.0)), 0.0
-    for j in range(looks):
-        a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
-        nodes = room(wanted(min(lower[j], high[j]) - below_end, r[j], density, END_TAIL), half)
-        nodes += room(wanted(b - a, inner_scale[j], density, END_INNER), half)
-        nodes += room(wanted(above_end - max(upper[j], low[j]), r[j], density, END_TAIL), half)
-        size = max(size, nodes)
-    most = lanes(int(size))
+    looks, n_mu, inner_scale = root_t.size, mu.size, np.minimum(r, np.append(r[1:], 1.0))
+    most = lanes(most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, half))
     y, c, z, v, f = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     below, above, undecided = np.empty(n_mu), np.empty(n_mu), np.ones(n_mu)
     total[:] = 0.0
@@ -433,66 +439,3 @@ def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, wei
                     wrong += radius * e_sum
                     doubtful += radius * g_sum * doubt[p - 1]
         out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = delta, used, looks, wrong, doubtful
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# the real test
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-@inlined
-def pick(rng, order, k):
-    """Step k of a partial Fisher-Yates shuffle: the next item without replacement."""
-    place = k + int(rng.random() * (order.size - k))
-    drawn = order[place]
-    order[place] = order[k]
-    order[k] = drawn
-    return drawn
-
-
-@inlined
-def standard_error(total, squares, n, n_data):
-    """Of the mean of n values drawn without replacement, from their sum and sum of squares (K14 Eqn 4)."""
-    variance = max(0.0, squares - total * total / n) / (n - 1)
-    return math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
-
-
-@kernel
-def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accepted, used):
-    """One sequential t-test on `population` for each threshold mu_0 (K14 Alg. 1); mean is the population's.
-
-    Draws without replacement by partial Fisher-Yates on the persistent permutation `order`. lower and upper are Student
-    bounds at the interim looks. A sample without spread decides by its mean, as does the whole population.
-    """
-    n_data, interim = population.size, looks.size - 1
-    for i in range(thresholds.size):
-        n, total, squares = 0, 0.0, 0.0
-        accepted[i], used[i] = mean > thresholds[i], n_data
-        for j in range(interim):
-            while n < looks[j]:
-                x = population[pick(rng, order, n)] - mean  # centred, so that the squares do not cancel
-                total += x
-                squares += x * x
-                n += 1
-            s = standard_error(total, squares, n, n_data)
-            distance = total / n + (mean - thresholds[i])
-            if distance > upper[j] * s:
-                accepted[i], used[i] = True, n
-                break
-            if distance < lower[j] * s:
-                accepted[i], used[i] = False, n
-                break
-
-
-@kernel
-def t_statistics(rng, population, mean, n, order, out):
-    """The t statistic of samples of size n without replacement, at mu_0 = mean (K14 Eqns 4 and 5)."""
-    n_data = population.size
-    for i in range(out.size):
-        total, squares = 0.0, 0.0
-        for k in range(n):
-            x = population[pick(rng, order, k)] - mean
-            total += x
-            squares += x * x
-        s = standard_error(total, squares, n, n_data)
-        out[i] = total / n / s if s > 0.0 else 0.0

@@ -27,9 +27,9 @@ from designer._kernels import (
     END_TAIL,
     INV_SQRT_2PI,
     fast_exp,
+    most_nodes,
     normal_cdf,
     place,
-    room,
     spans,
     wanted,
 )
@@ -160,15 +160,9 @@ def skewed_walk(
     to total[2 + k] that of sum_j omega[k, j] P(undecided after look j), to total[4] that of P(undecided after all) by
     integrating the last rows: an independent check, for the changes must sum to 0.
     """
-    looks, n_mu, half = root_t.size, mu.size, rules[0]
-    inner_scale, size = np.minimum(r, np.append(r[1:], 1.0)), 0.0
-    for j in range(looks):
-        a, b, below_end, above_end = spans(j, rho, r, lower, upper, low, high, reach)
-        nodes = room(wanted(min(lower[j], high[j]) - below_end, r[j], density, END_TAIL), half)
-        nodes += room(wanted(b - a, inner_scale[j], density, END_INNER), half)
-        nodes += room(wanted(above_end - max(upper[j], low[j]), r[j], density, END_TAIL), half)
-        size = max(size, nodes)
-    most = int(size) + 2  # the bounds are sources, too
+    looks, n_mu, inner_scale = root_t.size, mu.size, np.minimum(r, np.append(r[1:], 1.0))
+    most = most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, rules[0])
+    most += 2  # the bounds are sources, too
     z, v, f = np.empty(most), np.empty(most), np.empty((4, most))
     y, c, n_sources = np.empty(most), np.zeros((4, most)), 0
     ends, at_ends, moves = np.empty(2), np.ones((4, 2)), np.empty((2, 2))

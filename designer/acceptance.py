@@ -14,11 +14,12 @@ import numpy as np
 
 from designer import _kernels
 from designer.errors import BadInput, integer, real
+from designer.grids import WINDOW
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.skew import FINEST, SLACK, Mask, in_range, out_of_range, skew_of, slopes
-from designer.walk import WINDOW, outcomes
+from designer.walk import outcomes
 
 Rule = Literal["metropolis", "barker"]
 
@@ -31,12 +32,36 @@ FAR = 1e12  # no curve is followed beyond this mu_std
 
 
 class Acceptance(NamedTuple):
-    """What the test does to each pair's acceptance probability, and the means over pairs.
+    """What a test does to each pair's acceptance probability, and the means over pairs.
 
-    `probability` is the exact P_a, `delta` the error in it, `usage` the expected data fraction, `looks` the expected
-    number of looks, `wrong` the probability of a wrong decision E_u[E] (delta is smaller: errors of both kinds cancel).
-    `estimate` bounds the numerical error of delta, usage and wrong. With the correction for skewness, pairs out of its
-    range have NaN for all but the probability, and so have the means; `remark` then says why, in one line.
+    With the correction for skewness, pairs out of its range have NaN for all but the probability, and so have the
+    means.
+
+    Attributes
+    ----------
+    probability
+        The exact P_a of each pair.
+    delta
+        The error in it, Delta = P_a,epsilon - P_a (K14 Eqn 6).
+    usage, mean_usage
+        Expected fraction of the data read, per pair and on average.
+    mean_abs_delta
+        Mean |Delta| over the pairs: what a search keeps below its tolerance (K14 Eqn 7).
+    looks
+        Expected number of looks.
+    wrong
+        Probability of a wrong decision, E_u[E]; |delta| is smaller, as errors of both kinds cancel.
+    estimate
+        A bound on the numerical error of delta, usage and wrong.
+    remark
+        Why numbers are missing, in one line; None if none are.
+
+    Examples
+    --------
+    >>> trial = TrialRun(20_000, mu=[0.0, -1e-4], sigma=[0.01, 0.01])
+    >>> found = acceptance(Design(20_000, 500, 0.05), trial)
+    >>> found.probability.round(3), found.delta.round(3), round(found.mean_abs_delta, 3)
+    (array([1.   , 0.135]), array([-0.177,  0.087]), 0.132)
     """
 
     probability: Floats
@@ -71,7 +96,23 @@ class Curves(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """One test, predicted by the Gaussian theory and with the skewness of the l_i; `remark` says what is missing."""
+    """One test, predicted by the Gaussian theory and with the skewness of the l_i.
+
+    Attributes
+    ----------
+    gaussian
+        An `Acceptance` that takes sample means for normal.
+    skewed
+        The same, corrected for the skewness that the trial run records; None if it records none.
+    remark
+        What is missing, in one line; None if nothing is.
+
+    Examples
+    --------
+    >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000])
+    >>> predictions(Design(20_000, 500, 0.05), trial).skewed is None
+    True
+    """
 
     gaussian: Acceptance
     skewed: Acceptance | None
@@ -88,8 +129,29 @@ def acceptance(
 ) -> Acceptance:
     """Delta and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
 
-    `tolerance` is that of the curves; `estimate` also counts what their interpolation may miss, which dominates for
-    bounds of O'Brien-Fleming type. `skew` corrects for the skewness that the trial run records (docs/skewness.md).
+    Parameters
+    ----------
+    design
+        The test, a `Design` or a `Plan`.
+    trial
+        The pairs, for as many data as the test.
+    rule
+        "metropolis" or "barker".
+    tolerance
+        Wanted numerical error of the test's curves. The result's `estimate` also counts what their interpolation may
+        miss, which dominates for bounds of O'Brien-Fleming type.
+    skew
+        Correct, to first order, for the skewness that the trial run records (docs/skewness.md).
+
+    Returns
+    -------
+    Acceptance
+        Per pair, and the means.
+
+    Raises
+    ------
+    BadInput
+        If the test and the trial run differ in N, or if `skew` is asked for and not recorded.
 
     Examples
     --------
@@ -111,7 +173,25 @@ def acceptance(
 def predictions(
     design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", tolerance: float = 1e-10
 ) -> Predictions:
-    """`acceptance` with and without the correction for skewness."""
+    """`acceptance` with and without the correction for skewness.
+
+    Parameters
+    ----------
+    design, trial, rule, tolerance
+        As for `acceptance`.
+
+    Returns
+    -------
+    Predictions
+        Both, and a remark if the correction is missing or covers only some of the pairs.
+
+    Examples
+    --------
+    >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000], skew=[1.0])
+    >>> found = predictions(Design(20_000, 500, 0.05), trial)
+    >>> round(found.gaussian.mean_abs_delta, 3), round(found.skewed.mean_abs_delta, 3)
+    (0.026, 0.018)
+    """
     gaussian = acceptance(design, trial, rule, tolerance)
     if trial.skew is None:
         return Predictions(gaussian, None, "the trial run does not record the skewness")
@@ -244,18 +324,52 @@ def check_same_data(plan: Plan, trial: TrialRun) -> None:
 
 
 def stationary_bound(delta_max: float, eta: float) -> float:
-    """Theorem 1: total variation between the exact and the approximate chain's distribution, at most this.
+    """How far a chain with errors may be from the exact one: a bound on the total variation distance (K14 Theorem 1).
 
-    `eta` is the contraction coefficient of the exact chain, `delta_max` the largest |Delta| of any pair.
+    Parameters
+    ----------
+    delta_max
+        Largest |Delta| of any pair.
+    eta
+        Contraction coefficient of the exact chain, in [0, 1).
+
+    Returns
+    -------
+    float
+        delta_max / (1 - eta), 1 at most.
+
+    Examples
+    --------
+    >>> stationary_bound(0.01, 0.75)
+    0.04
     """
     delta_max, eta = real("delta_max", delta_max, 0.0, 1.0), real("eta", eta, 0.0, 1.0, open_high=True)
     return min(1.0, delta_max / (1.0 - eta))
 
 
 def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
-    """Theorem 4 for a sweep of Gibbs updates over `sites` variables, eta the sweep's Dobrushin coefficient.
+    """The same for sweeps of Gibbs updates (K14 Theorem 4).
 
     The printed theorem lacks the factor `sites`: it fails for independent fair bits, where eta = 0.
+
+    Parameters
+    ----------
+    delta_max
+        Largest error of any conditional probability.
+    eta
+        Dobrushin coefficient of a whole sweep, in [0, 1).
+    sites
+        Number of variables that a sweep updates.
+
+    Returns
+    -------
+    float
+        sites delta_max / (1 - eta), 1 at most.
+
+    Examples
+    --------
+    >>> sweep_bound(0.001, 0.5, sites=100)
+    0.2
     """
     delta_max, eta = real("delta_max", delta_max, 0.0, 1.0), real("eta", eta, 0.0, 1.0, open_high=True)
     return min(1.0, integer("sites", sites, 1, 10**15) * delta_max / (1.0 - eta))

@@ -21,9 +21,16 @@ TINY = 1e-300  # the smallest epsilon with a finite quantile
 
 @dataclass(frozen=True, eq=False)
 class Boundary:
-    """Bounds of the standardised statistic at the interim looks.
+    """Bounds of the standardised statistic z at the interim looks: the test stops where z leaves (lower, upper).
 
     Make one with `pocock`, `obrien_fleming`, `wang_tsiatis` or `explicit`.
+
+    Parameters
+    ----------
+    epsilon, alpha
+        Of the Wang-Tsiatis family; None and its default for explicit bounds.
+    lower, upper
+        Explicit bounds, one per interim look; None for the family.
 
     Notes
     -----
@@ -36,6 +43,8 @@ class Boundary:
     >>> lower, upper = Boundary.pocock(0.05).at(np.array([0]), np.array([0.1]))
     >>> round(float(upper[0]), 6)
     1.644854
+    >>> Boundary.obrien_fleming(0.05).at(np.array([0]), np.array([0.25]))[1].round(6)
+    array([3.289707])
     """
 
     epsilon: float | None = None

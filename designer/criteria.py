@@ -32,10 +32,22 @@ UNKNOWN = Measured(math.inf, 1.0, 1.0)  # no promise about the error, so as if a
 
 
 class Cost(NamedTuple):
-    """Cost of a step: fixed + per_datum * (data read) + per_look * (looks taken).
+    """What a step costs: fixed + per_datum * (data read) + per_look * (looks taken).
 
-    The default counts data. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
-    `Cost(per_datum=2)` counts likelihood evaluations.
+    Parameters
+    ----------
+    fixed
+        Of any step.
+    per_datum
+        Of a datum read. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
+        `Cost(per_datum=2)` counts likelihood evaluations; the default counts data.
+    per_look
+        Of a look.
+
+    Examples
+    --------
+    >>> Cost(fixed=10.0, per_datum=2.0).of(n_data=1000, usage=0.25, looks=1.5)
+    510.0
     """
 
     fixed: float = 0.0
@@ -43,7 +55,7 @@ class Cost(NamedTuple):
     per_look: float = 0.0
 
     def of(self, n_data: int, usage: float, looks: float) -> float:
-        """Expected cost of one step."""
+        """Expected cost of one step that reads this share of the data in so many looks."""
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
     def checked(self) -> Cost:

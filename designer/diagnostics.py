@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from designer import _kernels
+from designer import _test_kernels
 from designer.acceptance import Rule, check_rule, exact_probability
 from designer.boundary import epsilon_of
 from designer.criteria import measure_of
@@ -40,8 +40,25 @@ class Spread(NamedTuple):
 class Summary(NamedTuple):
     """What the pairs of a trial run look like, and what that says.
 
-    `usage` is the mean share of the data that a usual test would read per step: m as the search's smallest, constant
-    bounds with epsilon = 0.05.
+    Attributes
+    ----------
+    pairs, n_data
+        Number of pairs, and of data N.
+    log_acceptance, kappa, probability
+        `Spread` of A, of kappa and of the exact acceptance probability: mean, sd and quantiles over the pairs.
+    skew
+        `Spread` of the skewness; None if it is not recorded.
+    usual, usage
+        A usual test (m as the search's smallest, constant bounds with epsilon = 0.05) and the mean share of the data
+        that it would read per step.
+    remarks
+        What to know before trusting a design for these pairs, in plain words; empty if nothing.
+
+    Examples
+    --------
+    >>> summary = summarise(TrialRun.at_stationarity(20_000, 0.5, 400, np.random.default_rng(1)))
+    >>> summary.usual.m, round(summary.kappa.mean, 2), summary.skew
+    (500, 1.35, None)
     """
 
     pairs: int
@@ -58,8 +75,21 @@ class Summary(NamedTuple):
 class TailCheck(NamedTuple):
     """One-sided error rates of a single look at mu = mu_0: wanted, and as skewness makes them.
 
-    `factor` is the worse of the two ratios to the wanted rate (or its inverse). Beyond the range of the first order
-    the verdict is "unknown", and there are no rates.
+    Attributes
+    ----------
+    wanted
+        The nominal rate on either side.
+    accept, reject
+        As skewness makes them; None beyond the range of the first order.
+    factor
+        The worse of their ratios to the wanted rate (or its inverse).
+    verdict, sentence
+        "good", "fair", "poor", or "unknown" beyond the range of the first order; and the same in words.
+
+    Examples
+    --------
+    >>> tail_check(Design(100_000, 500, 0.05), skew=20.0).verdict
+    'unknown'
     """
 
     wanted: float
@@ -71,7 +101,25 @@ class TailCheck(NamedTuple):
 
 
 class StudentCheck(NamedTuple):
-    """The t statistic under resampling (K14 Fig. 7): its sorted values, distance to Student's law, and a verdict."""
+    """The t statistic under resampling (K14 Fig. 7), held against Student's law.
+
+    Attributes
+    ----------
+    t, theoretical
+        Sorted values, and the quantiles of Student's law that belong to them.
+    distance, p_value
+        Largest distance of the distribution functions (Kolmogorov and Smirnov), and how likely a larger one is.
+    accept, reject, wanted
+        Error rates at the first look's bound on either side as seen, and as nominal.
+    verdict, sentence
+        "good", "fair" or "poor", and the same in words.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> student_check(rng, Design(10_000, 500, 0.05), rng.standard_normal(10_000)).verdict
+    'good'
+    """
 
     t: Floats
     theoretical: Floats
@@ -152,6 +200,18 @@ def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
 def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
     """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
 
+    Parameters
+    ----------
+    trial
+        The pairs.
+    rule
+        "metropolis" or "barker", for the acceptance probability.
+
+    Returns
+    -------
+    Summary
+        Spreads over the pairs, and remarks.
+
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 400, np.random.default_rng(1))
@@ -179,6 +239,24 @@ def tail_check(design: Design | Plan, skew: float) -> TailCheck:
     First-order (Edgeworth) correction of the studentised mean without replacement: the sample standard deviation is
     correlated with the mean, and the mean itself is skewed. Too much skewness for a first order (`designer.skew`) is
     called so, without rates.
+
+    Parameters
+    ----------
+    design
+        The test; its first look counts.
+    skew
+        Skewness of the l_i.
+
+    Returns
+    -------
+    TailCheck
+        Rates and verdict.
+
+    Examples
+    --------
+    >>> check = tail_check(Design(100_000, 500, 0.05), skew=1.0)
+    >>> round(check.accept, 4), round(check.reject, 4), check.verdict
+    (0.0454, 0.0553, 'good')
     """
     plan = as_plan(design)
     n, pi, bound = _first_look(plan)
@@ -209,7 +287,31 @@ def worst_tail_check(trial: TrialRun, m: int, epsilon: float) -> TailCheck | Non
 def student_check(
     rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
 ) -> StudentCheck:
-    """Resample the first look's t statistic at mu = mu_0 from log-likelihood differences l_i (K14 Fig. 7)."""
+    """Resample the first look's t statistic at mu = mu_0 from log-likelihood differences l_i (K14 Fig. 7).
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test; its first look counts.
+    population
+        The l_i of one pair, N of them.
+    repeats
+        Samples to draw.
+
+    Returns
+    -------
+    StudentCheck
+        Seen and theoretical quantiles, and a verdict.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> check = student_check(rng, Design(10_000, 100, 0.05), rng.standard_exponential(10_000) ** 2)
+    >>> check.verdict, check.accept < 0.05 < check.reject
+    ('poor', True)
+    """
     from scipy.special import kolmogorov, stdtr, stdtrit
 
     plan = as_plan(design)
@@ -221,7 +323,7 @@ def student_check(
     # rare exceedances need many repeats: about a hundred of them must be expected
     repeats = max(integer("repeats", repeats, 100, 10**7), min(10**6, math.ceil(100.0 / wanted)))
     t = np.empty(repeats)
-    _kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
+    _test_kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
     t.sort()
     bound = -float(stdtrit(n - 1.0, wanted))
     accept, reject = float(np.mean(t > bound)), float(np.mean(t < -bound))

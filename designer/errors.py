@@ -16,7 +16,14 @@ from designer.files import shorten
 
 
 class BadInput(ValueError):
-    """What the caller gave cannot be used; the message is one line for people."""
+    """What the caller gave cannot be used; the message is one line for people.
+
+    Examples
+    --------
+    >>> integer("m", 1, 2, 100)
+    Traceback (most recent call last):
+    designer.errors.BadInput: m = 1: must be a whole number from 2 to 100
+    """
 
 
 class Busy(BadInput):
@@ -24,7 +31,13 @@ class Busy(BadInput):
 
 
 class NumericalFailure(ArithmeticError):
-    """A computation failed its own checks; no number is returned."""
+    """A computation failed its own checks (probability was lost, an iteration did not converge): no number is returned.
+
+    Examples
+    --------
+    >>> issubclass(NumericalFailure, ArithmeticError)
+    True
+    """
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:

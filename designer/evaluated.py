@@ -14,7 +14,26 @@ from designer.space import Shape
 
 
 class Evaluated(NamedTuple):
-    """Every design evaluated, column by column; `accuracy` is the numerical error aimed at."""
+    """Every design that a search evaluated, as columns.
+
+    Attributes
+    ----------
+    m, epsilon, alpha, growth
+        The designs.
+    error, usage, looks, cost
+        What was measured of them: error by the criterion, share of the data, number of looks, and what that costs.
+    feasible
+        Whether the error is within the tolerance.
+    accuracy
+        Numerical accuracy of the evaluation: the first look around is rough.
+
+    Examples
+    --------
+    >>> from designer import search
+    >>> table = search(None, 0.1, "worst-case", n_data=10_000).evaluated
+    >>> len(table) == table.m.size, bool(table.feasible.any())
+    (True, True)
+    """
 
     m: Ints
     epsilon: Floats

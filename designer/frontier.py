@@ -14,9 +14,26 @@ from designer.search import ACCURACY, Options, SearchResult, searches
 
 
 class FrontierPoint(NamedTuple):
-    """One design of the frontier, with mean |Delta| and mean data use on the training and on the test pairs.
+    """One design of the frontier, measured on the pairs it was made for and on fresh ones.
 
-    Without a design (infeasible) or without test pairs the numbers are None.
+    Attributes
+    ----------
+    criterion, tolerance
+        What was asked for.
+    design
+        The answer; None if there is none, and then so are the numbers.
+    train_error, train_usage
+        Mean |Delta| and mean data use on the pairs of the search.
+    test_error, test_usage
+        The same on pairs that the search has not seen; None without such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
+    >>> (point,) = frontier(trial, [0.05], criteria=["fixed-m"])
+    >>> point.design.m, point.test_error
+    (600, None)
     """
 
     criterion: Criterion
@@ -35,9 +52,25 @@ def frontier(
     criteria: Sequence[Criterion] = ("average", "fixed-m", "worst-case"),
     **options: Unpack[Options],
 ) -> list[FrontierPoint]:
-    """The design of every criterion at every tolerance, measured on the pairs it was made for and on fresh ones.
+    """The design of every criterion at every tolerance, on the pairs it was made for and on fresh ones (K14 Fig. 6).
 
-    `options` are those of `search`; fixed_m is 600 here by default, as in K14's experiment.
+    Parameters
+    ----------
+    trial
+        Pairs to search on.
+    tolerances
+        Largest errors to ask for.
+    test
+        Pairs of another trial run, to measure on.
+    criteria
+        Those of `search`.
+    **options
+        Those of `search`; fixed_m is 600 here by default, as in K14's experiment.
+
+    Returns
+    -------
+    list of FrontierPoint
+        One for each criterion and tolerance.
 
     Examples
     --------

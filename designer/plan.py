@@ -13,7 +13,16 @@ from designer.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A schedule of looks with the bounds at its interim looks.
+    """Any test to analyse: a schedule of looks with the bounds at its interim looks.
+
+    Every function of the calculator takes a `Plan` where it takes a `Design`, which is a plan that can be filed.
+
+    Parameters
+    ----------
+    schedule
+        When the test looks, a `Schedule`.
+    boundary
+        Where it stops, a `Boundary`.
 
     Examples
     --------

@@ -30,7 +30,22 @@ class Band(NamedTuple):
 
 
 class Bootstrap(NamedTuple):
-    """Mean |Delta| and mean data use of one design, with bands over the choice of pairs."""
+    """Mean |Delta| and mean data use of one design, with bands over the choice of pairs.
+
+    Attributes
+    ----------
+    error, usage
+        Each a `Band`: value, low and high end.
+    level
+        Probability of the bands.
+    pairs
+        How many there are.
+
+    Examples
+    --------
+    >>> Bootstrap(Band(0.010, 0.004, 0.016), Band(0.5, 0.4, 0.6), 0.95, 50).warning(tolerance=0.01)
+    '50 pairs are too few for a tolerance of 0.01: mean |Delta| is known only to ±0.006; about 288 pairs would do'
+    """
 
     error: Band
     usage: Band
@@ -70,6 +85,20 @@ class CrossValidation(NamedTuple):
     The error is the criterion's: mean |Delta|, or its quantile, or the error of the hardest decision. The last is the
     same for all pairs that are not corrected for skewness, so it is the largest of the folds, with no standard error.
     Pairs are taken as independent; those of a slowly mixing chain are not, and know less than their number says.
+
+    Attributes
+    ----------
+    folds
+        A `Fold` for each part: its design, and error and data use on both sides.
+    tolerance
+        As asked for.
+    test_error, test_error_se
+        On all unseen pairs together; None where no design was feasible.
+
+    Examples
+    --------
+    >>> CrossValidation([], 0.01, test_error=0.012, test_error_se=0.002).holds
+    True
     """
 
     folds: list[Fold]
@@ -95,7 +124,27 @@ def bootstrap(
     level: float = 0.95,
     skew: bool = False,
 ) -> Bootstrap:
-    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs; `skew` as in `acceptance`.
+    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test.
+    trial
+        The pairs.
+    rule, skew
+        As for `acceptance`.
+    repeats
+        Samples of the pairs; fewer where there are very many pairs.
+    level
+        Probability of the bands.
+
+    Returns
+    -------
+    Bootstrap
+        Both bands; its `warning` tells when the pairs are too few for a tolerance.
 
     Examples
     --------
@@ -138,7 +187,33 @@ def cross_validate(
     folds: int = 5,
     **options: Unpack[Options],
 ) -> CrossValidation:
-    """Design on all parts of the pairs but one, measure on that one; `options` are those of `search`."""
+    """Do designs keep the tolerance on other pairs? They are made on all parts of the pairs but one, measured there.
+
+    Parameters
+    ----------
+    rng
+        Random numbers, for the parts.
+    trial
+        The pairs, at least two for each fold.
+    tolerance, criterion
+        As for `search`.
+    folds
+        Number of parts.
+    **options
+        Those of `search`; `progress` counts the folds.
+
+    Returns
+    -------
+    CrossValidation
+        Every fold, and the error on unseen pairs.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 100, np.random.default_rng(1))
+    >>> found = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
+    >>> len(found.folds), found.holds
+    (2, True)
+    """
     folds, criterion = integer("folds", folds, 2, 100), check_criterion(criterion)
     if len(trial) < 2 * folds:
         raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds}")

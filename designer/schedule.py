@@ -22,9 +22,18 @@ MAX_LISTED = 10**7  # looks that are ever written out one by one
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Increasing numbers of data, the last one all of them.
+    """When a test looks: increasing numbers of data, the last one all of them.
 
     Make one with `equal`, `geometric` or `explicit`.
+
+    Parameters
+    ----------
+    n_data
+        Number of data N.
+    m
+        The first look; and the distance of all others when `listed` is None.
+    listed
+        Every look, unless they are m, 2m, ...
 
     Examples
     --------

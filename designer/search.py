@@ -10,110 +10,74 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from designer.acceptance import Rule, acceptance
 from designer.boundary import epsilon_of, threshold
 from designer.criteria import Cost, Criterion, check_criterion, measure_of
+from designer.documented import documented
 from designer.errors import BadInput, integer, real
 from designer.evaluated import Evaluated, Row, tabulated
 from designer.plan import as_plan
-from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA, Floats
-from designer.skew import in_range, out_of_range, skew_of, worst_effect
-from designer.space import Grid, Shape, Space
-from designer.walk import worst_case
+from designer.search_records import Cancelled, Options, Progress, SearchResult
+from designer.skew import in_range, out_of_range, skew_of
+from designer.space import Shape, Space
 
 SCAN_ACCURACY = 4e-4  # of the first look around; merges neighbouring looks
 ACCURACY = 3e-7  # of everything that decides between feasible and not
 SCAN_STEP = 0.5  # in G_0
 LEAST_TOLERANCE = 1e-6  # below, the numerical error would count
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
-PREDICTED = 1e-9  # of the numbers written into the chosen design, with their estimate
 
-Progress = Callable[[int, int], None]
-Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-
-
-class Cancelled(Exception):
-    """The caller asked the search to stop."""
-
-
-class SearchResult(NamedTuple):
-    """The best design, or None with the reason and the smallest tolerance that can be met."""
-
-    best: Design | None
-    evaluated: Evaluated
-    reason: str | None
-    nearest_tolerance: float | None
-    tolerance: float
-    criterion: Criterion
-    error: float | None = None
-    usage: float | None = None
-    looks: float | None = None
-    cost: float | None = None
-
-
-class Options(TypedDict, total=False):
-    """Keyword arguments of every search.
-
-    n_data
-        N, when there is no trial run.
-    space, grid
-        Where to search continuously (a `Space`); or a plain `Grid` to evaluate instead.
-    fixed_m
-        Batch size of the fixed-m criterion (500).
-    cost
-        What to minimise, a `Cost`; by default the data read per step.
-    rule
-        "metropolis" or "barker".
-    quantile
-        Which quantile of |Delta| the quantile criterion bounds (0.95).
-    skew
-        Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
-    workers
-        Threads; all cores by default. The result does not depend on it.
-    mapper
-        Does the work elsewhere: mapper(function, items) -> function(item) of each, in their order. Both can be pickled.
-        The result is the same.
-    progress, cancelled
-        Called with (done, total); asked between evaluations, and `Cancelled` is raised when it says True.
-    """
-
-    n_data: int | None
-    space: Space | None
-    grid: Grid | None
-    fixed_m: int
-    cost: Cost | None
-    rule: Rule
-    quantile: float
-    skew: bool
-    workers: int | None
-    mapper: Mapper | None
-    progress: Progress | None
-    cancelled: Callable[[], bool] | None
+__all__ = [
+    "ACCURACY",
+    "LEAST_TOLERANCE",
+    "SCAN_ACCURACY",
+    "Cancelled",
+    "Options",
+    "Progress",
+    "SearchResult",
+    "search",
+    "searches",
+]
 
 
 def search(
     trial: TrialRun | None, tolerance: float, criterion: Criterion = "average", **options: Unpack[Options]
 ) -> SearchResult:
-    """Find the design of least cost whose error is at most `tolerance`.
+    """Find the design of least cost whose error is at most `tolerance` (K14 section 5.2).
 
     Parameters
     ----------
     trial
         Pairs from a trial run; None is enough for the worst-case criterion, with `n_data`.
+    tolerance
+        Largest error, by the criterion; from 1e-6 on.
     criterion
         average: mean |Delta| over the pairs (Eqn 7). worst-case: E(mu_std = 0) (Eqn 8). quantile: that quantile of
         |Delta|. fixed-m: K14's heuristic, constant bounds and the largest epsilon that keeps the average.
     **options
-        See `Options`.
+        See `designer.search.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, workers, mapper,
+        progress, cancelled.
+
+    Returns
+    -------
+    SearchResult
+        The best design; an infeasible search is a result, too, with the reason.
+
+    Raises
+    ------
+    BadInput
+        If an argument cannot be used.
+    Cancelled
+        If `cancelled` said so.
 
     Examples
     --------
@@ -393,35 +357,10 @@ class _Job:
             epsilon = best.epsilon
             design = Design(self.n_data, shape.m, epsilon, shape.alpha, shape.growth)
             found = self.measure(as_plan(design), ACCURACY)
-        design = self.documented(design, target)
+        design = documented(design, target, self.criterion, self.trial, self.rule, skew=self.skew)
         cost = self.cost.of(self.n_data, found.usage, found.looks)
         table = self.table(target, Row(shape, epsilon, found, ACCURACY))
         return SearchResult(design, table, None, None, target, self.criterion, *found, cost)
-
-    def documented(self, design: Design, target: float) -> Design:
-        """With what is predicted of it, and where it comes from."""
-        from importlib.metadata import version
-
-        worst = worst_case(design, PREDICTED)
-        predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
-        if self.skew and self.trial is not None:
-            predicted["worst_error"] += worst_effect(as_plan(design), skew_of(self.trial))
-        estimate = worst.estimate
-        if self.trial is not None:
-            step = acceptance(design, self.trial, self.rule, PREDICTED, skew=self.skew)
-            if step.remark is None:
-                predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
-            estimate = max(estimate, step.estimate)
-        provenance = Provenance(
-            version=version("austerity"),
-            tolerance=target,
-            criterion=self.criterion,
-            trial=None if self.trial is None else self.trial.digest,
-            pairs=None if self.trial is None else len(self.trial),
-        )
-        return design.model_copy(
-            update={"predicted": Predicted(**predicted, estimate=estimate), "provenance": provenance}
-        )
 
     def infeasible(self, target: float) -> SearchResult:
         """No design, why, and the smallest tolerance that could be met."""

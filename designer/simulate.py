@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from designer import _kernels
+from designer import _test_kernels
 from designer.acceptance import Rule, check_rule
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
@@ -20,7 +20,25 @@ MAX_REPEATS = 10**8
 
 
 class Simulation(NamedTuple):
-    """What happened in `repeats` tests at each standardised mean, with standard errors."""
+    """What happened in many tests at each standardised mean, with standard errors.
+
+    Attributes
+    ----------
+    mu_std
+        Standardised means.
+    error, usage
+        Share of wrong decisions, and mean fraction of the data read.
+    error_se, usage_se
+        Their standard errors.
+    repeats
+        Tests at each mean.
+
+    Examples
+    --------
+    >>> seen = simulate(np.random.default_rng(1), Design(1000, 100, 0.05), [0.0, 20.0], repeats=1000)
+    >>> seen.error.shape, float(seen.error[1])
+    ((2,), 0.0)
+    """
 
     mu_std: Floats
     error: Floats
@@ -31,9 +49,28 @@ class Simulation(NamedTuple):
 
 
 class StepSimulation(NamedTuple):
-    """What happened in `repeats` accept/reject steps with one pair (theta, theta'), with standard errors.
+    """What happened in many accept/reject steps with one pair (theta, theta'), with standard errors.
 
-    `delta` is measured against the exact decision with the same u, so its error is small.
+    Attributes
+    ----------
+    probability
+        The exact acceptance probability.
+    delta, wrong
+        Its error, measured against the exact decision with the same u (so that it has little noise); and the share of
+        wrong decisions.
+    usage
+        Mean fraction of the data read.
+    delta_se, usage_se, wrong_se
+        Standard errors.
+    repeats
+        Number of steps.
+
+    Examples
+    --------
+    >>> l = np.random.default_rng(1).normal(0.0, 0.01, 10_000)
+    >>> seen = simulate_step(np.random.default_rng(2), Design(10_000, 500, 0.05), l, repeats=1000)
+    >>> abs(seen.delta) <= seen.wrong
+    True
     """
 
     probability: float
@@ -53,7 +90,25 @@ def simulate(
     repeats: int = 10_000,
     population: npt.ArrayLike | None = None,
 ) -> Simulation:
-    """Run the real test `repeats` times at each mu_std, on `population` (default: a Gaussian one) shifted to it.
+    """Run the real test many times at each standardised mean: Student statistics, samples without replacement.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test.
+    mu_std
+        Standardised means, (mu - mu_0) sqrt(N - 1) / sigma.
+    repeats
+        Tests at each of them.
+    population
+        N numbers, shifted to each mean; by default quantiles of a normal distribution.
+
+    Returns
+    -------
+    Simulation
+        What `characteristics` predicts, as seen.
 
     Examples
     --------
@@ -96,7 +151,37 @@ def simulate_step(
     rule: Rule = "metropolis",
     repeats: int = 10_000,
 ) -> StepSimulation:
-    """Run the real accept/reject step on log-likelihood differences l_i, with a fresh u each time (K14 Alg. 1)."""
+    """Run the real accept/reject step on log-likelihood differences l_i, with a fresh u each time (K14 Alg. 1).
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test.
+    population
+        The l_i of one pair (theta, theta'), N of them.
+    log_ratio
+        c, minus the usual log ratio of priors and proposals (as in `TrialRun`).
+    rule
+        "metropolis" or "barker".
+    repeats
+        Number of steps.
+
+    Returns
+    -------
+    StepSimulation
+        What `acceptance` predicts for this pair, as seen.
+
+    Examples
+    --------
+    >>> from designer import TrialRun, acceptance
+    >>> l = np.random.default_rng(1).normal(-1e-4, 0.01, 10_000)
+    >>> seen = simulate_step(np.random.default_rng(2), Design(10_000, 500, 0.05), l, repeats=4000)
+    >>> trial = TrialRun(10_000, [l.mean()], [l.std()])
+    >>> bool(abs(seen.delta - acceptance(Design(10_000, 500, 0.05), trial).delta[0]) < 4 * seen.delta_se)
+    True
+    """
     plan = as_plan(design)
     repeats = integer("repeats", repeats, 1, MAX_REPEATS)
     log_ratio = real("log_ratio", log_ratio, -1e300, 1e300)
@@ -149,7 +234,7 @@ class _Tests:
         """Decisions and fractions of the data used, one test per threshold mu_0."""
         accepted, used = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size, dtype=np.int64)
         arrays = (self.looks, self.lower, self.upper, thresholds, self.order, accepted, used)
-        _kernels.t_tests(self.rng, self.population, self.mean, *arrays)
+        _test_kernels.t_tests(self.rng, self.population, self.mean, *arrays)
         return accepted, used / self.population.size
 
 

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from designer import _skew_kernels
 from designer.errors import BadInput, NumericalFailure
+from designer.grids import Grid, Resolution
 from designer.plan import Plan
 from designer.records import TrialRun
 from designer.rules import rules
 from designer.schedule import Floats
-from designer.walk import Grid, Resolution, capped, totals
+from designer.walk import capped, totals
 
 FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger
 LARGEST = 0.125  # of |gamma| / sqrt(m): verified against the real test up to here (docs/skewness.md)
@@ -103,8 +104,8 @@ def out_of_range(plan: Plan, skew: Floats, inside: Mask) -> str | None:
     """One line about the pairs that the correction does not cover; None if it covers all."""
     if inside.all():
         return None
-    m, most = plan.schedule.m, float(np.abs(skew[~inside]).max())
+    m, n_data, most = plan.schedule.m, plan.schedule.n_data, float(np.abs(skew[~inside]).max())
     enough = math.ceil((most / LARGEST) ** 2)
     line = f"{np.count_nonzero(~inside):,} of {skew.size:,} pairs are too skewed for m = {m:,} (up to {most:.3g})"
-    advice = f"take m >= {enough:,}, or audit the chain" if enough > m else "audit the chain"
+    advice = f"take m >= {enough:,}, or audit the chain" if m < enough < n_data else "audit the chain"
     return f"{line}, no prediction: {advice}"

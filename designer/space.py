@@ -21,10 +21,24 @@ MOST_GRID = 1_000_000
 
 @dataclass(frozen=True)
 class Space:
-    """Where to search: batch sizes from m_low to m_high, ranges of alpha and epsilon, some growth factors.
+    """Where to search.
 
-    The defaults keep m where the normal approximation is good (500, or N/20 for small N) up to half of the data, and
-    epsilon above 1e-6: tails beyond that are not normal at any such m.
+    Parameters
+    ----------
+    m_low, m_high
+        Smallest and largest batch. By default 500 (N/20 for small N), where the normal approximation is good, and half
+        of the data.
+    alpha
+        Range of the bounds' shape.
+    growth
+        Factors to try.
+    epsilon
+        Range; tails beyond 1e-6 are not normal at any such m.
+
+    Examples
+    --------
+    >>> Space(growth=(1.0, 1.5)).checked(20_000).m_range
+    (500, 10000)
     """
 
     m_low: int | None = None
@@ -77,7 +91,18 @@ class Space:
 
 @dataclass(frozen=True)
 class Grid:
-    """A plain grid: every combination is evaluated."""
+    """A plain grid, as the paper's search: every combination is evaluated.
+
+    Parameters
+    ----------
+    m, epsilon, alpha, growth
+        Values to combine.
+
+    Examples
+    --------
+    >>> len(Grid(m=[500, 1000], epsilon=[0.01, 0.05]).designs(20_000))
+    4
+    """
 
     m: Sequence[int]
     epsilon: Sequence[float]

@@ -27,6 +27,8 @@ from samplers.accept.correction import correction
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 
+__all__ = ["Candidates", "Measured", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
+
 MOST_DATA = 2_000_000  # in a population that is made to measure on
 CACHED = "exact, cached"
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
@@ -39,10 +41,31 @@ Report = Callable[[int, int], None]
 class Prediction(NamedTuple):
     """What one test does per step, on average over the pairs.
 
-    `acceptance` is that of the test's own rule (Barker's is lower than Metropolis'), `error` the mean |Delta| against
-    that rule, `per_move` the likelihood evaluations per accepted move: the cost that a user feels. For small steps in
-    many dimensions an accepted move is worth the same under either rule. `per_metropolis_step` holds always: at most
-    so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain (`WORTH`).
+    Attributes
+    ----------
+    test, rule
+        Its name, and the acceptance rule that it follows.
+    data, evaluations
+        Data read, and likelihoods evaluated.
+    acceptance
+        Of the test's own rule; Barker's is lower than Metropolis'.
+    error
+        Mean |Delta| against that rule.
+    per_move
+        Likelihood evaluations per accepted move: the cost that a user feels. For small steps in many dimensions an
+        accepted move is worth the same under either rule.
+    per_metropolis_step
+        At most so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain
+        (`WORTH`); holds always.
+    note
+        What to know of the test.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> exact = predict(trial, Candidates(Design(100_000, 500, 0.05)))[0]
+    >>> round(exact.data), exact.error
+    (100000, 0.0)
     """
 
     test: str
@@ -57,10 +80,21 @@ class Prediction(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Data and acceptance of the real test on some of the pairs, with standard errors.
+    """Data and acceptance of the real test on some of the pairs.
 
-    `predicted_data` and `predicted_acceptance` are what `predict` says of the same pairs, to be held against them: over
-    all pairs of the trial run the means are others.
+    Attributes
+    ----------
+    test
+        Its name.
+    data, data_se, acceptance, acceptance_se
+        As seen, with standard errors.
+    predicted_data, predicted_acceptance
+        What `predict` says of the same pairs: over all pairs of the trial run the means are others.
+
+    Examples
+    --------
+    >>> Measured("exact", 1000.0, 0.0, 0.5, 0.05, 1000.0, 0.51).predicted_acceptance
+    0.51
     """
 
     test: str
@@ -73,9 +107,21 @@ class Measured(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The tests to compare.
+    """The tests to compare; the exact one always is.
 
-    `range_in_sd` bounds |l_i - mean| in standard deviations of l_i, which the concentration test must be told.
+    Parameters
+    ----------
+    sequential
+        Design of the sequential test.
+    barker, concentration
+        The others.
+    range_in_sd
+        Bounds |l_i - mean| in standard deviations of l_i, which the concentration test must be told.
+
+    Examples
+    --------
+    >>> Candidates(Design(100_000, 500, 0.05)).knobs("sequential")
+    {'m': 500, 'epsilon': 0.05, 'alpha': 0.5}
     """
 
     sequential: Design
@@ -96,6 +142,18 @@ class Candidates(NamedTuple):
 
 def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     """Data, acceptance and error of the exact, sequential, Barker minibatch and concentration tests.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    candidates
+        The tests.
+
+    Returns
+    -------
+    list of Prediction
+        One per test.
 
     Examples
     --------
@@ -147,13 +205,48 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
 def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
     """The test with the fewest likelihood evaluations per accepted move among those whose error is tolerable.
 
-    There is always one: exact decisions have no error.
+    Parameters
+    ----------
+    rows
+        As `predict` gives them.
+    tolerance
+        Largest error.
+
+    Returns
+    -------
+    Prediction
+        There is always one: exact decisions have no error.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> cheapest(predict(trial, Candidates(Design(100_000, 500, 0.05))), tolerance=1e-9).error
+    0.0
     """
     return min((row for row in rows if row.error <= tolerance), key=lambda row: row.per_move)
 
 
 def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
-    """The same pairs with kappa smaller by `factor`, as control variates make them; their skewness is unknown."""
+    """The same pairs with smaller kappa, as control variates make them; their skewness is unknown.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    factor
+        By which kappa is divided, at least 1.
+
+    Returns
+    -------
+    TrialRun
+        Without skewness.
+
+    Examples
+    --------
+    >>> trial = TrialRun(1000, [0.0], [0.1])
+    >>> float((trial.kappa / with_control_variates(trial, 10.0).kappa)[0].round(6))
+    10.0
+    """
     return TrialRun(trial.n_data, trial.mu, trial.sigma / real("factor", factor, 1.0, 1e9), trial.log_ratio)
 
 
@@ -200,6 +293,31 @@ def measure(
     """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run, and predict.
 
     Populations are normal, or of gamma type where the trial run knows their skewness.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    trial
+        The pairs.
+    candidates
+        The tests.
+    pairs, repeats
+        How many pairs, and decisions of each test for each of them.
+    progress, cancelled
+        Called with (done, total); asked between pairs, `Cancelled` is raised if it says True.
+
+    Returns
+    -------
+    list of Measured
+        One per test.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(2000, 0.5, 100, np.random.default_rng(1))
+    >>> seen = measure(np.random.default_rng(2), trial, Candidates(Design(2000, 100, 0.05)), pairs=2, repeats=5)
+    >>> seen[0].data
+    2000.0
     """
     if trial.n_data > MOST_DATA:
         raise BadInput(f"n_data = {trial.n_data:,}: too many to simulate; at most {MOST_DATA:,}")

@@ -15,6 +15,8 @@ from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.correction import correction
 from samplers.advice import Candidates, barker_data, concentration_data
 
+__all__ = ["best_candidates"]
+
 SIGMAS = (1.2, 1.0, 0.9, 0.8)  # of the Barker test, least data first
 BATCHES = 30  # sizes to try
 MOST_DELTA = 0.5
@@ -33,8 +35,25 @@ def best_candidates(
 
     The sequential design is that of `search`. The Barker test's sample is fixed by its variance, N² sigma² / b
     (1 - b / N) < sigma_0²: what is left to choose is sigma_0, the largest whose correction is exact enough, and a batch
-    that overshoots little. The concentration test is given delta = tolerance, which its guarantee keeps. No test has a
-    batch smaller than `least_batch`, by default that of a search: 500, less for small N.
+    that overshoots little. The concentration test is given delta = tolerance, which its guarantee keeps.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    tolerance
+        Largest mean |Delta|.
+    range_in_sd
+        As in `Candidates`.
+    least_batch
+        No test has a smaller one; by default that of a search: 500, less for small N.
+    progress, cancelled
+        As for `search`.
+
+    Returns
+    -------
+    Candidates
+        For `predict` and `measure`.
 
     Examples
     --------

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,73 +17,32 @@ from samplers import _permutation
 from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
+from samplers.draws import ChainStopped, Draws, all_steps_or_none
 from samplers.fused.block import run_block
 from samplers.fused.build import fused_model, fused_parts, fused_proposal, fused_test
 from samplers.fused.decisions import begin
 from samplers.fused.parts import MORE_LOOKS, Exact, Sequential
 from samplers.likelihoods import Likelihoods
 from samplers.models import Model
+from samplers.parallel import Progress, Reporter, in_parallel, streams
 from samplers.proposals import Proposal
 
 BLOCK = 256  # steps between looks at the clock and at the cancel switch
 MAX_DRAWS = 10**9
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
-
-class Draws(NamedTuple):
-    """What happened in consecutive steps: the state after each, whether it moved, data read and looks taken."""
-
-    theta: Floats
-    accepted: npt.NDArray[np.bool_]
-    n_used: Ints
-    n_looks: Ints
-
-    @classmethod
-    def empty(cls, steps: int, dimension: int) -> Draws:
-        """Room for so many steps."""
-        whole = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
-        return cls(np.empty((steps, dimension)), np.zeros(steps, dtype=np.bool_), *whole)
-
-    @classmethod
-    def joined(cls, parts: list[Draws]) -> Draws:
-        """One after the other."""
-        theta, accepted, n_used, n_looks = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return cls(theta, accepted, n_used, n_looks)
-
-    def first(self, steps: int) -> Draws:
-        """The first few."""
-        return Draws(self.theta[:steps], self.accepted[:steps], self.n_used[:steps], self.n_looks[:steps])
-
-
-class ChainStopped(ArithmeticError):
-    """A log-likelihood was not finite: at which step, for which proposal and datum; `draws` are those before."""
-
-    def __init__(self, step: int, theta: Floats, index: int | None, draws: Draws) -> None:
-        what = "prior or proposal" if index is None else f"log-likelihood of datum {index:,}"
-        super().__init__(f"step {step:,}: the {what} is not finite at theta = {_short(theta)}")
-        self.step, self.theta, self.index, self.draws = step, theta, index, draws
-
-
-class Progress(NamedTuple):
-    """How far all chains together have come."""
-
-    done: int
-    total: int
-    seconds: float
-    acceptance: float
-    usage: float
-
-    @property
-    def rate(self) -> float:
-        """Steps per second."""
-        return self.done / max(self.seconds, 1e-9)
-
-    @property
-    def seconds_left(self) -> float:
-        """At the rate so far."""
-        return (self.total - self.done) / max(self.rate, 1e-9)
+__all__ = [
+    "BLOCK",
+    "MAX_DRAWS",
+    "Chain",
+    "ChainStopped",
+    "Draws",
+    "Progress",
+    "all_steps_or_none",
+    "compare",
+    "run",
+    "step",
+    "streams",
+]
 
 
 def step(
@@ -134,32 +88,33 @@ def compare(
     return Comparison(model.n_data, terms, log_ratio, rule, found)
 
 
-class Stateful(Protocol):
-    """What the steps of a chain change."""
-
-    theta: Floats
-    steps: int
-    rng: np.random.Generator
-
-
-@contextmanager
-def all_steps_or_none(chain: Stateful) -> Iterator[None]:
-    """An error in the block takes the chain back to its begin, as if no step had been made.
-
-    Not so `ChainStopped`, which hands over the draws so far: the chain stands behind the last of them.
-    """
-    before = chain.theta.copy(), chain.steps, chain.rng.bit_generator.state
-    try:
-        yield
-    except ChainStopped:
-        raise
-    except BaseException:
-        chain.theta, chain.steps, chain.rng.bit_generator.state = before
-        raise
-
-
 class Chain:
     """One chain: its parts, its state and its random numbers.
+
+    A model, proposal and test that are built in run as one compiled call per block; others step by step, through their
+    methods. Both make the same decisions from the same random numbers.
+
+    Parameters
+    ----------
+    model
+        What the data say: a `Model`, built in or the caller's own.
+    proposal
+        Draws candidates, a `Proposal`.
+    test
+        Decides, an `AcceptTest`.
+    theta
+        The start, D numbers.
+    rng
+        Random numbers; `streams` makes independent ones for several chains.
+    rule
+        "metropolis" or "barker".
+    fuse
+        Whether to use compiled blocks where they exist.
+
+    Raises
+    ------
+    BadInput
+        If the parts do not fit together.
 
     Examples
     --------
@@ -188,17 +143,16 @@ class Chain:
         self.steps = 0
         if self.theta.ndim != 1 or not np.all(np.isfinite(self.theta)):
             raise BadInput(f"start: must be a list of finite numbers, has shape {self.theta.shape}")
-        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
-            made_for = test.plan.schedule.n_data
-            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
+        self._check_test(test)
         wanted = getattr(model, "dimension", None)
         if wanted is not None and self.theta.size != wanted:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {wanted:,}")
         self._check(proposal)
-        self._fused = fused_parts(model, proposal, test, rule) if fuse else None
+        self._may_fuse = fuse
+        self._fused: tuple[Any, Any, Any] | None
         self._kept: Likelihoods | None  # made when steps are made on the protocols
         self._filled_at: Floats | None  # theta whose log-likelihoods the exact test holds
-        self._forget()
+        self._fuse()
 
     def use(self, proposal: Proposal, model: Model | None = None) -> None:
         """Go on with another proposal, as warmup may want to, and with other control variates.
@@ -218,17 +172,25 @@ class Chain:
 
     def use_test(self, test: AcceptTest) -> None:
         """Go on with another acceptance test, for as many data."""
-        self.test, self._kept = test, None
-        if self._fused is not None:
-            data, move, _ = self._fused
-            decision = fused_test(test, self.model.n_data, self.rule)
-            self._fused = None if decision is None else (data, move, decision)
-            self._filled_at = None
+        self._check_test(test)
+        self.test = test
+        self._fuse()
+
+    def _check_test(self, test: AcceptTest) -> None:
+        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != self.model.n_data:
+            made_for = test.plan.schedule.n_data
+            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {self.model.n_data:,}")
 
     def _check(self, proposal: Proposal) -> None:
         factor = getattr(proposal, "factor", None)
         if factor is not None and factor.shape != (self.theta.size, self.theta.size):
             raise BadInput(f"proposal: is for {factor.shape[0]:,} numbers, start has {self.theta.size:,}")
+
+    def _fuse(self) -> None:
+        """Make whole blocks of steps in one call from here on, if the parts are built in."""
+        parts = self.model, self.proposal, self.test, self.rule
+        self._fused = fused_parts(*parts) if self._may_fuse else None
+        self._forget()
 
     def _forget(self) -> None:
         """Keep nothing of earlier steps but the state: an error may have left the rest half made."""
@@ -293,12 +255,6 @@ class Chain:
         return draws
 
 
-def streams(seed: int, chains: int) -> list[np.random.Generator]:
-    """Independent random numbers for every chain, the same whatever runs them."""
-    seed = integer("seed", seed, 0, 2**128)
-    return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
-
-
 def run(
     model: Model,
     proposal: Proposal,
@@ -315,9 +271,43 @@ def run(
     cancelled: Callable[[], bool] | None = None,
     fuse: bool = True,
 ) -> list[Draws]:
-    """Several chains from the same start; the draws of each after `warmup` steps that are thrown away.
+    """Several chains from the same start, in threads.
 
-    The draws depend on the seed alone, not on `workers`. When `cancelled` says so, what there is is returned.
+    Parameters
+    ----------
+    model, proposal, test, rule, fuse
+        As for `Chain`.
+    start
+        Of every chain, D numbers.
+    draws, warmup
+        Steps of each chain that are kept, and steps before that are thrown away.
+    chains
+        How many.
+    seed
+        The draws depend on it alone, not on `workers`.
+    workers
+        Threads; as many as cores by default.
+    progress, cancelled
+        Called with a `Progress` after each block; asked as often, and what there is is returned when it says True.
+
+    Returns
+    -------
+    list of Draws
+        One per chain. `samplers.collect([draws._asdict() for draws in ...])` is what ArviZ wants.
+
+    Raises
+    ------
+    ChainStopped
+        If a log-likelihood is not finite.
+
+    Examples
+    --------
+    >>> from samplers import Logistic, RandomWalk
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> found = run(model, RandomWalk.isotropic(0.2, 2), ExactTest(), start=np.zeros(2), draws=50, warmup=10, chains=2)
+    >>> [draws.theta.shape for draws in found]
+    [(50, 2), (50, 2)]
     """
     draws, warmup = integer("draws", draws, 1, MAX_DRAWS), integer("warmup", warmup, 0, MAX_DRAWS)
     every = [
@@ -334,68 +324,12 @@ def run(
             try:
                 part = chain.advance(min(BLOCK, goal - chain.steps))
             except ChainStopped as stopped:
-                kept = parts if warming else [*parts, stopped.draws]
-                raise ChainStopped(stopped.step, stopped.theta, stopped.index, Draws.joined(kept)) from None
+                if warming:
+                    stopped.draws = stopped.draws.first(0)
+                raise stopped.after(parts) from None
             if not warming:
                 parts.append(part)
             report.add(part)
         return Draws.joined(parts)
 
     return in_parallel(whole, every, workers, cancelled)
-
-
-def in_parallel(
-    task: Callable[[_T, Callable[[], bool]], _R],
-    items: Sequence[_T],
-    workers: int | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> list[_R]:
-    """task(item, stop) for every item in threads; stop() tells a task to finish early.
-
-    It does so when `cancelled` says so, when another task has failed, and when the user interrupts.
-    """
-    halt = threading.Event()
-
-    def guarded(item: _T) -> _R:
-        try:
-            return task(item, lambda: halt.is_set() or (cancelled is not None and cancelled()))
-        except BaseException:
-            halt.set()
-            raise
-
-    workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1, 1000)
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            return list(pool.map(guarded, items))
-        except BaseException:
-            halt.set()
-            raise
-
-
-class Reporter:
-    """Adds up what several chains report from their threads, and tells the caller."""
-
-    def __init__(self, total: int, n_data: int, tell: Callable[[Progress], None] | None) -> None:
-        self.total, self.n_data, self.tell = total, n_data, tell
-        self.start, self.lock = time.monotonic(), threading.Lock()
-        self.done = self.accepted = self.used = 0
-
-    def skip(self, steps: int) -> None:
-        """Steps of an earlier run."""
-        with self.lock:
-            self.total -= steps
-
-    def add(self, part: Draws) -> None:
-        """Steps made just now."""
-        with self.lock:
-            self.done += part.accepted.size
-            self.accepted += int(part.accepted.sum())
-            self.used += int(part.n_used.sum())
-            if self.tell is not None:
-                share = self.accepted / self.done, self.used / self.done / self.n_data
-                self.tell(Progress(self.done, self.total, time.monotonic() - self.start, *share))
-
-
-def _short(theta: Floats) -> str:
-    shown = ", ".join(f"{value:.6g}" for value in theta[:5])
-    return f"[{shown}{', …' if theta.size > 5 else ''}]"

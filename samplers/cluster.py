@@ -52,7 +52,7 @@ class Cluster:
     Parameters
     ----------
     address
-        As `tcp://host:8786`.
+        As `tcp://host:8786`, or `tls://host:8786` with the certificates that Dask's settings name.
 
     Examples
     --------
@@ -222,17 +222,37 @@ def _client(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise BadInput("cluster: needs the package distributed: pip install 'austerity[cluster]'") from None
+    _check_certificates(address)
     try:
         client = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         why = f"no scheduler answers ({shorten(error, 80)})"
-        raise BadInput(f"cluster = {shorten(address, 80)!r}: {why}; must be as tcp://host:8786") from None
+        form = "must be as tcp://host:8786 or, with certificates, tls://host:8786"
+        raise BadInput(f"cluster = {shorten(address, 80)!r}: {why}; {form}") from None
     try:
         client.wait_for_workers(1, timeout=CONNECT)
     except TimeoutError:
         client.close()
         raise BadInput(f"cluster: {address}: has no workers") from None
     return client
+
+
+def _check_certificates(address: str) -> None:
+    """Dask's settings name the certificates for a tls:// address, and they can be read.
+
+    Asked before there is a client: one that fails for want of them is never closed, and complains when we leave.
+    """
+    from distributed.security import Security
+
+    if not address.startswith("tls://"):
+        return
+    try:
+        found = Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise BadInput(f"cluster: the certificates of Dask's settings: {shorten(error, 80)}") from None
+    if found is None:
+        wanted = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
+        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {wanted}")
 
 
 def _portable(config: SamplerConfig) -> str:

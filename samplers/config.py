@@ -47,11 +47,20 @@ MOST_NAMED = 10  # problems in one message
 
 
 class SamplerConfig(BaseModel):
-    """All of it. `test` is a Design, designs in strata, another test's table, or None for the exact test.
+    r"""A run: its test, data, model, proposal and chains, as a TOML file holds them.
+
+    Parameters
+    ----------
+    test
+        A `Design`, a `Stratified`, the table of another test, or None for the exact test.
+    data, model, proposal, run
+        The tables of these names; what they may hold is in `samplers.tables`.
+    redesign, schedule
+        The tables of tests that change on the way; None without.
 
     Examples
     --------
-    >>> config = SamplerConfig.from_toml('[test]\\nkind = "exact"\\n[data]\\npath = "data.npz"')
+    >>> config = SamplerConfig.from_toml('[test]\nkind = "exact"\n[data]\npath = "data.npz"')
     >>> config.run.chains, config.proposal.kind, config.rule
     (4, 'proxy', 'metropolis')
     >>> SamplerConfig.from_toml(config.to_toml()) == config
@@ -117,6 +126,10 @@ class SamplerConfig(BaseModel):
             text = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+        try:
+            parse_toml(text)
+        except BadInput as broken:
+            raise BadInput(f"{path}: {broken}") from None
         config = cls.from_toml(text, design, exact=exact, **run)
         paths = {name: getattr(config.data, name) for name in PLACES}
         found = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
@@ -139,6 +152,21 @@ class SamplerConfig(BaseModel):
     @property
     def digest(self) -> str:
         """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
+        return hashlib.sha256(json.dumps(self._known(), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """What `digest` is of, by the names of the file: `{"run.seed": 0, ...}`."""
+        known = self._known()
+        if isinstance(known["test"], str):
+            known |= {name: table for name, table in json.loads(known["test"]).items() if name not in NOTES}
+        return {
+            f"{table}.{name}": value
+            for table, values in known.items()
+            for name, value in (values if isinstance(values, dict) else {"kind": values or "exact"}).items()
+        }
+
+    def _known(self) -> dict[str, Any]:
         left_out: Any = {"run": HOW_MANY, "data": PLACES, "schedule": {"weights"}, "test": True}
         known = self.model_dump(mode="json", exclude=left_out)
         known["run"]["rule"] = self.rule
@@ -150,7 +178,7 @@ class SamplerConfig(BaseModel):
             known["test"] = test.bare.to_json()
         else:
             known["test"] = test and test.model_dump(mode="json")
-        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+        return known
 
 
 def _test(document: dict[str, Any], text: str) -> Design | Stratified | Table | None:

@@ -24,7 +24,33 @@ MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes 
 
 @dataclass(frozen=True, eq=False)
 class Controlled:
-    """A linear model with proxies p_i of first or second order in eta_i around eta_i* = rows_i . centre."""
+    """A linear model with proxies p_i of first or second order in eta_i around eta_i* = rows_i . centre.
+
+    It is a `Model` again: its terms are what the proxies miss, and their sum moves into the prior. `around` makes one.
+
+    Parameters
+    ----------
+    model
+        The linear model.
+    centre
+        Where the proxies are expanded.
+    order
+        1 or 2.
+    anchor
+        Columns eta_i*, slope and curvature there; None: computed whenever a datum is read.
+    gradient, hessian
+        Of the sum of the proxies, at the centre.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> mode = find_mode(model)
+    >>> proxied, indices = Controlled.around(model, mode), np.arange(500)
+    >>> bool(proxied.terms(mode, mode + 0.1, indices).std() < 0.1 * model.terms(mode, mode + 0.1, indices).std())
+    True
+    """
 
     model: LinearModel
     centre: Floats
@@ -39,6 +65,12 @@ class Controlled:
 
         Parameters
         ----------
+        model
+            The linear model.
+        centre
+            D numbers.
+        order
+            1 or 2.
         stored
             Keep each datum's expansion, 24 bytes; otherwise every datum read costs one more product with the centre.
             By default kept, unless the rows lie in a file or are more than MOST_ANCHORED.
@@ -64,10 +96,12 @@ class Controlled:
 
     @property
     def n_data(self) -> int:
+        """Number of data N."""
         return self.model.n_data
 
     @property
     def dimension(self) -> int:
+        """Number of parameters D."""
         return self.centre.size
 
     def log_prior(self, theta: Floats) -> float:
@@ -76,6 +110,7 @@ class Controlled:
         return self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """What the proxies miss of each l_i."""
         rows = self.model.rows[indices]
         old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, indices).T
         exact = self.model.value(new, indices) - self.model.value(old, indices)
@@ -104,6 +139,27 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
     """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
     Steps are halved while they do not raise the log posterior.
+
+    Parameters
+    ----------
+    model
+        A linear model, with its prior.
+    start
+        Zeros by default.
+    tolerance
+        Largest change of a coefficient in the last step, in posterior standard deviations.
+
+    Returns
+    -------
+    array
+        D numbers: a centre for `Controlled.around`, and a start for a chain.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data([[1.0], [1.0], [1.0]], [1, 1, 0])
+    >>> find_mode(model).round(6)  # log 2: two of three
+    array([0.693147])
     """
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused

@@ -20,6 +20,19 @@ from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.models.mrf import Bits, DenseMRF
 
+__all__ = [
+    "BinaryField",
+    "Conditional",
+    "GibbsDraws",
+    "GibbsStopped",
+    "Sweep",
+    "Updates",
+    "conditional",
+    "run",
+    "sweep",
+    "updates",
+]
+
 MAX_DRAWS, MAX_THIN = 10**9, 10**4
 BLOCK = 4096  # updates between looks at the cancel switch, or those of one draw if they are more
 
@@ -33,20 +46,45 @@ class _Failed(Exception):
 
 
 class BinaryField(Protocol):
-    """A distribution of binary variables whose conditional log-odds are sums of n_data terms."""
+    """A distribution of binary variables whose conditional log-odds are sums of n_data terms.
+
+    Examples
+    --------
+    >>> field: BinaryField = DenseMRF.random(np.random.default_rng(1), dimension=20)
+    >>> field.comparison(np.zeros(20, dtype=np.int8), 3).rule
+    'barker'
+    """
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Number of variables."""
 
     @property
-    def n_data(self) -> int: ...
+    def n_data(self) -> int:
+        """Terms of one conditional."""
 
     def comparison(self, x: Bits, site: int) -> Comparison:
         """X_site = 1?  With rule="barker"; the answer may not depend on x[site]."""
 
 
 class Updates(NamedTuple):
-    """Consecutive updates: the state after the last; what each assigned, terms it read and looks it took."""
+    """What consecutive updates did.
+
+    Attributes
+    ----------
+    x
+        The state after the last.
+    value
+        What each assigned.
+    n_used, n_looks
+        Terms it read and looks it took.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> updates(rng, DenseMRF.random(rng, dimension=20), ExactTest(), np.zeros(20), [3, 5]).value.shape
+    (2,)
+    """
 
     x: Bits
     value: Bits
@@ -55,7 +93,21 @@ class Updates(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """The state after a sweep, and the terms read and looks taken in it."""
+    """What one sweep did.
+
+    Attributes
+    ----------
+    x
+        The state after it.
+    n_used, n_looks
+        Terms read and looks taken in it.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> sweep(rng, DenseMRF.random(rng, dimension=20), ExactTest(), np.zeros(20)).n_looks
+    20
+    """
 
     x: Bits
     n_used: int
@@ -63,7 +115,22 @@ class Sweep(NamedTuple):
 
 
 class GibbsDraws(NamedTuple):
-    """The state after every kept sweep; terms read and looks taken since the one before."""
+    """A chain of sweeps.
+
+    Attributes
+    ----------
+    x
+        The state after every kept sweep.
+    n_used, n_looks
+        Terms read and looks taken since the one before.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> mrf = DenseMRF.random(rng, dimension=20)
+    >>> run(rng, mrf, ExactTest(), start=np.zeros(20), draws=10).n_used.tolist() == [20 * mrf.n_data] * 10
+    True
+    """
 
     x: Bits
     n_used: Ints
@@ -75,7 +142,22 @@ class GibbsDraws(NamedTuple):
 
 
 class Conditional(NamedTuple):
-    """How often a variable was assigned 1, its standard error, and the mean fraction of terms read."""
+    """How often a variable was assigned 1.
+
+    Attributes
+    ----------
+    probability, se
+        The share, and its standard error.
+    usage
+        Mean fraction of the terms read.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> mrf = DenseMRF.random(rng, dimension=20)
+    >>> conditional(rng, mrf, ExactTest(), np.ones(20), 3, repeats=100).usage
+    1.0
+    """
 
     probability: float
     se: float
@@ -83,7 +165,22 @@ class Conditional(NamedTuple):
 
 
 class GibbsStopped(ArithmeticError):
-    """A term was not finite: in which sweep, of which site and which term; `draws` are those before."""
+    """A term was not finite, so that no test can decide.
+
+    Parameters
+    ----------
+    sweep
+        How many were made before.
+    site, index
+        Of which variable, and which of its terms.
+    draws
+        Those before.
+
+    Examples
+    --------
+    >>> GibbsStopped(7, 3, 12).site
+    3
+    """
 
     def __init__(self, sweep: int, site: int, index: int, draws: GibbsDraws | None = None) -> None:
         super().__init__(f"sweep {sweep:,}, site {site:,}: term {index:,} of the log-odds is not finite")
@@ -103,6 +200,26 @@ def updates(
 
     A `DenseMRF` with the exact or the sequential test runs as one compiled call, from the same random numbers and with
     the same decisions as on the protocols (fuse = False).
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    field
+        The distribution.
+    test
+        Decides each conditional: a Barker step (K14 Eqn 40).
+    x
+        The state to begin with.
+    sites
+        Variables to update; repeats allowed.
+    fuse
+        Whether to use the compiled call where it exists.
+
+    Returns
+    -------
+    Updates
+        The state after the last, and what each did.
 
     Examples
     --------
@@ -128,7 +245,25 @@ def updates(
 def sweep(
     rng: np.random.Generator, field: BinaryField, test: AcceptTest, x: npt.ArrayLike, *, fuse: bool = True
 ) -> Sweep:
-    """Update every variable once, in order."""
+    """Update every variable once, in order.
+
+    Parameters
+    ----------
+    rng, field, test, x, fuse
+        As for `updates`.
+
+    Returns
+    -------
+    Sweep
+        The state after it, and what was read.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
+    >>> sweep(rng, mrf, ExactTest(), np.zeros(20)).n_used == 20 * mrf.n_data
+    True
+    """
     done = updates(rng, field, test, x, np.arange(field.dimension), fuse=fuse)
     return Sweep(done.x, int(done.n_used.sum()), int(done.n_looks.sum()))
 
@@ -144,6 +279,20 @@ def conditional(
     fuse: bool = True,
 ) -> Conditional:
     """P(X_site is assigned 1 | the others) under the test, by repetition (K14 Fig. 14).
+
+    Parameters
+    ----------
+    rng, field, test, x, fuse
+        As for `updates`.
+    site
+        The variable.
+    repeats
+        Updates to make.
+
+    Returns
+    -------
+    Conditional
+        With standard error.
 
     Examples
     --------
@@ -177,8 +326,24 @@ def run(
 
     Parameters
     ----------
+    rng, field, test, fuse
+        As for `updates`.
+    start
+        The state to begin with.
+    draws, thin
+        States that are kept, and sweeps for each.
     progress, cancelled
         Now and then called with the number of draws so far, and asked; what there is is returned when it says True.
+
+    Returns
+    -------
+    GibbsDraws
+        The states, and what was read.
+
+    Raises
+    ------
+    GibbsStopped
+        If a term is not finite.
 
     Examples
     --------

@@ -27,25 +27,61 @@ from samplers.accept.sequential import SequentialTest
 from samplers.models.mrf_values import Values
 from samplers.trial import moments
 
+__all__ = [
+    "Frequencies",
+    "ValueDraws",
+    "ValueRisk",
+    "ValueUpdate",
+    "ValuedField",
+    "frequencies",
+    "run_values",
+    "update_value",
+    "value_error",
+]
+
 
 class ValuedField(Protocol):
-    """A distribution of variables with values 0 ... n_values - 1; conditional log-odds are sums of n_data terms."""
+    """A distribution of variables with values 0 ... n_values - 1; conditional log-odds are sums of n_data terms.
+
+    Examples
+    --------
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> field: ValuedField = ValuedMRF.random(np.random.default_rng(1), dimension=20, n_values=4)
+    >>> field.n_values, field.n_data
+    (4, 171)
+    """
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Number of variables."""
 
     @property
-    def n_values(self) -> int: ...
+    def n_values(self) -> int:
+        """K, values of each."""
 
     @property
-    def n_data(self) -> int: ...
+    def n_data(self) -> int:
+        """Terms of one conditional."""
 
     def terms(self, x: Values, site: int, value: int, than: int, indices: Ints) -> Floats:
         """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); may not depend on x[site]."""
 
 
 class ValueUpdate(NamedTuple):
-    """What an update assigned, and the terms read and looks taken by its K - 1 comparisons."""
+    """What an update did.
+
+    Attributes
+    ----------
+    value
+        That it assigned.
+    n_used, n_looks
+        Terms read and looks taken by its K - 1 comparisons.
+
+    Examples
+    --------
+    >>> ValueUpdate(value=2, n_used=513, n_looks=3).value
+    2
+    """
 
     value: int
     n_used: int
@@ -53,7 +89,22 @@ class ValueUpdate(NamedTuple):
 
 
 class ValueDraws(NamedTuple):
-    """The state after every sweep, terms read and looks taken in it."""
+    """A chain of sweeps.
+
+    Attributes
+    ----------
+    x
+        The state after every sweep.
+    n_used, n_looks
+        Terms read and looks taken in it.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> run_values(np.random.default_rng(2), mrf, ExactTest(), start=np.zeros(10), sweeps=2).n_used.tolist()
+    [720, 720]
+    """
 
     x: Values
     n_used: Ints
@@ -61,7 +112,22 @@ class ValueDraws(NamedTuple):
 
 
 class Frequencies(NamedTuple):
-    """How often each value was assigned, standard errors, and terms read as a share of those of K - 1 full sums."""
+    """How often each value was assigned.
+
+    Attributes
+    ----------
+    probability, se
+        Shares, and their standard errors.
+    usage
+        Terms read, as a share of those of K - 1 full sums.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> frequencies(np.random.default_rng(2), mrf, ExactTest(), np.zeros(10), 4, repeats=50).usage
+    1.0
+    """
 
     probability: Floats
     se: Floats
@@ -69,9 +135,26 @@ class Frequencies(NamedTuple):
 
 
 class ValueRisk(NamedTuple):
-    """Exact conditional probabilities, about those under a test, a bound on their distance, and the test's data use.
+    """What a test can do wrong in one update.
 
-    `assigned` takes the errors of the K - 1 comparisons for independent; `bound` is on the total variation distance.
+    Attributes
+    ----------
+    probability
+        Exact conditional probabilities of the values.
+    assigned
+        About those under the test: the errors of the K - 1 comparisons are taken for independent.
+    bound
+        On the total variation distance of the two.
+    usage
+        Share of the terms that the test reads.
+
+    Examples
+    --------
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=30, n_values=3)
+    >>> found = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
+    >>> bool(0.5 * np.abs(found.assigned - found.probability).sum() <= found.bound)
+    True
     """
 
     probability: Floats
@@ -84,6 +167,24 @@ def update_value(rng: np.random.Generator, field: ValuedField, test: LevelTest, 
     """Draw a value of one variable given the others.
 
     The Gumbel variables are drawn first, so that exact and sequential tests given the same generator face the same.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    field
+        The distribution.
+    test
+        Any that takes a threshold: the exact or the sequential one.
+    x
+        The state.
+    site
+        The variable.
+
+    Returns
+    -------
+    ValueUpdate
+        The value, and what was read.
 
     Examples
     --------
@@ -107,6 +208,20 @@ def run_values(
     rng: np.random.Generator, field: ValuedField, test: LevelTest, *, start: npt.ArrayLike, sweeps: int
 ) -> ValueDraws:
     """Update every variable once per sweep, in order; the state after each sweep is kept.
+
+    Parameters
+    ----------
+    rng, field, test
+        As for `update_value`.
+    start
+        The state to begin with.
+    sweeps
+        How many.
+
+    Returns
+    -------
+    ValueDraws
+        The states, and what was read.
 
     Examples
     --------
@@ -136,7 +251,28 @@ def run_values(
 def frequencies(
     rng: np.random.Generator, field: ValuedField, test: LevelTest, x: npt.ArrayLike, site: int, repeats: int = 1000
 ) -> Frequencies:
-    """How often each value is assigned to a variable given the others, by repetition."""
+    """How often each value is assigned to a variable given the others, by repetition.
+
+    Parameters
+    ----------
+    rng, field, test, x, site
+        As for `update_value`.
+    repeats
+        Updates to make.
+
+    Returns
+    -------
+    Frequencies
+        With standard errors.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf, x = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3), np.zeros(10, dtype=np.int64)
+    >>> seen = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
+    >>> bool(np.all(np.abs(seen.probability - mrf.probabilities(x, 4)) < 4 * seen.se))
+    True
+    """
     state, repeats = checked_state(field, test, x), integer("repeats", repeats, 1, 10**9)
     site = integer("site", site, 0, field.dimension - 1)
     found = [update_value(rng, field, test, state, site) for _ in range(repeats)]
@@ -157,6 +293,18 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
 
     and kappa that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
     P(wrong decision) of Barker steps, which the calculator knows (K14 Eqns 40-42).
+
+    Parameters
+    ----------
+    design
+        Of the sequential test.
+    field, x, site
+        As for `update_value`.
+
+    Returns
+    -------
+    ValueRisk
+        Exact and assigned probabilities, and the bound.
 
     Examples
     --------

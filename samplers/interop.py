@@ -53,7 +53,22 @@ HOW = (
 
 
 class PosteriorPairs(NamedTuple):
-    """A trial run from draws, by how much its steps were stretched (1: not at all), and what its reader must know."""
+    """A trial run from the draws of another tool.
+
+    Attributes
+    ----------
+    trial
+        For the calculator.
+    scale
+        By how much its steps were stretched; 1: not at all.
+    remarks
+        What its reader must know, in words.
+
+    Examples
+    --------
+    >>> PosteriorPairs(TrialRun(300, [0.0], [0.1]), 1.0, []).scale
+    1.0
+    """
 
     trial: TrialRun
     scale: float
@@ -92,6 +107,11 @@ def trial_from_posterior(
         Observed variables to use; all of the group by default, their data one after the other.
     most_bytes
         More log-likelihoods than that, unpacked, are refused.
+
+    Returns
+    -------
+    PosteriorPairs
+        The trial run, and what to know of it (docs/pymc_stan_numpyro.md).
 
     Examples
     --------

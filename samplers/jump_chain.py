@@ -18,11 +18,29 @@ from samplers.models.rj_logistic import Jump, RJLogistic, RJState
 
 
 class JumpChain:
-    """One chain of births, deaths and updates.
+    """One chain of births, deaths and updates, with the manners of `Chain`.
+
+    Its state is the vector of coefficients: those that are exactly 0 are the inactive ones.
+
+    Parameters
+    ----------
+    model
+        An `RJLogistic`, which also proposes.
+    test
+        An `AcceptTest`.
+    theta
+        The start, D numbers, not all 0.
+    rng
+        Random numbers.
+    rule
+        "metropolis" or "barker".
+    temperature
+        The likelihood is taken to the power 1 / temperature.
 
     Examples
     --------
     >>> from samplers.accept.exact import ExactTest
+    >>> from samplers.models.rj_logistic import RJLogistic
     >>> x = np.random.default_rng(0).standard_normal((500, 3))
     >>> model = RJLogistic.from_data(x, x[:, 0] > 0)
     >>> chain = JumpChain(model, ExactTest(), np.array([1.0, 0.0, 0.0]), np.random.default_rng(1))

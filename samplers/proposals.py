@@ -20,23 +20,63 @@ from samplers.control import Controlled
 from samplers.models import _kernels
 from samplers.subsample import Subsampler
 
+__all__ = ["GradientModel", "Langevin", "Proposal", "Proposed", "ProxyStep", "RandomWalk", "StiefelWalk"]
+
 
 class Proposed(NamedTuple):
-    """A candidate, and log q(theta'|theta) - log q(theta|theta')."""
+    """A candidate.
+
+    Attributes
+    ----------
+    theta
+        theta'.
+    log_q
+        log q(theta'|theta) - log q(theta|theta'), the proposal's part of c; 0 if symmetric.
+
+    Examples
+    --------
+    >>> RandomWalk.isotropic(0.1, 2).propose(np.random.default_rng(1), np.zeros(2)).log_q
+    0.0
+    """
 
     theta: Floats
     log_q: float
 
 
 class Proposal(Protocol):
-    """Draws candidates."""
+    """Draws candidates. A proposal of one's own needs this one method.
 
-    def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed: ...
+    Examples
+    --------
+    >>> class Shift:
+    ...     def propose(self, rng, theta):
+    ...         return Proposed(theta + rng.uniform(-0.1, 0.1, theta.size), 0.0)
+    >>> proposal: Proposal = Shift()
+    >>> proposal.propose(np.random.default_rng(1), np.zeros(3)).theta.shape
+    (3,)
+    """
+
+    def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        """A candidate for the state after theta."""
 
 
 @dataclass(frozen=True, eq=False)
 class RandomWalk:
-    """theta' = theta + L xi: Gaussian, isotropic (`isotropic`) or with any covariance L L'."""
+    """theta' = theta + L xi: Gaussian steps.
+
+    Make one with `isotropic` or `with_covariance`.
+
+    Parameters
+    ----------
+    factor
+        L, lower triangular: steps have covariance L L'.
+
+    Examples
+    --------
+    >>> RandomWalk.with_covariance(np.diag([1.0, 4.0]), scale=0.5).factor
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
 
     factor: Floats  # L, lower triangular
 
@@ -53,6 +93,7 @@ class RandomWalk:
         return cls(factor * (optimal if scale is None else real("scale", scale, 0.0, 1e300, open_low=True)))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        """A step from theta."""
         return Proposed(theta + self.factor @ rng.standard_normal(theta.size), 0.0)
 
 
@@ -61,7 +102,25 @@ class ProxyStep:
     """theta' = centre + sqrt(1 - beta^2) (theta - centre) + beta L xi: reversible for N(centre, L L').
 
     With centre and covariance those of the posterior by its quadratic proxies, these and the proposal cancel: the test
-    of a `Controlled` model sees only third-order residuals. beta = 1 is an independence proposal.
+    of a `Controlled` model sees only third-order residuals. Make one with `of`.
+
+    Parameters
+    ----------
+    centre
+        Mean of the normal distribution that the steps leave alone.
+    factor, precision
+        L, and (L L')^-1.
+    beta
+        In (0, 1]: 1 is an independence proposal, small values are small steps.
+
+    Examples
+    --------
+    >>> from samplers import Controlled, Logistic, find_mode
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> proxied = Controlled.around(model, find_mode(model))
+    >>> ProxyStep.of(proxied, beta=0.5).propose(np.random.default_rng(1), proxied.centre).theta.shape
+    (2,)
     """
 
     centre: Floats
@@ -81,6 +140,7 @@ class ProxyStep:
         return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        """A step from theta, and its log ratio."""
         keep = math.sqrt(1.0 - self.beta**2)
         new = self.centre + keep * (theta - self.centre) + self.beta * (self.factor @ rng.standard_normal(theta.size))
         return Proposed(new, self._log_density(new) - self._log_density(theta))
@@ -126,6 +186,7 @@ class StiefelWalk:
         object.__setattr__(self, "size", integer("size", self.size, 2, 1000))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        """A rotation of theta by random angles."""
         _kernels.check_size(theta, self.size**2)
         new = np.empty((self.size, self.size))
         xi = rng.standard_normal(self.size * (self.size - 1) // 2)
@@ -136,14 +197,25 @@ class StiefelWalk:
 
 
 class GradientModel(Protocol):
-    """What `Langevin` asks of a model: gradients of the log-likelihood, summed over some data, and of the log prior."""
+    """What `Langevin` asks of a model: gradients of the log-likelihood, summed over some data, and of the log prior.
+
+    Examples
+    --------
+    >>> from samplers.models.lasso import Lasso
+    >>> model: GradientModel = Lasso.from_data([1.0, 2.0], [0.5, 1.5], precision=3.0, penalty=1.0)
+    >>> model.gradient(np.array([0.5]), np.array([0, 1]))
+    array([3.])
+    """
 
     @property
-    def n_data(self) -> int: ...
+    def n_data(self) -> int:
+        """Number of data N."""
 
-    def gradient(self, theta: Floats, indices: Ints) -> Floats: ...
+    def gradient(self, theta: Floats, indices: Ints) -> Floats:
+        """Of the log-likelihood, summed over these data."""
 
-    def prior_gradient(self, theta: Floats) -> Floats: ...
+    def prior_gradient(self, theta: Floats) -> Floats:
+        """Of the log prior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +225,15 @@ class Langevin:
     The mini-batch is drawn first, whatever theta is, and both directions of the ratio use it: each mini-batch's kernel
     is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for theta and
     theta', and not counted in a test's n_used; the results of a run have them as `gradient_batch`.
+
+    Parameters
+    ----------
+    model
+        With `gradient` and `prior_gradient`.
+    step
+        Variance of the noise.
+    batch
+        Data in a mini-batch.
 
     Examples
     --------
@@ -172,6 +253,7 @@ class Langevin:
         object.__setattr__(self, "batch", integer("batch", self.batch, 1, self.model.n_data))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
+        """A step along the estimated gradient, and its log ratio."""
         indices = _mini_batch(rng, self.model.n_data, self.batch)
         xi = rng.standard_normal(theta.size)
         new = theta + self._drift(theta, indices) + math.sqrt(self.step) * xi

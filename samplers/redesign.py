@@ -98,8 +98,7 @@ class Redesign:
             try:
                 parts.append(self._piece(chain, goal))
             except ChainStopped as stopped:
-                draws = Draws.joined([*parts, stopped.draws])
-                raise ChainStopped(stopped.step, stopped.theta, stopped.index, draws) from None
+                raise stopped.after(parts) from None
         return Draws.joined(parts)
 
     def _piece(self, chain: Chain | JumpChain, goal: int) -> Draws:
@@ -107,11 +106,15 @@ class Redesign:
         here = chain.steps
         if here >= self.until:
             return chain.advance(goal - here)
-        if here % GRAIN == 0 and (self._affordable() or self._due(here)):
-            part = self._observed(chain)
-        else:
-            next_grain, next_design = ((here // size + 1) * size for size in (GRAIN, self.table.every))
-            part = chain.advance(min(goal, next_grain, next_design, self.until) - here)
+        try:
+            if here % GRAIN == 0 and (self._affordable() or self._due(here)):
+                part = self._observed(chain)
+            else:
+                next_grain, next_design = ((here // size + 1) * size for size in (GRAIN, self.table.every))
+                part = chain.advance(min(goal, next_grain, next_design, self.until) - here)
+        except ChainStopped as stopped:
+            self.read += int(stopped.draws.n_used.sum())
+            raise
         self.read += int(part.n_used.sum())
         if chain.steps % self.table.every == 0:
             self._redesign(chain)

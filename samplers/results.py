@@ -5,6 +5,7 @@ xarray and ArviZ are imported where they are used: a command that only samples s
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 import os
@@ -18,7 +19,8 @@ import numpy as np
 
 from designer.errors import BadInput
 from designer.files import shorten
-from samplers.store import Array, Draws, Store, replacing
+from samplers.sealed import replacing
+from samplers.store import Array, Draws, Store
 
 if TYPE_CHECKING:
     from xarray import DataArray, DataTree
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 STATISTICS = ("n_used", "n_looks", "accepted")  # per step, about the test rather than the parameters
 TAILS = (0.05, 0.95)
 MAX_BYTES = 2**36  # of a file, and of what is read from it
+OVERHEAD = 2**16  # of a file, beyond its numbers
 _SEAL = b"\nsha256 of what is before this line: "
 
 
@@ -34,6 +37,7 @@ def collect(
     attributes: Mapping[str, str | int | float] | None = None,
     statistics: Collection[str] = STATISTICS,
     names: Sequence[str] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> DataTree:
     """The draws of several chains as a DataTree with the groups `posterior` and `sample_stats`.
 
@@ -48,6 +52,13 @@ def collect(
         Names that belong to `sample_stats`; all others are parameters.
     names
         Of the entries of theta and of what is about them: coordinates of their dimension `parameter`.
+    numbers
+        Of the chains: coordinates of the dimension `chain`, by default 0, 1, ...
+
+    Returns
+    -------
+    DataTree
+        Of xarray, with one dataset per group.
 
     Examples
     --------
@@ -69,7 +80,10 @@ def collect(
         "sample_stats": {name: values for name, values in stacked.items() if name in statistics},
     }
     given = {name: group for name, group in groups.items() if group}
-    tree = arviz_base.from_dict(given, check_conventions=False, **_named(names, groups["posterior"]))
+    named = _named(names, groups["posterior"])
+    if numbers is not None:
+        named["coords"] = {"chain": list(numbers)} | named.get("coords", {})
+    tree = arviz_base.from_dict(given, check_conventions=False, **named)
     for group in tree.children.values():
         group.attrs.pop("created_at", None)  # the same run makes the same file, whenever
     tree.attrs |= dict(attributes or {})
@@ -80,15 +94,21 @@ def collect(
 
 def from_store(store: Store, statistics: Collection[str] = STATISTICS) -> DataTree:
     """All chains of a run, as far as they are saved; the run's description (texts and numbers) as attributes."""
-    return collect_run([store.chain(number).draws() for number in store.chains()], store.meta() or {}, statistics)
+    numbers = store.chains()
+    return collect_run([store.chain(number).draws() for number in numbers], store.meta() or {}, statistics, numbers)
 
 
-def collect_run(chains: Sequence[Draws], meta: Mapping[str, Any], statistics: Collection[str] = STATISTICS) -> DataTree:
+def collect_run(
+    chains: Sequence[Draws],
+    meta: Mapping[str, Any],
+    statistics: Collection[str] = STATISTICS,
+    numbers: Sequence[int] | None = None,
+) -> DataTree:
     """The draws of chains that belong to a run with this description; of reversible jump also which are active."""
     attributes = {name: value for name, value in meta.items() if isinstance(value, (str, int, float))}
     if meta.get("model") == "rj-logistic":
         chains = [{**chain, "active": chain["theta"] != 0.0} if chain else chain for chain in chains]
-    return collect(chains, attributes, statistics, meta.get("names"))
+    return collect(chains, attributes, statistics, meta.get("names"), numbers)
 
 
 def _named(names: Sequence[str] | None, posterior: Mapping[str, Array]) -> dict[str, Any]:
@@ -126,8 +146,24 @@ def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
     """Write a netCDF file that any HDF5 tool reads; it is there as a whole or not at all.
 
     Its last line is a checksum, which the format allows and other readers pass over.
+
+    Parameters
+    ----------
+    results
+        As `collect` or `run_config` gives them.
+    path
+        Is replaced if it is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_netcdf(collect([{"x": np.zeros(10)}]), f"{folder}/results.nc")
+    ...     from_netcdf(f"{folder}/results.nc")["posterior/x"].shape
+    (1, 10)
     """
     with replacing(path) as temporary:
+        _make_sure_of_room(temporary, _bytes_of(results))
         try:
             results.to_netcdf(temporary, engine="h5netcdf")
         except RuntimeError as error:  # HDF5's own word for a full disk
@@ -138,11 +174,53 @@ def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
             file.write(_SEAL + digest.encode() + b"\n")
 
 
+def _bytes_of(tree: DataTree) -> int:
+    return sum(variable.nbytes for node in tree.subtree for variable in node.variables.values())
+
+
+def _make_sure_of_room(path: Path, size: int) -> None:
+    """Raise an OSError now if there is none for so many bytes: HDF5 may crash on a disk that fills up under it."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with open(path, "wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size + OVERHEAD)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that cannot tell
+                raise
+        os.fsync(file.fileno())  # some tell only now
+
+
 def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
     """The results in a netCDF file, all in memory.
 
     The checksum is compared before anything else is done: HDF5 may take altered numbers for good ones, or hang. A file
     without one, from another tool, is read as it is.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+
+    Returns
+    -------
+    DataTree
+        With the groups `posterior` and `sample_stats`.
+
+    Raises
+    ------
+    BadInput
+        If the file is damaged, or no netCDF file.
+    OSError
+        If it is not there, or cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_netcdf(collect([{"x": np.zeros(10)}], {"digest": "abc"}), f"{folder}/results.nc")
+    ...     from_netcdf(f"{folder}/results.nc").attrs["digest"]
+    'abc'
     """
     import h5py
     import xarray
@@ -154,7 +232,7 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
         with h5py.File(path, "r") as raw:  # xarray's engine puts a trace on standard error if it fails at this
             raw.attrs.get("_nc3_strict")
         with closing(xarray.open_datatree(path, engine="h5netcdf")) as tree:
-            size = sum(variable.nbytes for node in tree.subtree for variable in node.variables.values())
+            size = _bytes_of(tree)
             if size <= MAX_BYTES:  # compressed, it may be anything
                 return tree.load()
     except Exception as error:  # whatever the libraries throw at a broken file; the list has no end
@@ -260,6 +338,16 @@ def steps(results: DataTree) -> Steps:
 
 def summary(results: DataTree) -> Summary:
     """Mean, sd, MCSE, bulk and tail ESS and R-hat (rank-normalised, split) of every parameter.
+
+    Parameters
+    ----------
+    results
+        As `collect`, `run_config` or `from_netcdf` gives them.
+
+    Returns
+    -------
+    Summary
+        One row per parameter; `text()` is a table for people, `remarks()` what they must know.
 
     Examples
     --------

@@ -13,22 +13,12 @@ import numpy.typing as npt
 from designer.errors import BadInput, integer, real
 from designer.schedule import Floats, Ints
 from samplers import _irls_kernels
-from samplers.irls import (
-    LAD,
-    MAX_ITERATIONS,
-    Fit,
-    Logistic,
-    Loss,
-    NormalEquations,
-    Progress,
-    Recorder,
-    advance,
-    check_data,
-    check_start,
-    direction,
-    negligible,
-    summary,
-)
+from samplers.irls.equations import NormalEquations
+from samplers.irls.inputs import check_data, check_start
+from samplers.irls.loop import MAX_ITERATIONS, advance, negligible, summary
+from samplers.irls.losses import LAD, Logistic, Loss
+from samplers.irls.trace import Fit, Progress, Recorder
+from samplers.irls.update import direction
 
 BLOCK = 8192  # rows accumulated together
 RECORDS = 60  # points of an SGD trace, evenly spaced in log(rows read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +21,9 @@ from designer.search import Cancelled
 from samplers.accept.exact import ExactTest
 from samplers.blas import blas_threads
 from samplers.building import AnyChain, Parts, build
-from samplers.chain import BLOCK, ChainStopped, Draws, Progress, Reporter, in_parallel, streams
+from samplers.chain import BLOCK, ChainStopped, Draws, Progress, streams
 from samplers.config import SamplerConfig
+from samplers.parallel import Reporter, in_parallel
 from samplers.redesign import Change, Redesign, from_json
 from samplers.schedules import attributes_of, phases_of
 from samplers.slice import Slice, SliceChain
@@ -45,9 +46,40 @@ def run_config(
     progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> DataTree:
-    """Run (or go on with) the chains of a config, saving them in `output`; returns all draws after warmup.
+    r"""Run (or go on with) the chains of a config, saving them in `output`.
 
     The draws depend on the config alone: not on the workers, nor on where a run was killed and resumed.
+
+    Parameters
+    ----------
+    config
+        What to run.
+    output
+        A directory, new or empty unless `resume`.
+    resume
+        Go on from the checkpoints in `output`.
+    workers
+        Threads; as many as cores by default.
+    progress, cancelled
+        Called with a `Progress` after each block; asked as often, and what there is is saved and returned when it says
+        True.
+
+    Returns
+    -------
+    DataTree
+        All draws after warmup.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.standard_normal((500, 2)), rng.random(500) < 0.5
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/data.npz", x=x, y=y)
+    ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\ndraws = 100\nwarmup = 50'
+    ...     run_config(SamplerConfig.from_toml(text), f"{folder}/run")["posterior/theta"].shape
+    (4, 100, 2)
     """
     store = Store(output)
     if not resume:
@@ -82,6 +114,7 @@ def opened(config: SamplerConfig, store: Store) -> Parts:
     digest = hashlib.sha256((config.digest + parts.data_digest).encode()).hexdigest()
     notes = {
         "digest": digest,
+        "config": config.entries | {"contents of the data": parts.data_digest[:8]},
         "version": version("austerity"),
         "warmup": config.run.warmup,
         "n_data": parts.model.n_data,
@@ -107,9 +140,9 @@ def refuse_used(store: Store) -> None:
     where = store.directory
     if where.exists() and not where.is_dir():
         raise BadInput(f"{where}: is a file; must be a directory for the run")
-    if store.chains() or (where / "run.bin").exists():
+    if store.begun:
         raise BadInput(f"{where}: holds a run already; give --resume to go on with it, or another directory")
-    if where.exists() and any(where.iterdir()):
+    if store.foreign:
         raise BadInput(f"{where}: is not empty; a run needs a directory of its own")
 
 
@@ -121,9 +154,35 @@ def collect_pairs(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> TrialRun:
-    """A trial run: pairs of one exact chain of the config, after its warmup.
+    r"""A trial run: pairs of one exact chain of the config, after its warmup.
 
-    `progress` is told (steps done, all steps); when `cancelled` says so, `Cancelled` is raised.
+    Parameters
+    ----------
+    config
+        Data, model and proposal; its test is not used.
+    pairs
+        How many; each costs a pass over the data.
+    every
+        Steps between them.
+    progress, cancelled
+        Called with (steps done, all steps); when `cancelled` says so, `Cancelled` is raised.
+
+    Returns
+    -------
+    TrialRun
+        For the calculator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.standard_normal((500, 2)), rng.random(500) < 0.5
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/data.npz", x=x, y=y)
+    ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
+    ...     len(collect_pairs(SamplerConfig.from_toml(text), pairs=20, every=2))
+    20
     """
     with blas_threads(BLAS_THREADS):
         return _pairs(config, pairs, every, progress, cancelled)
@@ -149,13 +208,43 @@ def _pairs(
     assert not isinstance(chain, SliceChain)
     seen: list[Pair] = []
     for number in range(pairs):
-        seen += observe(chain, every, every).pairs
+        try:
+            seen += observe(chain, every, every).pairs
+        except ChainStopped as stopped:
+            stopped.add_note(f"{number:,} pairs can be had before that")
+            raise
         told(config.run.warmup + (number + 1) * every)
     return Observed(Draws.empty(0, chain.theta.size), seen, config.rule).trial(parts.model.n_data)
 
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
-    """One chain of the config after its warmup, every `every`-th decision compared with the exact one."""
+    r"""One chain of the config after its warmup, every `every`-th decision compared with the exact one.
+
+    Parameters
+    ----------
+    config
+        With a sequential test.
+    steps, every
+        How many steps to make, and the distance of those that are compared.
+
+    Returns
+    -------
+    Audit
+        What the test did, beside what its design predicts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.standard_normal((2000, 2)), rng.random(2000) < 0.5
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/data.npz", x=x, y=y)
+    ...     text = f'[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
+    ...     config = SamplerConfig.from_toml(text, Design(2000, 200, 0.05))
+    ...     audit_config(config, steps=200, every=2).pairs
+    100
+    """
     if config.redesign is not None:
         raise BadInput("redesign: an audit is of one design; leave this table out")
     if config.schedule is not None:
@@ -167,7 +256,15 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
         parts = _with_pairs(build(config))
         chain = _warmed_up(config, parts)
         assert not isinstance(chain, SliceChain)
-        return audit(config.test, observe(chain, steps, every), parts.model.n_data)
+        seen = Observed(Draws.empty(0, chain.theta.size), [], config.rule)
+        try:
+            for begin in range(0, steps, every):
+                seen.pairs.extend(observe(chain, min(every, steps - begin), every).pairs)
+        except ChainStopped as stopped:
+            if seen.pairs:
+                stopped.add_note(f"before that, {audit(config.test, seen, parts.model.n_data).sentence}")
+            raise
+        return audit(config.test, seen, parts.model.n_data)
 
 
 def _with_pairs(parts: Parts) -> Parts:
@@ -261,7 +358,8 @@ class _SavedChain:
         try:
             self.save()
         except Exception as another:
-            error.add_note(f"and the last steps could not be saved: {shorten(another, 100)}")
+            if not isinstance(error, OSError):  # else it is the same one again
+                error.add_note(f"and the last steps could not be saved: {shorten(another, 100)}")
 
 
 def results_in(store: Store, config: SamplerConfig) -> DataTree:
@@ -269,9 +367,12 @@ def results_in(store: Store, config: SamplerConfig) -> DataTree:
     from samplers.results import collect_run
 
     begin, end = config.run.warmup, config.run.warmup + config.run.draws
-    chains = [store.chain(number).draws() for number in store.chains() if number < config.run.chains]
-    kept = [{name: values[begin:end] for name, values in chain.items()} for chain in chains]
-    kept = [chain for chain in kept if chain and chain["theta"].shape[0]]
+    chains = {number: store.chain(number).draws() for number in store.chains() if number < config.run.chains}
+    kept = {
+        number: {name: values[begin:end] for name, values in draws.items()}
+        for number, draws in chains.items()
+        if draws and draws["theta"].shape[0] > begin
+    }
     if not kept:
         raise BadInput(f"{store.directory}: no draws after warmup yet; --resume goes on")
     meta = store.meta() or {}
@@ -279,17 +380,18 @@ def results_in(store: Store, config: SamplerConfig) -> DataTree:
         meta |= attributes_of(config.schedule)  # its weights may be others now: no draw depends on them
     if config.redesign is not None:
         logs = redesign_logs(store, config.run.chains)
-        meta["redesign"] = json.dumps([[change._asdict() for change in log] for log in logs])
-        write_whole(store.directory / "redesign.csv", _log_table(logs))
-    return collect_run(kept, meta)
+        meta["redesign"] = json.dumps([[change._asdict() for change in logs.get(number, [])] for number in kept])
+        with store.alone():
+            write_whole(store.directory / "redesign.csv", _log_table(logs))
+    return collect_run(list(kept.values()), meta, numbers=list(kept))
 
 
-def redesign_logs(store: Store, chains: int) -> list[list[Change]]:
-    """What each chain's checkpoint knows of its designs."""
-    last = [store.chain(number).latest() for number in store.chains() if number < chains]
-    return [from_json(point.state["redesign"]["log"]) for point in last if point is not None]
+def redesign_logs(store: Store, chains: int) -> dict[int, list[Change]]:
+    """What the checkpoint of each chain that has one knows of its designs."""
+    last = {number: store.chain(number).latest() for number in store.chains() if number < chains}
+    return {number: from_json(point.state["redesign"]["log"]) for number, point in last.items() if point is not None}
 
 
-def _log_table(logs: Sequence[Sequence[Change]]) -> str:
-    rows = [(number, *change) for number, log in enumerate(logs) for change in log]
+def _log_table(logs: Mapping[int, Sequence[Change]]) -> str:
+    rows = [(number, *change) for number, log in logs.items() for change in log]
     return csv_text(("chain", *Change._fields), rows)

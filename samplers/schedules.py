@@ -27,7 +27,7 @@ from samplers.tables import NotNegative, Real, Table, Whole
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from designer.further.budget import TimePlan
+    from designer.further.phases import TimePlan
     from samplers.building import AnyChain
 
 MOST_PHASES = 100
@@ -116,8 +116,7 @@ class Phases(NamedTuple):
             try:
                 parts.append(chain.advance(min(end, goal) - chain.steps))
             except ChainStopped as stopped:
-                made = Draws.joined([*parts, stopped.draws])
-                raise ChainStopped(stopped.step, stopped.theta, stopped.index, made) from None
+                raise stopped.after(parts) from None
         return Draws.joined(parts)
 
 

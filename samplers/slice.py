@@ -190,6 +190,19 @@ class _Membership:
 class SliceChain:
     """One chain of slice updates, with the manners of `Chain`: a step is one update along one line.
 
+    Parameters
+    ----------
+    model
+        A `Model`.
+    proposal
+        The lines and their first intervals, a `Slice`.
+    test
+        Decides membership: the exact or the sequential test.
+    theta
+        The start, D numbers.
+    rng
+        Random numbers.
+
     Examples
     --------
     >>> from samplers.models.logistic import Logistic

@@ -16,6 +16,8 @@ from samplers.chain import Chain, compare
 from samplers.proposals import RandomWalk
 from samplers.trial import Observed, Pair, moments
 
+__all__ = ["trials_at"]
+
 
 def trials_at(
     chain: Chain,
@@ -33,8 +35,19 @@ def trials_at(
     ----------
     chain
         With a `RandomWalk`; its own steps have relative size 1.
+    scales
+        Relative step sizes.
     pairs
         For each step size; every one of them costs a pass over the data.
+    every
+        Steps of the chain between them.
+    progress
+        Called with (pairs done, all).
+
+    Returns
+    -------
+    dict of TrialRun
+        By relative step size.
 
     Examples
     --------

@@ -6,23 +6,19 @@
     RUN/chain-0002/draws-000000001000-000000001500.bin   a segment of draws, written once, never changed
     RUN/chain-0002/state-000000001500.bin                a checkpoint; the last three are kept
     RUN/chain-0002/lock                                  held by the process that writes the chain
+    RUN/lock                                             held for a moment by whoever writes beside the chains
 
-A file is: magic, length of the header, header (JSON), raw arrays, SHA-256 of all that. It appears whole or not at all.
-A checkpoint names its last segment by digest and every segment the one before it, so a checkpoint is good only if all
-draws behind it are the very ones that were saved. What comes after the last good checkpoint is made again, bit for bit,
-by the sampler; the next save removes it.
+Files are those of `sealed`: each has a checksum and appears whole or not at all. A checkpoint names its last segment by
+digest and every segment the one before it, so a checkpoint is good only if all draws behind it are the very ones that
+were saved. What comes after the last good checkpoint is made again, bit for bit, by the sampler; the next save removes
+it.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
-import hashlib
-import json
-import math
 import os
 import re
-import secrets
 import socket
 import warnings
 import weakref
@@ -36,12 +32,13 @@ import numpy.typing as npt
 
 from designer.errors import BadInput, Busy, integer
 from designer.files import shorten
+from samplers import sealed
+from samplers.sealed import Damaged, SealedFile, make_directory
 
-MAGIC = b"AUSTER1\n"  # raise the number when an old reader would misunderstand a new file
 KEPT = 3  # checkpoints per chain
 MAX_STEPS = 10**12
 MAX_CHAINS = 10**4
-MAX_BYTES = 2**32  # of one file
+MOST_NAMED = 5  # entries of a config that differ, in one message
 
 Array: TypeAlias = npt.NDArray[Any]
 Draws: TypeAlias = Mapping[str, Array]
@@ -93,35 +90,57 @@ class Store:
         """Numbers of the chains that are there."""
         return sorted(int(found[1]) for name in _names(self.directory) if (found := _CHAIN.fullmatch(name)))
 
-    def describe(self, meta: Mapping[str, Any]) -> None:
-        """Say what this run is, in JSON types; `meta["digest"]` is the config's, and must be that of the run so far."""
-        if not isinstance(meta.get("digest"), str):
-            raise BadInput("meta: must have the digest of the config")
-        _make(self.directory)
-        # Two runs that start at once: the second one waits a moment and then sees what the first one wrote.
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to go on with: not so after a kill before the first file was whole."""
+        return bool(self.chains()) or "run.bin" in _names(self.directory)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the directory holds what no run puts there, and nothing of a run."""
+        return not self.begun and not all(map(_LEFT_AT_START.fullmatch, _names(self.directory)))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs from writing beside the chains; the second one waits a moment.
+
+        What a killed process left half-written there is removed.
+        """
+        make_directory(self.directory)
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if (known := self.meta()) is None:
-                _remove(path for path in self.directory.iterdir() if path.suffix == ".tmp")
-                _write(self.directory / "run.bin", {"meta": dict(meta)}, {})
-            elif known["digest"] != meta["digest"]:
-                theirs, ours = shorten(known["digest"], 13), shorten(meta["digest"], 13)
-                advice = "resume with the config it was started with, or choose another directory"
-                raise BadInput(f"{self.directory}: holds a run of another config ({theirs}, not {ours}); {advice}")
+            _remove(self.directory / name for name in _names(self.directory) if _HALF.fullmatch(name))
+            yield
         finally:
             os.close(descriptor)
+
+    def describe(self, meta: Mapping[str, Any]) -> None:
+        """Say what this run is, in JSON types; `meta["digest"]` is the config's, and must be that of the run so far.
+
+        `meta["config"]`, if there is one, holds its entries by name: a refusal tells which of them differ.
+        """
+        if not isinstance(meta.get("digest"), str):
+            raise BadInput("meta: must have the digest of the config")
+        with self.alone():
+            if (known := self.meta()) is None:
+                sealed.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
+            elif known["digest"] != meta["digest"]:
+                advice = "resume with the config it was started with, or choose another directory"
+                raise BadInput(
+                    f"{self.directory}: holds a run of another config ({_differences(known, meta)}); {advice}"
+                )
 
     def meta(self) -> dict[str, Any] | None:
         """What `describe` was told; None if nothing was."""
         path = self.directory / "run.bin"
         try:
-            match _read(path).header:
+            match sealed.read(path).header:
                 case {"meta": {"digest": str(), **_rest} as meta}:
                     return dict(meta)
         except FileNotFoundError:
             return None
-        except _Damaged:
+        except Damaged:
             pass
         raise BadInput(f"{path}: damaged; remove it to go on, if you are sure of the config")
 
@@ -175,7 +194,7 @@ class ChainStore:
         Everything behind it has been read and found whole; each file refused on the way is a `DamagedFile` warning.
         """
 
-        def check(path: Path, file: _File) -> tuple[Checkpoint, _End]:
+        def check(path: Path, file: SealedFile) -> tuple[Checkpoint, _End]:
             checkpoint, segment = self._checkpoint(path, file)
             layouts = [found.header.get("layout") for _, found in self._behind(segment)]
             return checkpoint, _End(checkpoint.step, segment, layouts[0] if layouts else None)
@@ -188,7 +207,7 @@ class ChainStore:
     def draws(self) -> dict[str, Array]:
         """All draws up to the newest good checkpoint, by name; the first axis is the step."""
 
-        def gather(path: Path, file: _File) -> dict[str, Array]:
+        def gather(path: Path, file: SealedFile) -> dict[str, Array]:
             checkpoint, last = self._checkpoint(path, file)
             whole: dict[str, Array] = {}
             for segment, found in self._behind(last):
@@ -213,7 +232,7 @@ class ChainStore:
         new = checkpoint.step > end.step
         segment = self._save_draws(checkpoint.step, arrays, layout, end) if new else end.segment
         header = {"kind": "state", "chain": self.number, "step": checkpoint.step, "last": segment}
-        _write(self._state_path(checkpoint.step), header, {"rng": checkpoint.rng, "state": checkpoint.state})
+        sealed.write(self._state_path(checkpoint.step), header, {"rng": checkpoint.rng, "state": checkpoint.state})
         self._end, self._tidy = _End(checkpoint.step, segment, layout), True
         self._forget(checkpoint.step)
 
@@ -222,7 +241,7 @@ class ChainStore:
     def _lock(self) -> None:
         if self._unlock is not None:
             return
-        _make(self.directory)
+        make_directory(self.directory)
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -237,7 +256,7 @@ class ChainStore:
 
     def _save_draws(self, stop: int, draws: Draws, layout: _Layout, end: _End) -> _Segment:
         header = {"kind": "draws", "start": end.step, "stop": stop, "previous": end.segment, "layout": layout}
-        return _Segment(end.step, stop, _write(self._draws_path(end.step, stop), header, draws))
+        return _Segment(end.step, stop, sealed.write(self._draws_path(end.step, stop), header, draws))
 
     def _clean(self, step: int) -> None:
         """Remove what is not behind the checkpoint at `step`: checkpoints first, so that none loses its draws."""
@@ -256,18 +275,18 @@ class ChainStore:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _newest(self, use: Callable[[Path, _File], _T]) -> _T | None:
+    def _newest(self, use: Callable[[Path, SealedFile], _T]) -> _T | None:
         """`use` of the newest checkpoint on which it meets no damage."""
         steps = self._listed()
         for step in steps:
             path = self._state_path(step)
             try:
-                return use(path, _read(path))
+                return use(path, sealed.read(path))
             except FileNotFoundError:
                 if step not in self._listed():  # a run is writing, and has newer ones by now
                     return self._newest(use)
                 _refuse(f"{path}: cannot be found")
-            except _Damaged as damage:
+            except Damaged as damage:
                 _refuse(str(damage))
         if steps:
             _refuse(f"{self.directory}: no good checkpoint is left; the chain starts at its beginning")
@@ -277,7 +296,7 @@ class ChainStore:
         found = (_STATE.fullmatch(name) for name in _names(self.directory))
         return sorted((int(match[1]) for match in found if match), reverse=True)
 
-    def _checkpoint(self, path: Path, file: _File) -> tuple[Checkpoint, _Segment | None]:
+    def _checkpoint(self, path: Path, file: SealedFile) -> tuple[Checkpoint, _Segment | None]:
         match file.header, file.content():
             case (
                 {"kind": "state", "chain": self.number, "step": int(step), "last": last},
@@ -286,19 +305,19 @@ class ChainStore:
                 segment = _segment(path, last)
                 if path == self._state_path(step) and step == (segment.stop if segment else 0):
                     return Checkpoint(step, rng, state), segment
-        raise _Damaged(path, "is not a checkpoint of this chain")
+        raise Damaged(path, "is not a checkpoint of this chain")
 
-    def _behind(self, segment: _Segment | None) -> Iterator[tuple[_Segment, _File]]:
+    def _behind(self, segment: _Segment | None) -> Iterator[tuple[_Segment, SealedFile]]:
         """The segments that end with `segment`, last one first, each the very one that the next one continued."""
         while segment is not None:
             path = self._draws_path(segment.start, segment.stop)
             try:
-                file = _read(path)
+                file = sealed.read(path)
             except FileNotFoundError:
-                raise _Damaged(path, "is missing") from None
+                raise Damaged(path, "is missing") from None
             previous = _segment(path, file.header.get("previous"))
             if file.digest != segment.digest or (previous.stop if previous else 0) != segment.start:
-                raise _Damaged(path, "is not the segment that was saved here")
+                raise Damaged(path, "is not the segment that was saved here")
             yield segment, file
             segment = previous
 
@@ -312,6 +331,23 @@ class ChainStore:
 _CHAIN = re.compile(r"chain-(\d{4})")
 _STATE = re.compile(r"state-(\d{12,13})\.bin")
 _DRAWS = re.compile(r"draws-(\d{12,13})-(\d{12,13})\.bin")
+_HALF = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")  # what `replacing` and `write_whole` had not finished
+_LEFT_AT_START = re.compile(rf"lock|cluster\.marker\.\w+|{_HALF.pattern}")
+
+
+def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """Entries of two configs that differ; of runs that know only digests, those."""
+    match known.get("config"), meta.get("config"):
+        case dict(before), dict(now) if before != now:
+            names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+            more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+            return ", ".join(_difference(name, before, now) for name in names[:MOST_NAMED]) + more
+    return f"{shorten(known['digest'], 13)}, not {shorten(meta['digest'], 13)}"
+
+
+def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    was, new = (f"{shorten(entries[name], 20)}" if name in entries else "not given" for entries in (before, now))
+    return f"{shorten(name)} was {was}, is {new}"
 
 
 def _refuse(message: str) -> None:
@@ -341,149 +377,7 @@ def _segment(path: Path, value: Any) -> _Segment | None:
             return None
         case [int(start), int(stop), str(digest)] if 0 <= start < stop <= MAX_STEPS:
             return _Segment(start, stop, digest)
-    raise _Damaged(path, "names no segment")
-
-
-# --- one file ---------------------------------------------------------------------------------------------------------
-
-
-class _Damaged(Exception):
-    """The file cannot be trusted."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{path}: {what}; not used")
-
-
-class _File(NamedTuple):
-    """A file whose checksum is right."""
-
-    path: Path
-    header: dict[str, Any]
-    body: memoryview
-    digest: str
-
-    def content(self) -> dict[str, Any]:
-        """The tree of dicts, numbers and (fresh, writable) arrays in the file."""
-        try:
-            return dict(_unpack(self.header["content"], self.body))
-        except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
-            raise _Damaged(self.path, f"cannot be understood ({shorten(error)})") from None
-
-
-def _read(path: Path) -> _File:
-    """The file at `path`; nothing in it is looked at before its checksum is found right."""
-    with open(path, "rb") as file:
-        if (size := os.fstat(file.fileno()).st_size) > MAX_BYTES:
-            raise _Damaged(path, f"has {size:,} bytes, more than the limit of {MAX_BYTES:,}")
-        data = memoryview(file.read())
-    if len(data) < len(MAGIC) + 40 or (digest := hashlib.sha256(data[:-32])).digest() != data[-32:]:
-        raise _Damaged(path, "is truncated or altered")
-    if data[: len(MAGIC)] != MAGIC:
-        raise BadInput(f"{path}: written by another version of austerity; this one reads {MAGIC.decode().strip()}")
-    start = len(MAGIC) + 8
-    length = int.from_bytes(data[len(MAGIC) : start], "little")
-    try:
-        header = dict(json.loads(bytes(data[start : start + length])))
-    except (ValueError, TypeError, RecursionError):
-        raise _Damaged(path, "has no header") from None
-    return _File(path, header, data[start + length : -32], digest.hexdigest())
-
-
-def _write(path: Path, header: dict[str, Any], content: Mapping[str, Any]) -> str:
-    """Put a new file at `path`, durably and all at once; returns its digest."""
-    arrays: list[bytes] = []
-    try:
-        text = json.dumps(header | {"content": _pack("", content, arrays)}).encode()
-    except (ValueError, TypeError, RecursionError) as error:
-        raise BadInput(f"{path}: cannot be written ({shorten(error, 200)})") from None
-    parts = [MAGIC, len(text).to_bytes(8, "little"), text, *arrays]
-    if (size := sum(map(len, parts)) + 32) > MAX_BYTES:
-        raise BadInput(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}; save more often")
-    sha = hashlib.sha256()
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        for part in parts:
-            sha.update(part)
-            file.write(part)
-        file.write(sha.digest())
-    return sha.hexdigest()
-
-
-def _pack(name: str, value: Any, arrays: list[bytes]) -> dict[str, Any]:
-    """`value` as JSON; the bytes of arrays go to `arrays`, and the JSON says where they begin."""
-    if isinstance(value, Mapping):
-        if unfit := [key for key in value if not isinstance(key, str)]:
-            raise BadInput(f"{name or 'content'}: key {shorten(unfit[0])} is not a text")
-        return {"dict": {key: _pack(key, entry, arrays) for key, entry in value.items()}}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        offset = sum(map(len, arrays))
-        arrays.append(value.tobytes())
-        return {"array": [value.dtype.str, list(value.shape), offset]}
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or type(value) in (bool, int, float, str):
-        return {"value": value}
-    kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-    raise BadInput(f"{name}: {shorten(kind)} cannot be stored, only arrays of numbers, numbers, texts and dicts")
-
-
-def _unpack(node: dict[str, Any], body: memoryview) -> Any:
-    """What `_pack` was given. Lengths are checked against the bytes that are there before memory is taken."""
-    [(kind, value)] = node.items()
-    if kind == "dict":
-        return {key: _unpack(entry, body) for key, entry in value.items()}
-    if kind == "value":
-        return value
-    if kind != "array":
-        raise ValueError(f"unknown kind {kind}")
-    dtype, shape, offset = np.dtype(value[0]), tuple(value[1]), value[2]
-    if dtype.kind not in "biufc" or min(shape, default=0) < 0:
-        raise ValueError("unfit array")
-    if (size := math.prod(shape)) == 0:
-        return np.empty(shape, dtype)
-    return np.frombuffer(body, dtype, size, offset).reshape(shape).copy()
-
-
-@contextmanager
-def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """The path of a new file to fill; after the block it is on disk for good, in the place of `target`.
-
-    If anything fails, `target` is what it was; an OSError names it.
-    """
-    path = Path(os.path.realpath(target))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        _sync(temporary)
-        os.replace(temporary, path)
-        _sync(path.parent)  # the new name, too, must survive a power cut
-    except OSError as error:  # of the temporary file, which nobody asked for
-        raise _named(error, target) from None
-    finally:
-        with suppress(OSError):  # it is gone if all went well
-            temporary.unlink()
-
-
-def _named(error: OSError, path: str | os.PathLike[str]) -> OSError:
-    return OSError(error.errno or errno.EIO, error.strerror or shorten(error, 200), os.fspath(path))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _make(directory: Path) -> None:
-    """The directory, durably: what is saved in it is lost if its own name is."""
-    if directory.is_dir():
-        return
-    _make(directory.parent)
-    try:
-        directory.mkdir(exist_ok=True)
-        _sync(directory.parent)
-    except OSError as error:
-        raise _named(error, directory) from None
+    raise Damaged(path, "names no segment")
 
 
 def _names(directory: Path) -> list[str]:

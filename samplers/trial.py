@@ -18,8 +18,8 @@ from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from samplers.accept.barker import BarkerTest
-from samplers.accept.comparison import Comparison, draw_threshold, evaluate
-from samplers.chain import Chain, Draws, compare
+from samplers.accept.comparison import Comparison, NonFiniteTerm, draw_threshold, evaluate
+from samplers.chain import Chain, ChainStopped, Draws, all_steps_or_none, compare
 from samplers.jump_chain import JumpChain
 from samplers.models._kernels import blocks
 from samplers.scaling import unit
@@ -28,7 +28,26 @@ SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
 
 class Pair(NamedTuple):
-    """One proposal seen in full: moments of its l_i, log ratio, v = log u (or logit u), and both decisions."""
+    """One proposal seen in full.
+
+    Attributes
+    ----------
+    mu, sigma, skew
+        Moments of its l_i.
+    log_ratio
+        c, minus the usual log ratio of priors and proposals.
+    v
+        log u, or logit u by Barker's rule.
+    accepted, exact
+        The test's decision, and the exact one with the same u.
+    n_used
+        Data that the test read.
+
+    Examples
+    --------
+    >>> Pair(mu=0.0, sigma=0.1, skew=0.0, log_ratio=0.0, v=-0.5, accepted=True, exact=True, n_used=500).exact
+    True
+    """
 
     mu: float
     sigma: float
@@ -41,7 +60,23 @@ class Pair(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A chain's draws, and the pairs seen on the way."""
+    """A chain's draws, and the proposals seen in full on the way.
+
+    Attributes
+    ----------
+    draws
+        As `Chain.advance` gives them.
+    pairs
+        Each a `Pair`.
+    rule
+        Of the chain.
+
+    Examples
+    --------
+    >>> pair = Pair(0.0, 0.1, 0.0, 0.0, -0.5, True, True, 500)
+    >>> len(Observed(Draws.empty(0, 1), [pair, pair]).trial(n_data=1000))
+    2
+    """
 
     draws: Draws
     pairs: list[Pair]
@@ -57,7 +92,20 @@ class Observed(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A realised value with its standard error, and the prediction."""
+    """A realised value beside its prediction.
+
+    Attributes
+    ----------
+    value, se
+        As measured, and its standard error.
+    predicted
+        By the calculator.
+
+    Examples
+    --------
+    >>> Measured(value=0.021, se=0.004, predicted=0.018).predicted
+    0.018
+    """
 
     value: float
     se: float
@@ -67,8 +115,24 @@ class Measured(NamedTuple):
 class Audit(NamedTuple):
     """What a test did against exact decisions with the same u, beside what its design predicts for the same pairs.
 
-    `wrong` is the rate of wrong decisions, `delta` their balance (accepted wrongly minus rejected wrongly), `usage` the
-    fraction of the data read.
+    Attributes
+    ----------
+    pairs
+        How many decisions were seen in full.
+    wrong
+        Rate of wrong decisions, a `Measured`.
+    delta
+        Their balance: accepted wrongly minus rejected wrongly.
+    usage
+        Fraction of the data read.
+    agrees, sentence
+        Whether all three are within three standard errors; and that in words.
+
+    Examples
+    --------
+    >>> as_told = Measured(0.02, 0.01, 0.02)
+    >>> Audit(200, as_told, as_told, as_told, True, "as predicted").agrees
+    True
     """
 
     pairs: int
@@ -84,25 +148,78 @@ def observe(chain: Chain | JumpChain, steps: int, every: int = 10) -> Observed:
 
     The test must draw u first, as the exact, the sequential and the concentration test do. Steps that prior or proposal
     decide alone give no pair.
+
+    Parameters
+    ----------
+    chain
+        A `Chain`, or a `JumpChain`.
+    steps
+        How many to make.
+    every
+        Distance of those that are seen in full: each costs a pass over the data.
+
+    Returns
+    -------
+    Observed
+        Its `trial(n_data)` is what the calculator takes.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, Logistic, RandomWalk
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    >>> len(observe(chain, steps=100, every=5).trial(model.n_data))
+    20
     """
     if isinstance(chain.test, BarkerTest):
         raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
     steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
-    parts, pairs = [], []
+    parts: list[Draws] = []
+    pairs: list[Pair] = []
     while steps > 0:
         plain = min(steps, every - 1)
-        if plain:
-            parts.append(chain.advance(plain))
-        if steps > plain:
-            part, pair = _seen_step(chain)
-            parts.append(part)
-            pairs += [pair] if pair is not None else []
+        try:
+            if plain:
+                parts.append(chain.advance(plain))
+            if steps > plain:
+                part, pair = _seen_step(chain)
+                parts.append(part)
+                pairs += [pair] if pair is not None else []
+        except ChainStopped as stopped:
+            raise stopped.after(parts) from None
         steps -= plain + 1
     return Observed(Draws.joined(parts), pairs, chain.rule)
 
 
 def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
-    """Realised error and data use on the observed pairs, beside the design's predictions for them."""
+    """Realised error and data use on the observed pairs, beside the design's predictions for them.
+
+    Parameters
+    ----------
+    design
+        The test that the chain used.
+    observed
+        What `observe` returned.
+    n_data
+        Number of data N.
+
+    Returns
+    -------
+    Audit
+        Measured and predicted, and whether they agree.
+
+    Examples
+    --------
+    >>> from samplers import Logistic, RandomWalk, SequentialTest
+    >>> x = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
+    >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
+    >>> seen = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
+    >>> found = audit(design, seen, model.n_data)
+    >>> found.pairs, found.agrees
+    (200, True)
+    """
     kept = [pair for pair in observed.pairs if pair.sigma > 0]
     predicted = acceptance(design, observed.trial(n_data), observed.rule)
     change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
@@ -140,23 +257,31 @@ def _beside(row: Measured, form: str) -> str:
 def _seen_step(chain: Chain | JumpChain) -> tuple[Draws, Pair | None]:
     """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
     before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
-    part = chain.advance(1) if isinstance(chain, JumpChain) else chain._advance_by_steps(1)
-    comparison = _question(chain, before, theta)
-    v = draw_threshold(before, chain.rule)
-    if math.isinf(comparison.log_ratio):
-        return part, None
-    mu, sigma, skew = moments(comparison)
+    proposed = theta
+    try:
+        with all_steps_or_none(chain):
+            part = chain.advance(1) if isinstance(chain, JumpChain) else chain._advance_by_steps(1)
+            proposed, comparison = _question(chain, before, theta)
+            v = draw_threshold(before, chain.rule)
+            if math.isinf(comparison.log_ratio):
+                return part, None
+            mu, sigma, skew = moments(comparison)
+    except NonFiniteTerm as bad:  # of a datum that the test had not read
+        if isinstance(chain, Chain):
+            chain._forget()
+        raise ChainStopped(chain.steps, proposed, bad.index, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0])
     return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
 
 
-def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats) -> Comparison:
-    """What the chain asks at theta with these random numbers."""
+def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+    """What the chain proposes at theta with these random numbers, and asks about it."""
     if isinstance(chain, JumpChain):
-        return chain.propose(rng, theta)[1]
+        jump, comparison = chain.propose(rng, theta)
+        return jump.state.beta, comparison
     proposed = chain.proposal.propose(rng, theta)
-    return compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
+    return proposed.theta, compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:

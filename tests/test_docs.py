@@ -1,62 +1,206 @@
-"""Examples in docstrings and in the README are true."""
+"""The pages that people read are true: code runs and prints what they show, links and names lead somewhere."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
 import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
-import designer
-from app.cli import main
-from samplers.config import SamplerConfig
+from docs import make_experiments
+from samplers import tables
+from tests import documents
+from tests.documents import ROOT, Page, Wrong, blocks, pages
 
-ROOT = Path(__file__).parents[1]
-
-MODULES = [f"designer.{module.name}" for module in pkgutil.iter_modules(designer.__path__)]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name):
-    module = importlib.import_module(name)
-    found = doctest.testmod(module, extraglobs={"np": np}, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert found.failed == 0
-
-
-def test_there_are_examples_to_run():
-    finder = doctest.DocTestFinder()
-    examples = [e for name in MODULES for t in finder.find(importlib.import_module(name)) for e in t.examples]
-    assert len(examples) > 10
+NOT_RUN = {  # how many blocks of a page carry the marker: a new one is to be thought about
+    "README.md": 1,
+    "CONTRIBUTING.md": 1,
+    "docs/cluster.md": 3,
+    "docs/experiments.md": 14,  # each takes from a minute to hours; the same experiments are run small by their tests
+    "docs/pymc_stan_numpyro.md": 3,
+}
+FOLDERS = ("app", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
+MODULES = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+NAME = re.compile(r"`((?:designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
 
 
-def code_blocks(path: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
 
 
-def test_the_readme_s_python_runs(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    blocks = code_blocks(ROOT / "README.md", "python")
-    assert blocks
-    for block in blocks:
-        names: dict[str, object] = {}
-        exec(compile(block, "README.md", "exec"), names)
-        assert names["found"].best is not None
+def prose(path: Path) -> str:
+    """A page without its blocks."""
+    return documents.BLOCK.sub("", path.read_text(encoding="utf-8"))
 
 
-def test_the_readme_s_config_is_one():
-    (block,) = code_blocks(ROOT / "README.md", "toml")
-    config = SamplerConfig.from_toml(block, exact=True)
-    assert config.data.path == "data.parquet"
-    assert config.run.chains == 4
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_code_runs_and_prints_what_is_shown(path, tmp_path):
+    Page(path, tmp_path).verify()
 
 
-def test_the_readme_s_output_is_real(capsys):
+def test_few_blocks_are_not_run():
+    marked = {name(path): [b.reason for b in blocks(path.read_text(encoding="utf-8")) if b.reason] for path in pages()}
+    assert {page: len(reasons) for page, reasons in marked.items() if reasons} == NOT_RUN
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_links_lead_somewhere(path):
+    for link in LINK.findall(prose(path)):
+        target, _, anchor = link.partition("#")
+        if re.match(r"\w+:", link):
+            continue
+        file = (path.parent / target).resolve() if target else path
+        assert file.exists(), link
+        if anchor:
+            assert anchor in anchors(file.read_text(encoding="utf-8")), link
+
+
+def anchors(text: str) -> set[str]:
+    """What links into a page may name: its headings as GitHub spells them, and anchors of its own."""
+    headings = re.findall(r"^#+ (.+)$", documents.BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(
+        re.findall(r'<a id="([^"]+)">', text)
+    )
+
+
+def test_the_index_has_every_page():
+    index = ROOT / "docs" / "README.md"
+    linked = Counter((index.parent / link).resolve() for link in LINK.findall(prose(index)))
+    assert {path for path in pages() if linked[path.resolve()] == 0} == {index}
+    assert max(linked[path.resolve()] for path in pages() if path.parent == index.parent) == 1
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_names_in_the_text_exist(path):
+    for dotted in NAME.findall(prose(path)):
+        assert exists(dotted), dotted
+
+
+def exists(dotted: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:count]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            if not hasattr(found, part):
+                return part in getattr(found, "__annotations__", {})
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_modules_in_the_text_exist(path):
+    for file in re.findall(r"`([\w/]+\.py)`", prose(path)):
+        assert any(f"/{module}".endswith(f"/{file}") for module in MODULES), file
+
+
+def equations() -> list[tuple[str, list[str], list[str]]]:
+    """Rows of docs/equations.md: equation, functions, tests."""
+    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    return [(row[0], re.findall(r"`([\w.]+)", row[2]), re.findall(r"`([\w.]+)`", row[3])) for row in rows]
+
+
+@pytest.mark.parametrize(("equation", "functions", "tests"), equations())
+def test_an_equation_has_its_function_and_its_test(equation, functions, tests):
+    assert functions and tests
+    module = ""
+    for function in functions:
+        places = [function, f"designer.{function}", f"samplers.{function}", f"{module}.{function}"]
+        found = next((place for place in places if exists(place)), None)
+        assert found is not None, function
+        module = found.rpartition(".")[0]
+    texts = {file: [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob(file)] for file in tests}
+    assert all(texts.values()), texts.keys()
+    words = {part for function in functions for part in function.split(".") if len(part) > 3}
+    assert any(word in text for found in texts.values() for text in found for word in words), (
+        "the test names no function"
+    )
+
+
+def test_there_are_equations():
+    assert len(equations()) > 30
+
+
+def test_the_page_of_configs_has_every_entry():
+    text = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
+    kinds = tables.MODELS | tables.PROPOSALS | tables.TESTS
+    others = (tables.DataTable, tables.RunTable, tables.RedesignTable)
+    entries = {entry for table in (*kinds.values(), *others) for entry in table.model_fields}
+    words = set(re.findall(r"[\w-]+", text))
+    assert sorted({*kinds, *entries} - words) == []
+
+
+def test_each_measured_figure_names_a_command_that_exists():
+    from benchmarks.__main__ import SECTIONS
+
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert main(["design", str(ROOT / "examples" / "control_variate_trial.csv"), "--tolerance", "0.01"]) == 0
-    shown = capsys.readouterr().out.splitlines()[:-1]  # the last line tells of rounding errors, which are the machine's
-    assert len(shown) == 5
-    assert "\n".join(shown) in text
+    table = text.partition("| what | measured | command |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(table) >= 10
+    for row in table:
+        command = row.rsplit("|", 2)[1].strip().strip("`")
+        section = re.search(r"python -m benchmarks (\w+)$", command)
+        assert section[1] in SECTIONS if section else command.startswith("austerity experiment "), row
+
+
+def test_examples_of_the_helpers():
+    for module in (documents, make_experiments):
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "really:\n1"),
+        (
+            "```console\n$ austerity evaluate --n-data 9 --m 3 --epsilon 0.1\nnothing\n```\n",
+            "shows what is not printed",
+        ),
+        ("```console\n$ austerity evaluate --n-data 1 --m 3 --epsilon 0.1\n```\n", "exit code 2"),
+        ("```console\n$ rm file\n```\n", "pages call"),
+        ("```sh\nls\n```\n", "neither run nor marked"),
+        ("```\nls\n```\n", "neither run nor marked"),
+    ],
+)
+def test_a_page_that_is_not_true_is_told(text, message, tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    with pytest.raises(Wrong) as told:
+        Page(path, tmp_path).verify()
+    assert message in str(told.value)
+
+
+def test_repairing_a_page_makes_it_true(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n\n```console\n$ austerity --help\nx\n$ cat a.txt\n?\n```\n"
+    )
+    path.write_text(path.read_text().replace("$ austerity --help\nx\n", ""))
+    (tmp_path / "a.txt").write_text("three\n")
+    page = Page(path, tmp_path)
+    page.run()
+    assert page.repaired() == "```python\nprint(1)\n```\n\n```text\n1\n```\n\n```console\n$ cat a.txt\nthree\n```\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```toml\n[proposal]\nkind = "no such"\n```\n',
+        "<!-- not run: long -->\n```python\nfrom designer import nothing\n```\n",
+    ],
+)
+def test_bad_configs_and_names_are_told(text, tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    with pytest.raises((AssertionError, ValueError)):
+        Page(path, tmp_path).run()

@@ -21,6 +21,9 @@ ROOT = Path(__file__).parent.parent
 IN_THE_WHEEL = (
     "app/views/method.md",
     "app/report.html",
+    "app/static/figure.js",
+    "app/static/plotly-basic.min.js",
+    "app/static/plotly-basic.LICENSE",
     "designer/reference.csv",
     "designer/examples/__init__.py",
     "designer/py.typed",

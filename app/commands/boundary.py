@@ -11,7 +11,7 @@ from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
 
 if TYPE_CHECKING:
-    from designer.further.optimal import OptimalBoundary
+    from designer.further.optimal_records import OptimalBoundary
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:

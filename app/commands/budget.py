@@ -14,7 +14,8 @@ from designer.errors import BadInput
 from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    from designer.further.budget import Option, TimePlan
+    from designer.further.budget import Option
+    from designer.further.phases import TimePlan
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:
@@ -49,8 +50,8 @@ def budget(options: argparse.Namespace) -> Answer:
     """`austerity budget`."""
     from designer.acceptance import check_rule
     from designer.criteria import Cost
-    from designer.further.budget import Quantity, anytime_schedule, best_option, check_time, schedule
-    from designer.further.budget import options as known_options
+    from designer.further.budget import Quantity, best_option, check_time, time_options
+    from designer.further.phases import anytime_schedule, time_schedule
     from designer.records import TrialRun
     from samplers.schedules import schedule_text
 
@@ -62,7 +63,7 @@ def budget(options: argparse.Namespace) -> Answer:
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     quantity = Quantity(options.autocorrelation, options.sensitivity, options.degree)
     with progress_bar(quiet=options.quiet or options.json) as show:
-        known = known_options(
+        known = time_options(
             trial,
             Cost(*options.cost),
             quantity,
@@ -73,7 +74,7 @@ def budget(options: argparse.Namespace) -> Answer:
             progress=show,
         )
     best = best_option(known, options.seconds)
-    plan = (anytime_schedule if options.anytime else schedule)(known, options.seconds)
+    plan = (anytime_schedule if options.anytime else time_schedule)(known, options.seconds)
     if options.table:
         rows = [_row(option, options.seconds) for option in known]
         write_whole(options.table, csv_text(rows[0], (row.values() for row in rows)))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from app.terminal import Answer, cluster_at, progress_bar
@@ -94,11 +95,15 @@ def write_figures(report: Report, output: Path, title: str) -> list[str]:
         return []
     write_whole(output / "figures.html", _page(report.panels, title))
     names = [f"figure{number}.png" for number in range(1, len(report.panels) + 1)]
-    figures, files = [figure(panel) for panel in report.panels], [output / name for name in names]
-    try:
-        write_images(figures, files, width=900, height=500, scale=2)  # one browser draws them all
-    except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
-        return ["figures.html (PNG files need the package kaleido and Chromium)"]
+    figures = [figure(panel) for panel in report.panels]
+    with TemporaryDirectory(prefix=".figures-", dir=output) as drawn:  # on a full disk, no half of one
+        files = [Path(drawn) / name for name in names]
+        try:
+            write_images(figures, files, width=900, height=500, scale=2)  # one browser draws them all
+        except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
+            return ["figures.html (PNG files need the package kaleido and Chromium)"]
+        for file in files:
+            file.replace(output / file.name)
     return ["figures.html", *names]
 
 

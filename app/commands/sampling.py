@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,7 @@ def run_chains(options: argparse.Namespace) -> Answer:
     from samplers.redesign import logs_in
     from samplers.results import steps, summary, to_netcdf
     from samplers.runner import run_config
+    from samplers.store import Store
 
     config = SamplerConfig.load(
         options.config, read_design(options.design), **given(options, "chains", "draws", "seed")
@@ -80,7 +81,8 @@ def run_chains(options: argparse.Namespace) -> Answer:
         results = run(config, options.output, resume=options.resume, progress=tell)
     target = Path(options.output) / "results.nc"
     with doing("writing and summarising the results", quiet=options.quiet or options.json):
-        to_netcdf(results, target)
+        with Store(options.output).alone():
+            to_netcdf(results, target)
         found, done = summary(results), steps(results)
     data = {
         "chains": found.chains,
@@ -90,9 +92,9 @@ def run_chains(options: argparse.Namespace) -> Answer:
         "summary": [_plain(row._asdict()) for row in found.rows],
         "results": str(target),
     }
-    logs = logs_in(results.attrs)
+    logs = dict(zip(results["posterior"].chain.values.tolist(), logs_in(results.attrs), strict=False))
     if logs:
-        data["redesign"] = [[change._asdict() for change in log] for log in logs]
+        data["redesign"] = [[change._asdict() for change in log] for log in logs.values()]
     weighted, about = _weighted(results, found)
     data |= weighted
     end = [*found.remarks, *about, *_redesign_lines(logs), _done_line(done, reached), f"written to {target}"]
@@ -118,10 +120,10 @@ def _weighted(results: DataTree, found: Summary) -> tuple[dict[str, Any], list[s
     return {"scheduled_mean": rows}, [f"{alike}; weighted, with standard errors between chains: {line}"]
 
 
-def _redesign_lines(logs: Sequence[Sequence[Change]]) -> list[str]:
+def _redesign_lines(logs: Mapping[int, Sequence[Change]]) -> list[str]:
     """The latest changes of the designs, chain by chain."""
     lines = []
-    for number, log in enumerate(logs):
+    for number, log in logs.items():
         changes = [change for change in log if change.changed]
         lines.append(f"chain {number}: designed {len(log):,} times, changed {len(changes):,} times")
         lines += [f"  {change.line}" for change in changes[-SHOWN_CHANGES:]]
@@ -129,13 +131,22 @@ def _redesign_lines(logs: Sequence[Sequence[Change]]) -> list[str]:
 
 
 def _check_resumable(directory: Path) -> None:
-    """A run that does not exist cannot be resumed; a mistyped directory should not start a new one."""
+    """A run that does not exist cannot be resumed; a mistyped directory should not start a new one.
+
+    One that holds nothing yet is what a run leaves that was killed at once: there the run starts.
+    """
     from samplers.store import Store
 
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory; leave out --resume to start a run there")
-    if Store(directory).meta() is None:
+    store = Store(directory)
+    if store.meta() is None and store.foreign:
         raise BadInput(f"{directory}: holds no run; leave out --resume to start one")
+
+
+def can_go_on(options: argparse.Namespace) -> bool:
+    """Whether a command that was stopped is a run of which something is saved."""
+    return hasattr(options, "resume") and (Path(options.output) / "run.bin").exists()
 
 
 def _remembering(reached: list[Progress], tell: Callable[[Progress], None] | None) -> Callable[[Progress], None]:

@@ -10,6 +10,9 @@ from plotly.subplots import make_subplots
 from app.figures.style import BLUE, GREEN, GREY, ORANGE, RED, layout
 from samplers.redesign import Followed
 
+BEFORE = {"color": ORANGE, "size": 10, "symbol": "diamond-open", "line": {"width": 2}}
+AFTER = {"color": GREEN, "size": 8}
+
 
 def over_time(found: Followed, tolerance: float) -> go.Figure:
     """Data read, predicted error before and after each design, and m and epsilon, over the steps of the chain."""
@@ -18,15 +21,23 @@ def over_time(found: Followed, tolerance: float) -> go.Figure:
     windows = [window.step for window in found.windows]
     read = {"x": windows, "y": [window.usage for window in found.windows]}
     drawn.add_trace(_line("read", read, BLUE, "lines", "%{y:.2%}"), 1, 1)
-    for name, field, colour in (("before", "old_usage", ORANGE), ("after", "usage", GREEN)):
-        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
-        drawn.add_trace(_line(f"predicted {name}", points, colour, "markers", "%{y:.2%}"), 1, 1)
-    for name, field, colour in (("error before", "old_error", ORANGE), ("error after", "error", GREEN)):
-        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
-        drawn.add_trace(_line(name, points, colour, "markers", "%{y:.3g}"), 2, 1)
+    for name, old, look in (("before", "old_", BEFORE), ("after", "", AFTER)):
+        for row, field, hover in ((1, "usage", "%{y:.2%}"), (2, "error", "%{y:.3g}")):
+            points = go.Scatter(
+                x=steps,
+                y=[getattr(change, old + field) for change in found.log],
+                mode="markers",
+                marker=look,
+                cliponaxis=False,
+                name=f"predicted {name}",
+                legendgroup=name,
+                showlegend=row == 1,
+                hovertemplate=hover,
+            )
+            drawn.add_trace(points, row, 1)
     drawn.add_hline(tolerance, line={"color": GREY, "dash": "dash"}, row=2, col=1)
-    for name, colour in (("m", BLUE), ("epsilon", RED)):
-        points = {"x": steps, "y": [getattr(change, name) for change in found.log]}
+    for name, field, colour in (("m", "m", BLUE), ("ε", "epsilon", RED)):
+        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
         drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}"), 3, 1)
     layout(drawn, "", "", height=640)
     titles = ("data per step", "mean |Δ|", "m, ε")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app import exports, report, session
+from app import exports, report, session, share
 from app.question import Answer
 from app.session import Loaded
 from designer.errors import BadInput
@@ -95,7 +95,7 @@ def load_back(run: Loaded) -> None:
 def _button(label: str, data: str | Callable[[], str], name: str, mime: str, words: str) -> None:
     st.download_button(
         label,
-        data,
+        share.made_later(data, name, mime) if callable(data) else data,
         name,
         mime,
         icon=":material/download:",

@@ -15,9 +15,10 @@ from app.captioned import captioned
 from app.figures import explore as figures
 from app.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from designer import pictures
+from designer.grids import EXACT_LOOKS
 from designer.records import Design
 from designer.simulate import Simulation
-from designer.walk import EXACT_LOOKS, Stopping
+from designer.walk import Stopping
 
 PATHS = 12  # drawn at once
 ROWS = 60  # of the table on the page; the file has all
@@ -45,6 +46,18 @@ REPEATS = Knob(
     2_000,
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000],
 )
+FORMULAS = r"""The statistic at look $j$, after $n_j$ data, is a random walk in the information $t_j$:
+
+$$z_j\sqrt{t_j} = \mu_{\rm std}\,t_j + W(t_j),\quad t_j = \frac{\pi_j}{1-\pi_j},\quad \pi_j = n_j/N$$
+
+The test stops at the first look with $|z_j| > G_j$; at the last it has seen all and is right.
+
+$$G_j = \Phi^{-1}(1-\varepsilon)\;\pi_j^{\,0.5-\alpha}$$
+
+Error and share of the data read (K14 Eqns 18 and 19), $j'$ the look it stops at:
+
+$$\mathcal{E}(\mu_{\rm std}) = P(j' < J,\ \text{wrong side}),\qquad \bar\pi(\mu_{\rm std}) = E[\pi_{j'}]$$
+"""
 
 
 def show() -> None:
@@ -116,7 +129,7 @@ def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: in
     with one:
         share.download_csv("Curves as CSV", "curves.csv", lambda: _curve_columns(drawn, simulation))
     with two.popover("The formulas", icon=":material/function:"):
-        _formulas()
+        st.markdown(FORMULAS)
 
 
 def _curve_columns(drawn: Sequence[tuple[str, Any]], simulation: Simulation | None) -> dict[str, Any]:
@@ -130,15 +143,6 @@ def _curve_columns(drawn: Sequence[tuple[str, Any]], simulation: Simulation | No
         "error": np.concatenate([error for _, _, error, _ in parts]),
         "usage": np.concatenate([usage for _, _, _, usage in parts]),
     }
-
-
-def _formulas() -> None:
-    st.markdown("The statistic at look $j$, after $n_j$ data, is a random walk in the information $t_j$:")
-    st.latex(r"z_j\sqrt{t_j} = \mu_{\rm std}\,t_j + W(t_j),\quad t_j = \frac{\pi_j}{1-\pi_j},\quad \pi_j = n_j/N")
-    st.markdown("The test stops at the first look with $|z_j| > G_j$; at the last it has seen all and is right.")
-    st.latex(r"G_j = \Phi^{-1}(1-\varepsilon)\;\pi_j^{\,0.5-\alpha}")
-    st.markdown("Error and share of the data read (K14 Eqns 18 and 19), $j'$ the look it stops at:")
-    st.latex(r"\mathcal{E}(\mu_{\rm std}) = P(j' < J,\ \text{wrong side}),\qquad \bar\pi(\mu_{\rm std}) = E[\pi_{j'}]")
 
 
 # --- simulation -------------------------------------------------------------------------------------------------------

@@ -424,10 +424,11 @@ def _table(run: Loaded, found: Summary) -> None:
         st.dataframe(head, key="preview", height=240)
         shown = min(PREVIEW, found.pairs)
         st.caption(f"The first {shown:,} of {found.pairs:,} rows of the file; N = {found.n_data:,}.")
+    name = exports.trial_name(run.trial)
     st.download_button(
         "These pairs as CSV",
-        lambda: exports.trial_csv(run.trial),
-        exports.trial_name(run.trial),
+        share.made_later(lambda: exports.trial_csv(run.trial), name, "text/csv"),
+        name,
         "text/csv",
         icon=":material/download:",
         on_click="ignore",

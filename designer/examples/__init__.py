@@ -8,9 +8,26 @@ from typing import NamedTuple
 from designer.errors import BadInput
 from designer.records import TrialRun
 
+__all__ = ["EXAMPLES", "Example", "example"]
+
 
 class Example(NamedTuple):
-    """A bundled trial run: its file, a title, and where its pairs come from."""
+    """A bundled trial run.
+
+    Attributes
+    ----------
+    file
+        Its name.
+    title
+        In a few words.
+    about
+        Where its pairs come from.
+
+    Examples
+    --------
+    >>> EXAMPLES["ica"].title
+    "At the scale of the paper's ICA"
+    """
 
     file: str
     title: str
@@ -42,7 +59,17 @@ EXAMPLES = {
 
 
 def example(name: str) -> TrialRun:
-    """The bundled trial run of this name: logistic, control or ica.
+    """The bundled trial run of this name.
+
+    Parameters
+    ----------
+    name
+        logistic, control or ica.
+
+    Returns
+    -------
+    TrialRun
+        200 pairs.
 
     Examples
     --------

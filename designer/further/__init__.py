@@ -1,1 +1,49 @@
-"""Beyond the choice of one test: the best boundary, designs by kappa, errors of the posterior, time budgets, steps."""
+"""Beyond the choice of one test.
+
+optimal_boundary, optimal_boundaries
+    the best of all stopping boundaries, and what no boundary can do better than (`optimal`, `bayes`)
+stratified, Stratified
+    several designs, chosen by kappa after the first batch (`strata`, `strata_records`)
+posterior_error, tolerance_for
+    the posterior that a chain with a test samples, and the tolerance that keeps it within a wish (`posterior`)
+best_step, effective_share
+    the best step of a random walk together with its test (`steps`)
+best_epsilon, time_options, time_schedule, anytime_schedule, sensitivity
+    the test, or the tests one after the other, with the least risk in a given time (`budget`, `phases`)
+"""
+
+from designer.further.budget import Option, Quantity, best_epsilon, sensitivity, time_options
+from designer.further.optimal import optimal_boundaries, optimal_boundary
+from designer.further.optimal_records import OptimalBoundary, Rival
+from designer.further.phases import Phase, TimePlan, anytime_schedule, time_schedule
+from designer.further.posterior import PosteriorError, Wish, posterior_error, tolerance_for
+from designer.further.steps import BestStep, StepRow, best_step, effective_share
+from designer.further.strata import stratified
+from designer.further.strata_records import Stratified, StratumRow
+
+__all__ = [
+    "BestStep",
+    "OptimalBoundary",
+    "Option",
+    "Phase",
+    "PosteriorError",
+    "Quantity",
+    "Rival",
+    "StepRow",
+    "Stratified",
+    "StratumRow",
+    "TimePlan",
+    "Wish",
+    "anytime_schedule",
+    "best_epsilon",
+    "best_step",
+    "effective_share",
+    "optimal_boundaries",
+    "optimal_boundary",
+    "posterior_error",
+    "sensitivity",
+    "stratified",
+    "time_options",
+    "time_schedule",
+    "tolerance_for",
+]

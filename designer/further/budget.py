@@ -1,4 +1,4 @@
-"""Which epsilon for a time budget: the one whose squared bias and variance are least together, and schedules.
+"""Which epsilon for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
 
 All is per posterior variance of the quantity that is estimated: a risk of 0.01 is that of 100 independent draws of the
 posterior. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
@@ -24,7 +24,6 @@ from designer.space import usual_batch
 
 EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.001, 0.4, 24))
 POINTS = 101  # of A: the temperature is needed to a few digits only
-HALVINGS = 7  # of the grid's horizons that an anytime schedule passes through
 Progress = Callable[[int, int], None]
 
 
@@ -41,6 +40,11 @@ class Quantity(NamedTuple):
         0.71 for its square.
     degree
         Draws at temperature T vary T^degree times as much: 1 for parameters, 2 for their squares.
+
+    Examples
+    --------
+    >>> Quantity(autocorrelation=500.0, sensitivity=0.3).degree
+    1.0
     """
 
     autocorrelation: float
@@ -57,9 +61,28 @@ class Quantity(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A test to spend time with. `design` is None for exact decisions.
+    """A test to spend time with.
 
-    `bias` is in posterior sds; `spread` squared, over the seconds, is the variance; `seconds` is the cost of a step.
+    Attributes
+    ----------
+    design
+        None for exact decisions.
+    bias
+        In posterior standard deviations: what no time takes away.
+    spread
+        Squared, over the seconds, it is the variance.
+    seconds
+        Cost of a step.
+    temperature
+        At which the chain samples the posterior.
+    usage, acceptance
+        Share of the data per step, and acceptance rate.
+
+    Examples
+    --------
+    >>> option = Option(None, bias=0.1, spread=0.5, seconds=0.1, temperature=1.5, usage=0.1, acceptance=0.3)
+    >>> round(option.risk(seconds=25.0), 6)
+    0.02
     """
 
     design: Design | None
@@ -98,34 +121,7 @@ class Option(NamedTuple):
         return 1.0 / max(self.risk(seconds), 1e-300)
 
 
-class Phase(NamedTuple):
-    """Part of a schedule: a test, for so long (and about so many steps), and the weight of its mean in the estimate."""
-
-    option: Option
-    seconds: float
-    steps: int
-    weight: float
-
-
-class TimePlan(NamedTuple):
-    """How to spend a time: phases in their order, and the risk of the weighted mean of their draws."""
-
-    phases: tuple[Phase, ...]
-    bias: float
-    variance: float
-
-    @property
-    def risk(self) -> float:
-        """Squared bias plus variance."""
-        return self.bias**2 + self.variance
-
-    @property
-    def weights(self) -> Floats:
-        """Of the phases' means; they add up to 1."""
-        return np.array([phase.weight for phase in self.phases])
-
-
-def options(
+def time_options(
     trial: TrialRun,
     cost: Cost,
     quantity: Quantity,
@@ -157,6 +153,20 @@ def options(
         state, where a test on a subsample evaluates two. Infinite: no exact chain.
     dimension
         Number of parameters, at least 2; None for many.
+    progress, cancelled
+        Called with (done, total); asked between evaluations, `Cancelled` is raised if it says True.
+
+    Returns
+    -------
+    tuple of Option
+        For `time_schedule` and `anytime_schedule`.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, acceptance=0.9, pairs=30, rng=np.random.default_rng(1))
+    >>> cost, mean = Cost(fixed=1e-6, per_datum=1e-8), Quantity(autocorrelation=500.0, sensitivity=0.3)
+    >>> [option.epsilon for option in time_options(trial, cost, mean, m=[200], epsilons=[0.01, 0.2])]
+    [0.0, 0.01, 0.2]
     """
     cost, quantity, rule = cost.checked(), quantity.checked(), check_rule(rule)
     usual = cost.fixed + 0.5 * cost.per_datum * trial.n_data + cost.per_look
@@ -211,7 +221,7 @@ def _option(
 def best_option(known: Sequence[Option], seconds: float) -> Option:
     """The one with the least risk after so long."""
     seconds = check_time(seconds)
-    return min(_some(known), key=lambda option: option.risk(seconds))
+    return min(check_known(known), key=lambda option: option.risk(seconds))
 
 
 def best_epsilon(
@@ -226,6 +236,18 @@ def best_epsilon(
 ) -> Option:
     """The epsilon and m with the least risk = bias² + variance when the time is over; exact if that is best.
 
+    Parameters
+    ----------
+    trial, cost, quantity, rule, m, exact_seconds
+        As for `time_options`.
+    seconds
+        The time to spend.
+
+    Returns
+    -------
+    Option
+        The test, and what it does.
+
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(20_000, acceptance=0.9, pairs=30, rng=np.random.default_rng(1))
@@ -234,126 +256,32 @@ def best_epsilon(
     [True, False]
     """
     seconds = check_time(seconds)  # before the work
-    known = options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
+    known = time_options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
     best = best_option(known, seconds)
     if best.design is None:
         return best
     place = EPSILONS.index(best.epsilon)
     finer = np.geomspace(EPSILONS[max(place - 1, 0)], EPSILONS[min(place + 1, len(EPSILONS) - 1)], 9)
-    more = options(trial, cost, quantity, rule, m=[best.design.m], epsilons=finer.tolist(), exact_seconds=math.inf)
+    more = time_options(trial, cost, quantity, rule, m=[best.design.m], epsilons=finer.tolist(), exact_seconds=math.inf)
     return best_option([best, *more], seconds)
 
 
-# --- schedules --------------------------------------------------------------------------------------------------------
-
-
-def schedule(known: Sequence[Option], seconds: float) -> TimePlan:
-    """The phases, times and weights with the least risk at the end: at most two tests, the cheaper one first.
-
-    The weighted mean of phases with biases b and spreads s, given times in proportion to w s, has risk
-    (sum w b)² + (sum w s)² / T: that of a point in the convex hull of the tests' (b, s). No fixed epsilon is below it,
-    and none reaches it where the hull leaves the curve of tests, as it does between the exact test and the others.
-
-    Examples
-    --------
-    >>> exact, cheap = Option(None, 0.0, 1.0, 1.0, 1.0, 1.0, 0.3), Option(None, 0.1, 0.5, 0.1, 1.5, 0.1, 0.3)
-    >>> plan = schedule([exact, cheap], 75.0)
-    >>> plan.weights.round(2), round(plan.risk / min(exact.risk(75.0), cheap.risk(75.0)), 2)
-    (array([0.5, 0.5]), 0.75)
-    """
-    known, seconds = _some(known), check_time(seconds)
-    b, s = np.array([o.bias for o in known]), np.array([o.spread for o in known]) / math.sqrt(seconds)
-    db, ds = b[:, None] - b, s[:, None] - s  # first minus second
-    slope = db**2 + ds**2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        w = np.clip(np.nan_to_num(-(b * db + s * ds) / slope, nan=1.0), 0.0, 1.0)
-    risk = (b + w * db) ** 2 + (s + w * ds) ** 2
-    i, j = divmod(int(np.argmin(risk)), len(known))
-    mixed = [(known[i], float(w[i, j])), (known[j], 1.0 - float(w[i, j]))]
-    used = [(option, weight) for option, weight in mixed if weight > 1e-6]
-    total = sum(weight * option.spread for option, weight in used)
-    spent = [(option, seconds * weight * option.spread / total) for option, weight in used]
-    return weighted(sorted(spent, key=lambda part: -part[0].temperature))
-
-
-def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
-    """For a chain that may be stopped at any time up to `seconds`: epsilon falls as the time grows.
-
-    The time is doubled again and again; in each stretch the test is used that is best at its end.
-    """
-    known, seconds = _some(known), check_time(seconds)
-    ends = [seconds / 2.0**k for k in range(HALVINGS, -1, -1)]
-    spent: list[tuple[Option, float]] = []
-    for begin, end in zip([0.0, *ends], ends, strict=False):
-        best = best_option(known, end)
-        if spent and spent[-1][0] == best:
-            spent[-1] = best, spent[-1][1] + end - begin
-        else:
-            spent.append((best, end - begin))
-    return weighted(spent)
-
-
-def weighted(spent: Sequence[tuple[Option, float]]) -> TimePlan:
-    """Phases that took so long, with the weights that make the risk of their weighted mean least.
-
-    Of (sum w b)² + sum w² v with v = s²/t and sum w = 1: w is proportional to (1 - b c) / v with
-    c = sum(b/v) / (1 + sum(b²/v)). Phases that this would give negative weights are left out.
-    """
-    if not spent:
-        raise BadInput("no time spent")
-    b, precision = np.array([o.bias for o, _ in spent]), np.array([t / o.spread**2 for o, t in spent])
-    used = precision > 0
-    while True:
-        p = np.where(used, precision, 0.0)
-        taken = b * float(p @ b) / (1.0 + float(p @ b**2))  # off a weight, for its bias
-        raw = p * (1.0 - taken)
-        if np.all(raw[used] >= 0.0):
-            break
-        used &= taken < taken[used].max()
-    w = raw / raw.sum()
-    v = np.where(used, 1.0 / np.where(used, precision, 1.0), 0.0)
-    rows = zip(spent, w.tolist(), strict=True)
-    phases = tuple(Phase(option, time, max(1, round(time / option.seconds)), weight) for (option, time), weight in rows)
-    return TimePlan(phases, float(w @ b), float(w**2 @ v))
-
-
-def risk_over_time(plan: TimePlan, times: Sequence[float]) -> Floats:
-    """The risk of a plan when it is stopped after each of these times, with the best weights of what there is."""
-    risks = []
-    for time in times:
-        left, spent = check_time(time), []
-        for phase in plan.phases:
-            if left > 0:
-                spent.append((phase.option, min(left, phase.seconds)))
-            left -= phase.seconds
-        if left > 0:  # the last phase goes on
-            spent[-1] = spent[-1][0], spent[-1][1] + left
-        risks.append(weighted(spent).risk)
-    return np.array(risks)
-
-
-class RiskCurves(NamedTuple):
-    """Risk over time: of some fixed tests and of both schedules, by name."""
-
-    times: Floats
-    risks: dict[str, Floats]
-
-
-def risk_curves(known: Sequence[Option], seconds: float, points: int = 40) -> RiskCurves:
-    """For a figure: the exact test, the test that is best at the end, those best earlier, the schedules."""
-    times = seconds * np.geomspace(2.0**-HALVINGS, 1.0, points)
-    fixed = dict.fromkeys(best_option(known, time) for time in times[:: points // 4])
-    fixed |= dict.fromkeys([best_option(known, seconds), *(option for option in known if option.design is None)])
-    risks = {option.name: np.array([option.risk(time) for time in times.tolist()]) for option in fixed}
-    risks["any time"] = risk_over_time(anytime_schedule(known, seconds), times.tolist())
-    risks["best for each time"] = np.array([schedule(known, time).risk for time in times.tolist()])
-    return RiskCurves(times, risks)
-
-
 def sensitivity(values: Floats, log_posterior: Floats) -> float:
-    """Of quantities (draws x quantities) to the temperature, from draws of an exact chain and their log posterior.
+    """Of quantities to the temperature, from draws of an exact chain and their log posterior.
 
     d/dT of E_T f at T = 1 is Cov(f, -log posterior); root mean square over the quantities, over that of their sds.
+
+    Parameters
+    ----------
+    values
+        Draws, or draws x quantities.
+    log_posterior
+        Of each draw, up to a constant.
+
+    Returns
+    -------
+    float
+        For `Quantity`.
 
     Examples
     --------
@@ -376,7 +304,8 @@ def check_time(seconds: float) -> float:
     return real("seconds", seconds, 0.0, 1e15, open_low=True)
 
 
-def _some(known: Sequence[Option]) -> Sequence[Option]:
+def check_known(known: Sequence[Option]) -> Sequence[Option]:
+    """Tests to choose from, if there are any."""
     if not known:
         raise BadInput("no test to choose from: every one heats the posterior beyond what can be computed")
     return known

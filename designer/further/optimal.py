@@ -14,21 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from designer.acceptance import Rule, acceptance, check_rule, curves, integrate, reach_of
+from designer.acceptance import Rule, check_rule, curves, integrate, reach_of
 from designer.boundary import Boundary
+from designer.documented import documented
 from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.bayes import AGAINST, mixture, solve
+from designer.further.optimal_records import OptimalBoundary, Rival
 from designer.plan import Plan, as_plan
-from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA, Floats, Schedule, check_growth
-from designer.search import ACCURACY, LEAST_TOLERANCE, PREDICTED, Cancelled, search
+from designer.search import ACCURACY, LEAST_TOLERANCE, Cancelled, search
 from designer.space import Space, usual_batch
-from designer.walk import worst_case
 
 MOST_LOOKS = 400
 MOST_PAIRS = 20_000
@@ -45,65 +45,7 @@ MOST_STEPS = 60  # of one maximisation over the signs
 PATIENCE, STILL = 8, 1e-6  # steps without progress, and what is none: of the bound, or of log lambda
 CHEAPEST, DEAREST = 1e-3, 1e6  # lambda
 DECIMALS = 4  # of the bounds, rounded outwards
-PROVEN = 2e-3  # of the data, between a rule and the bound, up to which it may be called the best
-
 Progress = Callable[[int, int], None]
-
-
-class Rival(NamedTuple):
-    """The best member of a family at the same looks and tolerance; no design if none keeps the tolerance.
-
-    `largest` is the largest |Delta| of any pair.
-    """
-
-    name: str
-    design: Design | None
-    error: float | None
-    usage: float | None
-    largest: float | None
-
-
-class OptimalBoundary(NamedTuple):
-    """The best boundary found, what the engine says of it, and what no boundary of its kind can do better than.
-
-    `lower_bound` is on the data read by any rule that keeps the tolerance and decides by the sign of z (or, if not
-    `symmetric`, against it up to |z| = 6; `symmetric`: among rules that treat both signs alike). `price` is lambda, the
-    data saved per unit of tolerance. `interval` says whether the best rule, left free, is a boundary at all: goes on
-    everywhere between two bounds at each look. `largest` is the largest |Delta| of any pair, which the mean does not
-    see; `estimate` bounds the numerical error of error and usage.
-    """
-
-    design: Design
-    error: float
-    usage: float
-    lower_bound: float
-    rivals: tuple[Rival, ...]
-    tolerance: float
-    price: float
-    symmetric: bool
-    interval: bool
-    evaluated: int
-    largest: float
-    estimate: float
-
-    @property
-    def proven(self) -> bool:
-        """Whether the boundary is shown to be the best, up to 0.2% of the data."""
-        return self.gap <= PROVEN
-
-    @property
-    def gap(self) -> float:
-        """Data read beyond the lower bound, as a share of all data."""
-        return self.usage - self.lower_bound
-
-    @property
-    def best_excess(self) -> float:
-        """How much more the boundary found reads than the lower bound, relative to it."""
-        return self.usage / self.lower_bound - 1.0
-
-    def excess(self, rival: Rival) -> float | None:
-        """How much more a rival reads than the lower bound, relative to it."""
-        return None if rival.usage is None else rival.usage / self.lower_bound - 1.0
 
 
 class _Point(NamedTuple):
@@ -126,6 +68,15 @@ class _Point(NamedTuple):
 
 class _Enough(Exception):
     """The maximisation over the signs has come close enough, or comes no closer."""
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of `optimal_boundary` that `optimal_boundaries` passes on."""
+
+    symmetric: bool
+    rule: Rule
+    progress: Progress | None
+    cancelled: Callable[[], bool] | None
 
 
 def optimal_boundary(
@@ -155,6 +106,11 @@ def optimal_boundary(
         "metropolis" or "barker".
     progress, cancelled
         Called with (done, total), the total a guess; asked between evaluations, `Cancelled` is raised if it says True.
+
+    Returns
+    -------
+    OptimalBoundary
+        The boundary, its rivals, and a proven lower bound (docs/optimal_boundaries.md).
 
     Examples
     --------
@@ -187,12 +143,33 @@ def optimal_boundary(
 
 
 def optimal_boundaries(
-    trial: TrialRun, tolerance: float, sizes: Sequence[int], growth: float = 1.0, **options: object
+    trial: TrialRun, tolerance: float, sizes: Sequence[int], growth: float = 1.0, **options: Unpack[Options]
 ) -> list[OptimalBoundary]:
-    """`optimal_boundary` for several batch sizes, the one that reads least first."""
+    """`optimal_boundary` for several batch sizes.
+
+    Parameters
+    ----------
+    trial, tolerance, growth
+        As for `optimal_boundary`.
+    sizes
+        Values of m.
+    **options
+        symmetric, rule, progress and cancelled of `optimal_boundary`.
+
+    Returns
+    -------
+    list of OptimalBoundary
+        The one that reads least first.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.45, 30, np.random.default_rng(1))
+    >>> [found.design.m for found in optimal_boundaries(trial, 0.03, [5000, 4000])]
+    [4000, 5000]
+    """
     if not sizes:
         raise BadInput("m: give at least one")
-    found = [optimal_boundary(trial, tolerance, m, growth, **options) for m in sizes]  # type: ignore[arg-type]
+    found = [optimal_boundary(trial, tolerance, m, growth, **options) for m in sizes]
     return sorted(found, key=lambda one: one.usage)
 
 
@@ -375,22 +352,8 @@ class _Job:
         design = Design.with_bounds(n_data, m, *rounded, growth=growth)
         if np.abs(self.measured(as_plan(design))[0]).mean() > self.target:
             design = Design.with_bounds(n_data, m, lower, upper, growth=growth)
-        worst, step = worst_case(design, PREDICTED), acceptance(design, self.trial, self.rule, PREDICTED)
-        predicted = Predicted(
-            mean_abs_delta=step.mean_abs_delta,
-            mean_usage=step.mean_usage,
-            worst_error=float(worst.error.max()),
-            worst_usage=float(worst.usage.max()),
-            estimate=max(worst.estimate, step.estimate),
-        )
-        provenance = Provenance(
-            version=version("austerity"),
-            tolerance=self.target,
-            criterion=f"average, all {'symmetric ' if self.symmetric else ''}boundaries",
-            trial=self.trial.digest,
-            pairs=len(self.trial),
-        )
-        return design.model_copy(update={"predicted": predicted, "provenance": provenance})
+        kind = f"average, all {'symmetric ' if self.symmetric else ''}boundaries"
+        return documented(design, self.target, kind, self.trial, self.rule)
 
 
 def _estimate(design: Design) -> float:

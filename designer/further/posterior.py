@@ -44,11 +44,32 @@ SDS = 12.0  # on either side, of the marginals that are compared
 class PosteriorError(NamedTuple):
     """How the posterior that a test samples differs from the exact one, in one coordinate.
 
-    `bias` is that of the mean in posterior standard deviations; `total_variation` is of the coordinate's marginals;
-    `temperature` is None in one dimension, where the distribution is no power of the target. `acceptance` is the rate
-    of the chain with errors, `mean_abs_delta` that of the trial run's pairs. `contraction` is the eta of Theorem 1 on
-    the middle 99.9% of the target, `theorem_1_bound` what follows. `estimate` bounds the numerical error of sd_ratio:
-    not what a few pairs leave open, and not that of taking the chain's distribution for a power of the target.
+    Attributes
+    ----------
+    bias
+        Of the mean, in posterior standard deviations.
+    sd_ratio
+        Standard deviation that is sampled, over the exact one.
+    total_variation
+        Distance of the coordinate's marginals.
+    temperature
+        T, if the posterior is sampled to the power 1 / T; None in one dimension, where it is no power of the target.
+    acceptance
+        Rate of the chain with errors.
+    mean_abs_delta
+        Over the trial run's pairs.
+    contraction, theorem_1_bound
+        The eta of K14 Theorem 1 on the middle 99.9% of the target, and the bound that follows.
+    estimate
+        A bound on the numerical error of sd_ratio: not what a few pairs leave open, and not that of taking the chain's
+        distribution for a power of the target.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
+    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(found.temperature, 1), found.total_variation < found.theorem_1_bound
+    (1.6, True)
     """
 
     bias: float
@@ -63,7 +84,26 @@ class PosteriorError(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """The largest mean |Delta| that keeps the posterior within a wish, and the test that has it."""
+    """The largest mean |Delta| that keeps the posterior within a wish, and the test that has it.
+
+    Attributes
+    ----------
+    tolerance
+        Mean |Delta|: what to ask `search` for.
+    design
+        The test.
+    error
+        What it does to the posterior, a `PosteriorError`.
+    most_ratio
+        Of standard deviations, as wished.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=50, rng=np.random.default_rng(0))
+    >>> wish = tolerance_for(trial, sd_inflation=0.1)
+    >>> wish.most_ratio, wish.design.m
+    (1.1, 500)
+    """
 
     tolerance: float
     design: Design
@@ -97,6 +137,16 @@ def posterior_error(
         Of the coordinate that is looked at. A symmetric one has no bias in its mean: the test's errors heat the
         posterior, and only a lopsided one moves when heated.
 
+    Returns
+    -------
+    PosteriorError
+        Bias, ratio of standard deviations, total variation and more.
+
+    Raises
+    ------
+    NumericalFailure
+        If the posterior is heated beyond what is computed (T = 100).
+
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
@@ -123,8 +173,24 @@ def tolerance_for(
 ) -> Wish:
     """Which Delta* keeps the posterior's standard deviations within a factor 1 + `sd_inflation`.
 
-    The largest epsilon of the tests with batches of `m` (500, less for small N) that does so, and its mean |Delta| on
-    the trial run's pairs: the tolerance to ask `search` for. Another m has nearly the same tolerance.
+    The largest epsilon of the tests with batches of `m` that does so, and its mean |Delta| on the trial run's pairs:
+    the tolerance to ask `search` for. Another m has nearly the same tolerance.
+
+    Parameters
+    ----------
+    trial
+        Pairs of a random walk.
+    sd_inflation
+        0.05 for standard deviations at most 5% too large.
+    m, alpha
+        Of the tests; m is 500 by default, less for small N.
+    rule, dimension, skewness
+        As for `posterior_error`.
+
+    Returns
+    -------
+    Wish
+        The tolerance, the test and what it does.
 
     Examples
     --------

@@ -58,12 +58,34 @@ class StepLaw(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """One step size with its best test.
+    """One step size with its best test, beside the exact chain with the same step.
 
-    `jump` is the expected squared jump in the posterior's metric by moves that the exact chain makes, too;
-    `efficiency` is jump / cost. Both also for the exact chain, which evaluates every datum once per step. `jump_error`
-    is the standard error of `jump` over the pairs, for the lengths that were fitted. A step for which no test meets the
-    tolerance has no design, and nan for all that depends on it.
+    A step for which no test meets the tolerance has no design, and nan for all that depends on it.
+
+    Attributes
+    ----------
+    scale
+        Relative to the steps of the trial run.
+    kappa
+        Median of the pairs.
+    tolerance
+        Largest mean |Delta| allowed at this step.
+    design, error, usage, acceptance
+        The best test, its mean |Delta|, share of the data and acceptance rate.
+    jump, jump_error
+        Expected squared jump in the posterior's metric by moves that the exact chain makes, too; and its standard error
+        over the pairs, for the lengths that were fitted.
+    cost, efficiency
+        Of a step; jump / cost.
+    exact_acceptance, exact_jump, exact_efficiency
+        Of the exact chain, which evaluates every datum once per step.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
+    >>> (row,) = best_step(trial, 0.05, [1.0], refine=False).rows
+    >>> row.efficiency == row.jump / row.cost
+    True
     """
 
     scale: float
@@ -83,9 +105,27 @@ class StepRow(NamedTuple):
 
 
 class BestStep(NamedTuple):
-    """All steps, the best one with a test (None if no step has one), the best exact one, and a sentence on both.
+    """All steps with their tests, and the best of them.
 
-    Between the two steps of `flat` the efficiency is within 5% of the best.
+    Attributes
+    ----------
+    rows
+        A `StepRow` per step.
+    best
+        The most efficient with a test; None if no step has one.
+    exact
+        The most efficient of the exact chain.
+    flat
+        Between these two steps the efficiency is within 5% of the best.
+    sentence
+        All that in words.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
+    >>> found = best_step(trial, 0.05, [0.5, 1.0], refine=False)
+    >>> [row.scale for row in found.rows], found.best in found.rows
+    ([0.5, 1.0], True)
     """
 
     rows: list[StepRow]
@@ -170,6 +210,11 @@ def best_step(
     rule, skew, space, workers, progress, cancelled
         As for `search`.
 
+    Returns
+    -------
+    BestStep
+        Every step with its best test, and the best of them (docs/step_size.md).
+
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
@@ -229,6 +274,18 @@ def effective_share(jump: float, dimension: int) -> float:
     """Effective draws per step, (1 - rho) / (1 + rho), for rho = 1 - jump / (2 D) the autocorrelation at lag 1.
 
     Exact for chains whose autocorrelations fall off geometrically; a random walk's do so roughly.
+
+    Parameters
+    ----------
+    jump
+        Expected squared jump in the posterior's metric, as in `StepRow`.
+    dimension
+        Number of parameters D.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------

@@ -69,6 +69,11 @@ def stratified(trial: TrialRun, tolerance: float, strata: int = 3, **options: Un
     **options
         See `Options`.
 
+    Returns
+    -------
+    Stratified
+        The test in strata, with its predictions and the single design it saves against (docs/strata.md).
+
     Examples
     --------
     >>> rng = np.random.default_rng(1)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designer.acceptance import Acceptance, Rule, acceptance
+from designer.design import FORMAT
 from designer.errors import BadInput, integer, real, shown
 from designer.parsing import parse_json, parse_toml, toml_value
-from designer.records import FORMAT, Design, TrialRun
+from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA, Floats
 
 KIND = "stratified"
@@ -23,9 +24,25 @@ _KEYS = ("kind", "n_data", "first", "edges", "strata")
 
 
 class StratumRow(NamedTuple):
-    """One stratum on the pairs of a trial run: its kappas, its design, the share of pairs it gets, and their means.
+    """One stratum on the pairs of a trial run.
 
-    `error` is mean |Delta|, `usage` the data fraction, both None if no pair is ever put there.
+    Attributes
+    ----------
+    low, high
+        Its range of kappa.
+    design
+        Its test.
+    share
+        Of the pairs, misjudged ones included.
+    error, usage
+        Mean |Delta| and mean share of the data of those; None if no pair is ever put there.
+
+    Examples
+    --------
+    >>> test = Stratified(100, (1.5,), (Design(10_000, 100, 0.1), Design(10_000, 200, 0.01)))
+    >>> trial = TrialRun.at_stationarity(10_000, 0.234, 50, np.random.default_rng(1))
+    >>> [round(row.share, 2) for row in test.rows(trial)]
+    [0.0, 1.0]
     """
 
     low: float

@@ -1,4 +1,14 @@
-"""Acceptance tests, one file each; all answer a `Comparison` with a `Decision`."""
+"""Acceptance tests, one file each; all answer a `Comparison` with a `Decision`.
+
+ExactTest
+    All the data, every time.
+SequentialTest, StratifiedTest
+    Batch after batch until a Student test is sure (K14); with the design chosen by the spread of the first batch.
+BarkerTest
+    The noise of a minibatch takes the place of u (S17), with the tables `correction` and `ridge_correction`.
+ConcentrationTest
+    Bounds that hold for any distribution (Bardenet, Doucet and Holmes 2014).
+"""
 
 from samplers.accept.barker import BarkerReport, BarkerTest, clt_bound
 from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm, draw_threshold

@@ -19,10 +19,25 @@ MOST_SKEW, SKEW_STEP = 0.6, 0.1  # of the tables; a sample that is more skewed i
 
 
 class BarkerReport(NamedTuple):
-    """A decision with what it rests on.
+    """A decision of the Barker test with what it rests on.
 
-    `estimate` is Delta*, `variance` its s^2, `skewness` that of the l_i read. `bound` is S17 Eqn 18 with the sample's
-    moments, `bound_high` the upper end of its bootstrap interval; both are 0 when all the data were read.
+    Attributes
+    ----------
+    decision
+        As `BarkerTest.decide` gives it.
+    estimate, variance
+        Delta* and its s^2.
+    skewness
+        Of the l_i that were read.
+    bound, bound_high
+        S17 Eqn 18 with the sample's moments, and the upper end of its bootstrap interval; 0 when all data were read.
+
+    Examples
+    --------
+    >>> l = np.random.default_rng(1).normal(5e-5, 2e-5, 100_000)
+    >>> report = BarkerTest().report(np.random.default_rng(2), Comparison(100_000, l.take, rule="barker"))
+    >>> report.decision.n_used, report.bound < report.bound_high
+    (100, True)
     """
 
     decision: Decision
@@ -182,6 +197,16 @@ def clt_bound(values: Floats) -> float:
     """How far from normal the mean of b values may be: (6.4 E|X|^3 + 2 E|X|) / sqrt(b), X standardised (S17 Eqn 18).
 
     S17 forgets to standardise. The bound is then 8.4 / sqrt(b) at least: nothing below 71 data, little below 10^6.
+
+    Parameters
+    ----------
+    values
+        A sample of b numbers.
+
+    Returns
+    -------
+    float
+        A bound on the distance of the distribution functions.
 
     Examples
     --------

@@ -19,7 +19,20 @@ Bound: TypeAlias = float | Callable[[], float | None] | None
 
 
 class NonFiniteTerm(BadInput, ArithmeticError):
-    """A log-likelihood difference l_i that is infinite or not a number; `index` says whose."""
+    """A log-likelihood difference l_i that is infinite or not a number.
+
+    Parameters
+    ----------
+    index
+        Whose it is.
+    value
+        What it is.
+
+    Examples
+    --------
+    >>> NonFiniteTerm(3, float("nan")).index
+    3
+    """
 
     def __init__(self, index: int, value: float) -> None:
         super().__init__(index, value)  # as arguments, so that it survives the way back from another process
@@ -30,7 +43,20 @@ class NonFiniteTerm(BadInput, ArithmeticError):
 
 
 class Decision(NamedTuple):
-    """The answer: accept or not, how many data were read, and in how many looks."""
+    """The answer of a test.
+
+    Attributes
+    ----------
+    accept
+        Yes or no.
+    n_used, n_looks
+        How many data were read, and in how many looks.
+
+    Examples
+    --------
+    >>> Decision(True, 500, 1)
+    Decision(accept=True, n_used=500, n_looks=1)
+    """
 
     accept: bool
     n_used: int
@@ -103,9 +129,20 @@ def _times(scale: float, bound: Bound) -> Bound:
 
 
 class AcceptTest(Protocol):
-    """Decides comparisons. Draws u first, so that tests given the same generator face the same u."""
+    """Decides comparisons. Draws u first, so that tests given the same generator face the same u.
 
-    def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision: ...
+    A test of one's own needs this one method.
+
+    Examples
+    --------
+    >>> from samplers.accept import ExactTest
+    >>> test: AcceptTest = ExactTest()
+    >>> test.decide(np.random.default_rng(1), Comparison(2, np.zeros(2).take)).accept
+    True
+    """
+
+    def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
+        """Accept or not, with random numbers from `rng`."""
 
 
 class LevelTest(Protocol):
@@ -115,7 +152,25 @@ class LevelTest(Protocol):
 
 
 def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
-    """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]."""
+    """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]: the first thing that a test draws.
+
+    Parameters
+    ----------
+    rng
+        Random numbers; one is taken.
+    rule
+        "metropolis" or "barker".
+
+    Returns
+    -------
+    float
+        N mean(l) - log_ratio must exceed it for acceptance.
+
+    Examples
+    --------
+    >>> draw_threshold(np.random.default_rng(1), "metropolis") <= 0.0
+    True
+    """
     u = 1.0 - rng.random()
     if rule == "barker":
         return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))

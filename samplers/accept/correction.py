@@ -34,9 +34,18 @@ Linear = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """A table of X_corr: probability mass[k] spread evenly over a cell of this width around x[k] (width 0: atoms).
+    """A table of X_corr: probability mass[k] spread evenly over a cell around x[k].
 
-    `error` is the largest difference between the distribution functions of X_norm + X_corr and the logistic.
+    Parameters
+    ----------
+    sigma, skewness
+        Of the X_norm that it is made for.
+    x, mass
+        Places and probabilities.
+    width
+        Of the cells; 0 for atoms.
+    error
+        Largest difference between the distribution functions of X_norm + X_corr and the logistic.
 
     Examples
     --------
@@ -79,9 +88,19 @@ def correction(sigma: float = 1.0, skewness: float = 0.0) -> Correction:
     skewness
         Its skewness k, to first order: P(X_norm < sigma z) = Phi(z) - k (z^2 - 1) phi(z) / 6 (Edgeworth).
 
+    Returns
+    -------
+    Correction
+        Made once for each pair of arguments, then remembered.
+
     Notes
     -----
     L_inf errors: 3.5e-10 (sigma = 0.8), 1.0e-9 (0.9), 7.6e-8 (1), 2.0e-6 (1.1), 1.5e-4 (1.3), 6.3e-4 (1.4).
+
+    Examples
+    --------
+    >>> correction(0.9).error < 2e-9
+    True
     """
     from scipy.optimize import nnls  # here, so that importing the tests stays quick
     from scipy.special import expit
@@ -116,10 +135,32 @@ def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: f
     (M'M + penalty) u = M'v is solved by conjugate gradients, which need a few hundred of them since M has few large
     singular values.
 
+    Parameters
+    ----------
+    sigma
+        Standard deviation of X_norm.
+    n
+        Half the number of cells of the table.
+    penalty
+        Of the ridge.
+    reach
+        V.
+
+    Returns
+    -------
+    Correction
+        For `BarkerTest(table=...)`, to reproduce S17.
+
     Notes
     -----
     L_inf errors, in brackets S17's: sigma = 0.9, n = 4000, penalty = 1: 6.8e-5 (1.0e-4); 0.8, 4000, 0.03: 3.1e-6
     (5.0e-6); 1, 4000, 10: 5.6e-4 (8.9e-4); 0.8, 2000, 0.01: 3.3e-6 (5.0e-6).
+
+    Examples
+    --------
+    >>> table = ridge_correction(0.9, n=500, penalty=0.1)
+    >>> table.error < 1e-3, round(float(table.mass.sum()), 9)
+    (True, 1.0)
     """
     from scipy.special import expit, ndtr
 

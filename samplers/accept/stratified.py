@@ -21,6 +21,11 @@ class StratifiedTest:
 
     The first data count among those of the stratum's first look, so a test with one stratum is the sequential test.
 
+    Parameters
+    ----------
+    strata
+        Designs by kappa, as `designer.stratified` finds them.
+
     Examples
     --------
     >>> from designer import Design

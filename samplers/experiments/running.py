@@ -10,6 +10,7 @@ import io
 import json
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -208,8 +209,13 @@ def _remove_results(output: Path) -> None:
 def _packed(values: Values, known: str) -> bytes:
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items()}
-    np.savez_compressed(buffer, identity=np.array(known), **arrays)
+    np.savez_compressed(buffer, identity=np.array(_with_names(known, arrays)), **arrays)
     return buffer.getvalue()
+
+
+def _with_names(known: str, values: Values) -> str:
+    """The identity of a file: the numbers in it have checksums of their own, their names have none."""
+    return "\n".join([known, *sorted(values)])
 
 
 def _read(file: Path, known: str) -> dict[str, Any] | None:
@@ -217,9 +223,10 @@ def _read(file: Path, known: str) -> dict[str, Any] | None:
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             values = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, KeyError):
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
-    if str(values.pop("identity", "")) != known:
+    identity = str(values.pop("identity", ""))
+    if identity not in (known, _with_names(known, values)):  # files of older versions have no names
         return None
     return {name: value.item() if value.ndim == 0 else value for name, value in values.items()}
 

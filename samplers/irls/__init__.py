@@ -15,32 +15,9 @@ gain is small (`update.Direction.decrement`), and never on the strength of one s
 luck: half of ten residuals positive and half negative is balance to LAD, wherever theta is.
 """
 
-from samplers.irls.equations import NormalEquations
-from samplers.irls.inputs import check_data, check_start
-from samplers.irls.loop import MAX_ITERATIONS, advance, irls, negligible, summary
+from samplers.irls.loop import irls
 from samplers.irls.losses import LAD, Logistic, Loss, Working
-from samplers.irls.trace import Fit, Progress, Reason, Recorder, Trace
-from samplers.irls.update import Direction, Rule, direction
+from samplers.irls.trace import Fit, Progress, Reason, Trace
+from samplers.irls.update import Rule
 
-__all__ = [
-    "LAD",
-    "MAX_ITERATIONS",
-    "Direction",
-    "Fit",
-    "Logistic",
-    "Loss",
-    "NormalEquations",
-    "Progress",
-    "Reason",
-    "Recorder",
-    "Rule",
-    "Trace",
-    "Working",
-    "advance",
-    "check_data",
-    "check_start",
-    "direction",
-    "irls",
-    "negligible",
-    "summary",
-]
+__all__ = ["LAD", "Fit", "Logistic", "Loss", "Progress", "Reason", "Rule", "Trace", "Working", "irls"]

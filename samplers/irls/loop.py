@@ -46,6 +46,8 @@ def irls(
 
     Parameters
     ----------
+    rng
+        Random numbers, for the order in which rows are read.
     x, y
         Rows of predictors (add a column of ones for an intercept) and responses; arrays may be memory-mapped.
     loss
@@ -76,6 +78,11 @@ def irls(
     progress, cancelled
         Called with (read, n, objective) after each iteration; asked at every look, and what is known is returned when
         it says True.
+
+    Returns
+    -------
+    Fit
+        The estimate, why it stopped, and its trace.
 
     Examples
     --------

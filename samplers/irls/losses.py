@@ -13,7 +13,22 @@ from designer.schedule import Floats
 
 
 class Working(NamedTuple):
-    """Per datum at the current theta: weight w_i^2, score w_i^2 (z_i - eta_i), value of the loss."""
+    """What IRLS needs of each datum at the current theta.
+
+    Attributes
+    ----------
+    weight
+        w_i^2.
+    score
+        w_i^2 (z_i - eta_i), minus the slope of the loss.
+    value
+        Of the loss.
+
+    Examples
+    --------
+    >>> LAD().working(np.zeros(1), np.array([2.0]), unit=0.1).value.tolist()
+    [2.0]
+    """
 
     weight: Floats
     score: Floats
@@ -21,7 +36,14 @@ class Working(NamedTuple):
 
 
 class Loss(Protocol):
-    """What IRLS needs to know of a loss of the linear predictor eta = x' theta."""
+    """What IRLS needs to know of a loss of the linear predictor eta = x' theta.
+
+    Examples
+    --------
+    >>> loss: Loss = LAD()
+    >>> loss.steepest
+    1.0
+    """
 
     @property
     def steepest(self) -> float:
@@ -38,9 +60,13 @@ class Loss(Protocol):
 class LAD:
     """Least absolute deviations, sum |y_i - eta_i| (K16 Eqn 14), by weights 1/max(|r_i|, c).
 
-    The floor c is a fraction `floor` of the mean absolute residual, so the answer does not depend on the units of y.
     The fixed point is Huber's estimator with threshold c, whose loss differs from |r| by at most c/2. K16's w_i =
     1/sqrt|r_i| has no floor: one residual of zero ends it.
+
+    Parameters
+    ----------
+    floor
+        c as a fraction of the mean absolute residual, so that the answer does not depend on the units of y.
 
     Examples
     --------
@@ -70,8 +96,11 @@ class LAD:
 class Logistic:
     """Logistic regression, y in {0, 1}, by weights max(mu (1 - mu), floor).
 
-    The floor does not move the fixed point (the score stays y - mu); it bounds the step where the data are separable
-    and mu (1 - mu) underflows.
+    Parameters
+    ----------
+    floor
+        Does not move the fixed point (the score stays y - mu); it bounds the step where the data are separable and
+        mu (1 - mu) underflows.
 
     Examples
     --------

@@ -17,9 +17,27 @@ Progress = Callable[[int, int, float], None]
 class Trace(NamedTuple):
     """The iterations, column by column.
 
-    `read` counts every visit of a row so far, `n` and `looks` are the iteration's own. `objective` and its standard
-    error are estimates at the theta the iteration began with; `theta` is the estimate after it. For `statistic`,
-    `fraction` and `decrement` see `Direction`.
+    Attributes
+    ----------
+    read
+        Visits of a row so far.
+    n, looks
+        Rows and looks of the iteration itself.
+    objective, objective_se
+        Estimate of the mean loss at the theta that the iteration began with, and its standard error.
+    statistic, fraction, decrement
+        See `samplers.irls.update.Direction`.
+    theta
+        The estimate after it.
+
+    Examples
+    --------
+    >>> from samplers.irls import LAD, irls
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(1000, 2))
+    >>> trace = irls(rng, x, x @ [1.0, 2.0] + rng.normal(size=1000), LAD()).trace
+    >>> trace.theta.shape == (trace.n.size, 2), bool(np.all(np.diff(trace.read) > 0))
+    (True, True)
     """
 
     read: Ints
@@ -34,7 +52,27 @@ class Trace(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """The estimate, the rows read (with repetition), why it stopped, and what happened on the way."""
+    """The estimate, and how it came about.
+
+    Attributes
+    ----------
+    theta
+        The estimate.
+    read
+        Rows read, with repetition.
+    reason
+        Why it stopped: "converged", "iterations", "budget" or "cancelled".
+    trace
+        What happened on the way, a `Trace`.
+
+    Examples
+    --------
+    >>> from samplers.irls import LAD, irls
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(1000, 2))
+    >>> irls(rng, x, x @ [1.0, 2.0] + rng.normal(size=1000), LAD(), max_iterations=2).reason
+    'iterations'
+    """
 
     theta: Floats
     read: int

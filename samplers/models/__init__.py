@@ -1,4 +1,22 @@
-"""Models: what a chain asks of the data. One file per built-in model; a user's own needs three names."""
+"""Models: what a chain asks of the data.
+
+A user's own needs three names (`Model`). Built in, one file each, and exported by `samplers`:
+
+logistic
+    `Logistic` regression; a `LinearModel`, for control variates.
+ica
+    `ICA`, with `whiten` and `amari`.
+mixture
+    `Mixture` of two Gaussians.
+lasso
+    `Lasso`: linear regression with a Laplace prior.
+rj_logistic
+    `RJLogistic`: logistic regression with variable selection.
+mrf, mrf_values
+    `DenseMRF` and `ValuedMRF`: Markov random fields, for `samplers.gibbs` and `samplers.gibbs_values`.
+tempered
+    `tempered`: any of them with its likelihood to the power 1 / temperature.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +24,70 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from designer.schedule import Floats, Ints
 
+__all__ = ["LinearModel", "Model", "Rows"]
+
 Rows: TypeAlias = Ints | slice
 
 
 @runtime_checkable
 class Model(Protocol):
-    """All that a chain needs. `terms` returns l_i = log p(x_i; theta_new) - log p(x_i; theta) for the given data."""
+    """All that a chain needs; a model of one's own has these three, in NumPy or numba.
+
+    Optional: `dimension`, to check starts; `log_likelihood(theta, indices)`, so that an exact chain evaluates each
+    datum once per step; `gradient` and `prior_gradient`, for `Langevin`; `range_bound(theta, theta_new)`, for the
+    concentration test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Mean:
+    ...     def __init__(self, x):
+    ...         self.x, self.n_data = x, x.size
+    ...     def log_prior(self, theta):
+    ...         return 0.0
+    ...     def terms(self, theta, theta_new, indices):
+    ...         return 0.5 * (self.x[indices] - theta[0]) ** 2 - 0.5 * (self.x[indices] - theta_new[0]) ** 2
+    >>> isinstance(Mean(np.zeros(10)), Model)
+    True
+    """
 
     @property
-    def n_data(self) -> int: ...
+    def n_data(self) -> int:
+        """Number of data N."""
 
-    def log_prior(self, theta: Floats) -> float: ...
+    def log_prior(self, theta: Floats) -> float:
+        """Up to a constant; -inf where theta cannot be."""
 
-    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats: ...
+    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """l_i = log p(x_i; theta_new) - log p(x_i; theta) for the given data."""
 
 
 @runtime_checkable
 class LinearModel(Model, Protocol):
     """A model whose data enter through a linear predictor eta_i = rows_i . theta: control variates know what to do.
 
-    `value`, `slope` and `curvature` are log p(x_i; eta_i) and its first two derivatives in eta, for the given data.
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> isinstance(Logistic.from_data([[1.0], [2.0]], [1, 0]), LinearModel)
+    True
     """
 
     @property
-    def rows(self) -> Floats: ...
+    def rows(self) -> Floats:
+        """Predictors, (N, D)."""
 
-    def value(self, eta: Floats, indices: Rows) -> Floats: ...
+    def value(self, eta: Floats, indices: Rows) -> Floats:
+        """log p(x_i; eta_i) for the given data."""
 
-    def slope(self, eta: Floats, indices: Rows) -> Floats: ...
+    def slope(self, eta: Floats, indices: Rows) -> Floats:
+        """Its first derivative in eta."""
 
-    def curvature(self, eta: Floats, indices: Rows) -> Floats: ...
+    def curvature(self, eta: Floats, indices: Rows) -> Floats:
+        """Its second derivative in eta."""
 
-    def prior_curvature(self, theta: Floats) -> Floats: ...
+    def prior_curvature(self, theta: Floats) -> Floats:
+        """Hessian of the log prior, (D, D)."""
 
-    def prior_gradient(self, theta: Floats) -> Floats: ...
+    def prior_gradient(self, theta: Floats) -> Floats:
+        """Gradient of the log prior."""

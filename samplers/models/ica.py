@@ -34,10 +34,15 @@ class Whitened(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ICA:
-    """log p(x | W) = -sum_j [log 4 + 2 log cosh(w_j . x / 2)], w_j the rows of W; theta is W, flattened.
+    """Independent component analysis: log p(x | W) = -sum_j [log 4 + 2 log cosh(w_j . x / 2)] (K14 section 6.2).
 
-    The prior is uniform on the orthonormal matrices and 0 elsewhere: log |det W| = 0, and a proposal that leaves them
-    is rejected. Use `StiefelWalk`, which does not.
+    theta is W, flattened, and w_j are its rows. The prior is uniform on the orthonormal matrices and 0 elsewhere:
+    log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which does not.
+
+    Parameters
+    ----------
+    rows
+        White data (N, D). Better made with `from_data`, which checks them, or `mapped`, which leaves them in a file.
 
     Examples
     --------
@@ -78,10 +83,12 @@ class ICA:
         return cls(_white("rows", data, squares / data.shape[0] - np.outer(mean, mean)))
 
     def log_prior(self, theta: Floats) -> float:
+        """0 for an orthonormal W, -inf for others."""
         _kernels.check_size(theta, self.dimension)
         return 0.0 if _kernels.departure(theta, self.rows.shape[1]) <= _kernels.ORTHONORMAL else -np.inf
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """l_i of these data."""
         _kernels.check_size(theta, self.dimension)
         _kernels.check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
@@ -89,6 +96,7 @@ class ICA:
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data."""
         _kernels.check_size(theta, self.dimension)
         places = _kernels.places(self.n_data, indices)
         out = np.empty(places.size)

@@ -25,9 +25,16 @@ class _Half(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lasso:
-    """Posterior proportional to exp(-precision / 2 sum (y_i - x_i . theta)^2 - penalty |theta|_1).
+    """Linear regression with a Laplace prior (K14 section 6.4).
 
-    The names in K14 are lambda and lambda_0. A row of memory is x_i followed by y_i.
+    The posterior is proportional to exp(-precision / 2 sum (y_i - x_i . theta)^2 - penalty |theta|_1).
+
+    Parameters
+    ----------
+    rows
+        (N, D + 1): x_i followed by y_i. Better made with `from_data`, or with `mapped`.
+    precision, penalty
+        lambda and lambda_0 of K14.
 
     Examples
     --------
@@ -70,14 +77,16 @@ class Lasso:
         return cls(data, real("precision", precision, 0.0, 1e300, open_low=True), real("penalty", penalty, 0.0, 1e300))
 
     def log_prior(self, theta: Floats) -> float:
+        """-penalty |theta|_1."""
         _kernels.check_size(theta, self.dimension)
         return -self.penalty * float(np.abs(theta).sum())
 
     def prior_gradient(self, theta: Floats) -> Floats:
-        """0 at the kink."""
+        """Gradient of the log prior; 0 at the kink."""
         return -self.penalty * np.sign(theta)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """l_i of these data."""
         _kernels.check_size(theta, self.dimension)
         _kernels.check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
@@ -85,6 +94,7 @@ class Lasso:
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data, up to a constant."""
         _kernels.check_size(theta, self.dimension)
         places = _kernels.places(self.n_data, indices)
         out = np.empty(places.size)

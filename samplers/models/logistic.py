@@ -22,6 +22,15 @@ class Logistic:
     `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
     theta)). `mapped` leaves rows and labels where they are, say in a file larger than memory.
 
+    Parameters
+    ----------
+    rows
+        Covariates (N, D), times the label ±1 if `labels` is None.
+    prior_precision
+        Of every coefficient.
+    labels
+        0 and 1, one byte each; None: folded into the rows.
+
     Examples
     --------
     >>> model = Logistic.from_data(np.eye(3), [1, 0, 1], prior_precision=1.0)
@@ -71,19 +80,24 @@ class Logistic:
         return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
 
     def log_prior(self, theta: Floats) -> float:
+        """-prior_precision |theta|^2 / 2."""
         return -0.5 * self.prior_precision * float(theta @ theta)
 
     def prior_gradient(self, theta: Floats) -> Floats:
+        """Gradient of the log prior."""
         return -self.prior_precision * theta
 
     def prior_curvature(self, theta: Floats) -> Floats:
+        """Hessian of the log prior."""
         return -self.prior_precision * np.eye(theta.size)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """l_i of these data."""
         rows = self.rows[indices]
         return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data."""
         return self.value(self.rows[indices] @ theta, indices)
 
     def gradient(self, theta: Floats, indices: Rows) -> Floats:
@@ -102,12 +116,15 @@ class Logistic:
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data, given its eta."""
         return -np.logaddexp(0.0, -self._signed(eta, indices))
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
+        """Its derivative in eta."""
         return self._signed(np.exp(-np.logaddexp(0.0, self._signed(eta, indices))), indices)
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
+        """Its second derivative in eta."""
         p = np.exp(-np.logaddexp(0.0, eta))
         return -p * (1.0 - p)
 

@@ -18,8 +18,18 @@ from samplers.models import Rows, _kernels
 class Mixture:
     """x_i ~ N(theta1, variance) / 2 + N(theta1 + theta2, variance) / 2; theta1 and theta2 normal around 0 (S17 Eqn 22).
 
-    The likelihood, not the prior, is taken to the power 1 / temperature. The posterior has two modes: the pairs of
-    means (a, b) and (b, a) have the same likelihood.
+    The posterior has two modes: the pairs of means (a, b) and (b, a) have the same likelihood.
+
+    Parameters
+    ----------
+    x
+        Data (N,). Better made with `from_data`, or with `mapped`.
+    temperature
+        The likelihood, not the prior, is taken to the power 1 / temperature.
+    variance
+        Of both components.
+    prior_variances
+        Of theta1 and theta2.
 
     Examples
     --------
@@ -71,11 +81,13 @@ class Mixture:
         return cls(x, _positive("temperature", temperature), _positive("variance", variance), (first, second))
 
     def log_prior(self, theta: Floats) -> float:
+        """Of theta1 and theta2, up to a constant."""
         _kernels.check_size(theta, 2)
         first, second = self.prior_variances
         return -0.5 * float(theta[0] ** 2 / first + theta[1] ** 2 / second)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """l_i of these data, divided by the temperature."""
         _kernels.check_size(theta, 2)
         _kernels.check_size(theta_new, 2)
         out = np.empty(indices.size)

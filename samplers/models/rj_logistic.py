@@ -255,10 +255,22 @@ def run(
     progress: Callable[[int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> RJDraws:
-    """draws x thin steps; every thin-th state is kept.
+    """draws x thin steps of reversible jump; every thin-th state is kept.
 
     Parameters
     ----------
+    rng
+        Random numbers.
+    model
+        Which also proposes.
+    test
+        Decides.
+    start
+        A state, as `model.start` makes it.
+    draws, thin
+        States that are kept, and steps for each.
+    rule
+        "metropolis" or "barker".
     progress, cancelled
         Called with the number of draws so far; asked after each, and what there is is returned when it says True.
     """

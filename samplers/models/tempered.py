@@ -75,7 +75,19 @@ class TemperedLinear(Tempered):
 
 
 def tempered(model: Model, temperature: float) -> Model:
-    """The model at a temperature; itself at 1.
+    """The model with its likelihood, not its prior, to the power 1 / temperature (S17 section 6.1).
+
+    Parameters
+    ----------
+    model
+        Any.
+    temperature
+        At 1 the model is returned as it is.
+
+    Returns
+    -------
+    Model
+        Linear if the model is, so that control variates apply.
 
     Examples
     --------

@@ -36,6 +36,11 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
     download
         Fetch missing files into `folder` where the data set has an address; if that fails, `origin` says why.
 
+    Returns
+    -------
+    Source
+        Rows, responses, and where they come from.
+
     Examples
     --------
     >>> data = load("mnist79", None, rows=100)
@@ -59,12 +64,40 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
 
 
 def twin(name: str, rows: int | None = None) -> Source:
-    """The synthetic twin of a data set, whatever files are there."""
+    """The synthetic twin of a data set, whatever files are there.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`.
+    rows
+        At most so many; by default as many as the real one has.
+
+    Returns
+    -------
+    Source
+        With `real` False.
+
+    Examples
+    --------
+    >>> twin("miniboone", rows=10).x.shape
+    (10, 50)
+    """
     return _twin(_data_set(name), None if rows is None else integer("rows", rows, 1, MAX_N_DATA), "")
 
 
 def fingerprint(name: str, folder: str | Path | None) -> str:
     """A text that changes when what `load` would return does; cheap, the files are not read through.
+
+    Parameters
+    ----------
+    name, folder
+        As for `load`.
+
+    Returns
+    -------
+    str
+        Names, sizes and times of the files.
 
     Examples
     --------
@@ -76,7 +109,17 @@ def fingerprint(name: str, folder: str | Path | None) -> str:
 
 
 def describe(name: str) -> str:
-    """What the data set is, its size, whom to credit, and the files that are looked for; one line.
+    """What the data set is, its size, whom to credit, and the files that are looked for.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`.
+
+    Returns
+    -------
+    str
+        One line.
 
     Examples
     --------
@@ -88,15 +131,47 @@ def describe(name: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept if the user names no folder: austerity in XDG_CACHE_HOME, by default ~/.cache."""
+    """Where fetched files are kept if the user names no folder: austerity in XDG_CACHE_HOME, by default ~/.cache.
+
+    Returns
+    -------
+    Path
+        It need not be there yet.
+
+    Examples
+    --------
+    >>> cache_folder().name
+    'austerity'
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "austerity"
 
 
 def obtain(name: str, folder: str | Path) -> str:
     """See that the files of a data set are in a folder: fetch them if they are not.
 
-    Returns a line that says whether they were there, were fetched, or have no address and must be put there by hand.
-    Raises BadInput, one line, if they could not be fetched.
+    Parameters
+    ----------
+    name
+        One of `NAMES`.
+    folder
+        Where the files are, or shall be.
+
+    Returns
+    -------
+    str
+        A line: they were there, were fetched, or have no address and must be put there by hand.
+
+    Raises
+    ------
+    BadInput
+        One line, if they could not be fetched.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     obtain("audio", folder)
+    'audio: has no address to fetch it from; looks for ica_audio_8k.npz or any four .wav files'
     """
     data_set, place = _data_set(name), _folder(folder)
     if _find(data_set, place) is not None:

@@ -16,9 +16,27 @@ SUBSET_SEED = 20140621  # of the fixed order in which `limited` takes rows
 class Source(NamedTuple):
     """A data set: rows, responses, and where they come from.
 
-    `y` is empty for data without a response. `origin` is a line to print beside results; `real` is False when a
-    synthetic twin stands in. `extra` holds what belongs to one data set only: the mixing matrix, the PCA, means and
-    standard deviations of columns.
+    Attributes
+    ----------
+    x, y
+        Rows and responses to learn from; `y` is empty for data without a response.
+    x_test, y_test
+        And to test on.
+    columns
+        Names of the columns of x.
+    origin
+        A line to print beside results.
+    real
+        False when a synthetic twin stands in.
+    extra
+        What belongs to one data set only: the mixing matrix, the PCA, means and standard deviations of columns.
+
+    Examples
+    --------
+    >>> from samplers.sources import twin
+    >>> data = twin("miniboone", rows=10)
+    >>> len(data.columns) == data.x.shape[1], data.real
+    (True, False)
     """
 
     x: Floats

@@ -43,7 +43,16 @@ def query(found: AppTest, name: str) -> str:
 
 def figures(found: AppTest) -> list[dict[str, Any]]:
     """The Plotly figures of a page."""
-    return [json.loads(chart.proto.spec) for chart in found.get("plotly_chart")]
+    return [json.loads(drawn["figure"]) for drawn in _drawn(found)]
+
+
+def alternative_texts(found: AppTest) -> list[str]:
+    """What the figures of a page show, in words."""
+    return [drawn["words"] for drawn in _drawn(found)]
+
+
+def _drawn(found: AppTest) -> list[dict[str, str]]:
+    return [json.loads(element.proto.json) for element in found.get("bidi_component")]
 
 
 def numbers(values: Any) -> np.ndarray:

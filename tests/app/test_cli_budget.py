@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from designer import Cost, Quantity, TrialRun, time_schedule
-from designer.further.budget import anytime_schedule, best_option, options
+from designer import Cost, Quantity, TrialRun, anytime_schedule, time_options, time_schedule
+from designer.further.budget import best_option
 
 COST, QUANTITY = Cost(1e-6, 1e-7, 0.0), Quantity(100.0, 0.3)
 KNOBS = "--seconds 0.5 --cost 1e-6,1e-7,0 --autocorrelation 100 --sensitivity 0.3 --m 100"
@@ -26,7 +26,7 @@ def trial(tmp_path):
 def test_json_is_the_librarys(trial, capsys):
     run, path = trial
     assert main(["budget", path, *KNOBS.split(), "--json"]) == 0
-    found, known = json.loads(capsys.readouterr().out), options(run, COST, QUANTITY, m=[100])
+    found, known = json.loads(capsys.readouterr().out), time_options(run, COST, QUANTITY, m=[100])
     best, plan = best_option(known, 0.5), time_schedule(known, 0.5)
     assert found["best"]["epsilon"] == best.epsilon
     assert found["best"]["risk"] == pytest.approx(best.risk(0.5))
@@ -38,7 +38,7 @@ def test_text_and_files(trial, capsys, tmp_path):
     run, path = trial
     output, table = tmp_path / "schedule.toml", tmp_path / "tests.csv"
     assert main(["budget", path, *KNOBS.split(), "--anytime", "--output", str(output), "--table", str(table)]) == 0
-    known = options(run, COST, QUANTITY, m=[100])
+    known = time_options(run, COST, QUANTITY, m=[100])
     plan = anytime_schedule(known, 0.5)
     assert f"schedule: risk {plan.risk:.4g}" in capsys.readouterr().out
     assert "[test]" in output.read_text()

@@ -1,5 +1,8 @@
-"""The commands in the how-to pages are ones that the command line takes, and the files they name are there."""
+"""Commands that the pages mention in their text exist, with the options that are named."""
 
+from __future__ import annotations
+
+import argparse
 import re
 import shlex
 from pathlib import Path
@@ -7,19 +10,24 @@ from pathlib import Path
 import pytest
 
 from app.cli import build_parser
+from tests.documents import BLOCK, pages
 
-ROOT = Path(__file__).parents[2]
-PAGES = ("which_test", "pymc_stan_numpyro", "no_trial_run")
+(COMMANDS,) = (a.choices for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_commands_are_understood(name):
-    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^\$ austerity (.+)$", text, re.MULTILINE)
-    assert commands
-    for command in commands:
-        words = shlex.split(command)
-        assert build_parser().parse_args(words).command is not None
-        assert all((ROOT / word).exists() for word in words if word.startswith("examples/"))
-    for link in re.findall(r"\]\((\w+\.md)\)", text):
-        assert (ROOT / "docs" / link).exists()
+def mentioned(path: Path) -> list[list[str]]:
+    """The words of every `austerity …` in the running text."""
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    return [shlex.split(code) for code in re.findall(r"`austerity ([^`]+)`", text.replace("\n", " "))]
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_commands_and_their_options_exist(path):
+    for command, *words in mentioned(path):
+        assert command in COMMANDS
+        options = {word.strip("[]").partition("=")[0] for word in words if word.strip("[").startswith("-")}
+        assert options <= set(COMMANDS[command]._option_string_actions), (command, options)
+
+
+def test_there_are_commands_to_check():
+    assert sum(len(mentioned(path)) for path in pages()) > 30

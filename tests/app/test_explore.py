@@ -142,10 +142,10 @@ def test_the_slider_moves_the_number():
 @pytest.mark.parametrize("page", ["explore", "step_error"])
 def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(page):
     test = open_page(page)
-    before = len(test.get("plotly_chart"))
+    before = len(figures(test))
     test.number_input(key="n").set_value(100).run()
     assert not test.error
-    assert len(test.get("plotly_chart")) == before
+    assert len(figures(test)) == before
     assert "A batch of 500 is more than all the data: used is m = N = 100." in everything(test)
     assert test.number_input(key="m").value == 500
     assert "n=100&m=100&" in link(test)
@@ -197,4 +197,4 @@ def test_a_simulation_beyond_the_limits_is_declined():
     test = simulated(open_page("explore", sim="true", n="1000000000"))
     assert not test.exception
     assert "try a smaller N" in test.error[0].value
-    assert len(test.get("plotly_chart")) == 2
+    assert len(figures(test)) == 2

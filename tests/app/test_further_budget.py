@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import Cost, Quantity, TrialRun, time_schedule
-from designer.further.budget import best_option, options
+from designer import Cost, Quantity, TrialRun, time_options, time_schedule
+from designer.further.budget import best_option
 from tests.app.pages import everything, figures, numbers, page, trace
 
 SMALL = {"source": "stationary", "trial_n": "5000", "acceptance": "0.9", "pairs": "20", "seed": "1"}
@@ -17,7 +17,7 @@ def test_the_topic_shows_the_librarys_numbers():
     knobs = {"bsec": "0.5", "bfix": "0.000001", "bdat": "0.0000001", "btau": "100", "bsens": "0.3", "bm": "100"}
     found = page("further", **SMALL, topic="budget", **knobs)
     said = everything(found)
-    known = options(TRIAL, Cost(1e-6, 1e-7), Quantity(100.0, 0.3), m=[100])
+    known = time_options(TRIAL, Cost(1e-6, 1e-7), Quantity(100.0, 0.3), m=[100])
     best, plan = best_option(known, 0.5), time_schedule(known, 0.5)
     assert f"Best fixed test: {best.name}" in said
     assert f"risk {plan.risk:.3g}" in said

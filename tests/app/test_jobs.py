@@ -95,6 +95,35 @@ def test_a_waiting_job_that_is_cancelled_never_runs():
     assert last.wait(LONG) and not ran
 
 
+def test_one_session_cannot_take_all_workers():
+    line = Line(workers=3, most=20, each=2)
+    greedy = [Job(str(number), patient, owner="greedy") for number in range(5)]
+    for job in greedy:
+        line.put(job)
+    until(lambda: sum(job.started is not None for job in greedy) == 2)
+    other = Job("b", lambda job: "done", owner="other")
+    line.put(other)
+    assert other.wait(LONG) and other.outcome() == "done"
+    assert [job.started is not None for job in greedy] == [True, True, False, False, False]
+    for job in greedy:
+        job.cancel()
+    assert all(job.wait(LONG) for job in greedy)
+
+
+def test_who_has_fewest_running_is_next(line):
+    order, holding = [], {owner: Job(owner, patient, owner=owner) for owner in "ac"}
+    for job in holding.values():
+        line.put(job)
+    until(lambda: all(job.started is not None for job in holding.values()))
+    waiting = [Job(name, lambda job: order.append(job.key), owner=name[0]) for name in ("a1", "b1", "a2")]
+    for job in waiting:
+        line.put(job)
+    holding["c"].cancel()
+    assert all(job.wait(LONG) for job in waiting)
+    holding["a"].cancel()
+    assert order == ["b1", "a1", "a2"]
+
+
 def test_a_real_search_tells_its_progress_and_can_be_cancelled(line):
     trial = TrialRun.at_stationarity(200_000, 0.4, 100, np.random.default_rng(1))
     seen = []

@@ -21,7 +21,7 @@ from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, cheapest, measure, predict, with_control_variates
 from samplers.best_tests import best_candidates
 from samplers.experiments.report import Panel, Report, Series, Table
-from tests.app.pages import button, everything, open_page, query, settled
+from tests.app.pages import alternative_texts, button, everything, open_page, query, settled
 
 PANEL = Panel(
     "Risk",
@@ -194,7 +194,7 @@ def test_a_running_experiment_has_its_own_name_and_others_say_that_they_would_en
     assert REPORT.finding not in everything(page)
     page.selectbox[0].select("e3").run()
     assert REPORT.finding in everything(page)
-    assert page.get("plotly_chart")[-1].proto.alt == PANEL.note  # below the stored ones
+    assert alternative_texts(page)[-1] == PANEL.note  # below the stored ones
 
 
 def test_a_cancelled_experiment_says_so():

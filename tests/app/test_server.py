@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import http.client
 import signal
 import socket
@@ -13,13 +14,17 @@ from collections.abc import Iterator
 from http.cookies import SimpleCookie
 
 import pytest
+from plotly.offline import get_plotlyjs_version
 
+from app import plotting
 from app.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.server import MOST_MEGABYTES, listen
 from benchmarks.visitors import measure
 from tests.serving import Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
+# SHA-256 of plotly-basic.min.js in plotly.js-basic-dist-min 4.1.1
+PUBLISHED = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
 UPLOAD = "/_stcore/upload_file/no-such-session/some-file"
 HANDSHAKE = {
     "Connection": "Upgrade",
@@ -96,11 +101,12 @@ def test_pages_are_compressed(server):
     assert len(packed.text) < len(plain.text) / 2
 
 
-def test_scripts_are_packed_once_and_are_what_streamlit_has(server):
-    for name in ("PlotlyChart", "Slider"):
-        (file,) = FOLDER.glob(f"{name}.*.js")
-        first, again = (ask(server, "GET", f"{SCRIPTS}{file.name}", Accept_Encoding="gzip") for _ in range(2))
-        plain = ask(server, "GET", f"{SCRIPTS}{file.name}")
+def test_scripts_are_packed_once_and_are_what_the_folders_have(server):
+    own = [(plotting.ADDRESS, plotting.FOLDER / name) for name in (plotting.MODULE, plotting.LIBRARY)]
+    for folder, file in [*own, *((SCRIPTS, file) for file in FOLDER.glob("Slider.*.js"))]:
+        address = f"{folder}{file.name}"
+        first, again = (ask(server, "GET", address, Accept_Encoding="gzip") for _ in range(2))
+        plain = ask(server, "GET", address)
         assert first.text == again.text
         assert len(first.text) < file.stat().st_size / 2
         assert gzip.decompress(first.text) == plain.text == file.read_bytes()
@@ -110,8 +116,19 @@ def test_scripts_are_packed_once_and_are_what_streamlit_has(server):
             assert "javascript" in answer.headers["Content-Type"]
             assert answer.headers["Vary"] == "Accept-Encoding"
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        known = ask(server, "GET", f"{SCRIPTS}{file.name}", Accept_Encoding="gzip", If_None_Match=plain.headers["ETag"])
+        known = ask(server, "GET", address, Accept_Encoding="gzip", If_None_Match=plain.headers["ETag"])
         assert known.status == 304
+
+
+def test_only_the_scripts_of_figures_are_served_from_their_folder(server):
+    answer = ask(server, "GET", f"{plotting.ADDRESS}plotly-basic.LICENSE")
+    assert "html" in answer.headers["Content-Type"]  # Streamlit's page, as for any other address
+
+
+def test_the_browser_draws_with_the_published_script_that_the_python_package_is_made_for():
+    text = (plotting.FOLDER / plotting.LIBRARY).read_bytes()
+    assert hashlib.sha256(text).hexdigest() == PUBLISHED
+    assert b"plotly.js (basic - minified) v" + get_plotlyjs_version().split(".")[0].encode() in text[:200]
 
 
 def test_only_what_never_changes_is_kept():
@@ -140,10 +157,11 @@ def test_only_what_never_changes_is_kept():
 @pytest.mark.parametrize("path", ["/", "/step-error"])
 def test_pages_name_the_scripts_they_will_need(server, path):
     named = ask(server, "GET", path).headers["Link"].split(", ")
-    assert len(named) == len(SOON)
-    for name, part in zip(SOON, named, strict=True):
+    own = [f"{plotting.ADDRESS}{name}" for name in (plotting.LIBRARY, plotting.MODULE)]
+    wanted = [*own, *(f"{SCRIPTS}{name}." for name in SOON)]
+    for start, part in zip(wanted, named, strict=True):
         address = part[1 : part.index(">")]
-        assert address.startswith(f"{SCRIPTS}{name}.")
+        assert address.startswith(start)
         assert "javascript" in ask(server, "GET", address).headers["Content-Type"]
     assert ask(server, "GET", "/_stcore/health").headers["Link"] is None
 

@@ -9,16 +9,8 @@ import pytest
 
 from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, time_schedule
 from designer.further import budget
-from designer.further.budget import (
-    Option,
-    anytime_schedule,
-    best_option,
-    options,
-    risk_curves,
-    risk_over_time,
-    sensitivity,
-    weighted,
-)
+from designer.further.budget import Option, best_option, sensitivity, time_options
+from designer.further.phases import anytime_schedule, risk_curves, risk_over_time, weighted
 
 COST = Cost(fixed=1e-6, per_datum=1e-8)
 
@@ -30,7 +22,7 @@ def option(bias: float, spread: float) -> Option:
 @pytest.fixture(scope="module")
 def known():
     trial = TrialRun.at_stationarity(20_000, 0.9, 60, np.random.default_rng(1))
-    return options(trial, COST, Quantity(500.0, 0.3), m=[200], epsilons=[0.01, 0.05, 0.1, 0.2, 0.4])
+    return time_options(trial, COST, Quantity(500.0, 0.3), m=[200], epsilons=[0.01, 0.05, 0.1, 0.2, 0.4])
 
 
 def test_options_follow_their_definition(known):
@@ -58,7 +50,7 @@ def test_the_best_epsilon_is_no_worse_than_any_on_the_grid():
     trial = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1))
     quantity = Quantity(500.0, 0.3)
     found = best_epsilon(trial, 0.5, COST, quantity, m=[200])
-    grid = options(trial, COST, quantity, m=[200], epsilons=[0.05, 0.1, 0.2])
+    grid = time_options(trial, COST, quantity, m=[200], epsilons=[0.05, 0.1, 0.2])
     assert found.design is not None and found.design.m == 200
     assert found.risk(0.5) <= min(other.risk(0.5) for other in grid)
 
@@ -95,8 +87,8 @@ def test_the_best_epsilon_at_an_end_of_the_grid_is_sought_next_to_it(monkeypatch
     """Of three epsilons the smallest is best, and one between it and the second is better."""
     trial, quantity = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1)), Quantity(500.0, 0.3)
     monkeypatch.setattr(budget, "EPSILONS", (0.02, 0.45, 0.5))
-    monkeypatch.setitem(budget.options.__kwdefaults__, "epsilons", budget.EPSILONS)
-    grid = options(trial, COST, quantity, m=[200], exact_seconds=math.inf)
+    monkeypatch.setitem(budget.time_options.__kwdefaults__, "epsilons", budget.EPSILONS)
+    grid = time_options(trial, COST, quantity, m=[200], exact_seconds=math.inf)
     seconds = 2.0
     assert best_option(grid, seconds).epsilon == 0.02
     found = best_epsilon(trial, seconds, COST, quantity, m=[200], exact_seconds=math.inf)
@@ -152,11 +144,11 @@ def test_what_cannot_be_is_refused(known):
     with pytest.raises(BadInput, match="seconds = 0: must lie in"):
         best_option(known, 0)
     with pytest.raises(BadInput, match="autocorrelation = -1"):
-        options(trial, COST, Quantity(-1.0, 0.1))
+        time_options(trial, COST, Quantity(-1.0, 0.1))
     with pytest.raises(BadInput, match="dimension = 1: must be a whole number from 2"):
-        options(trial, COST, Quantity(1.0, 0.1), dimension=1)
+        time_options(trial, COST, Quantity(1.0, 0.1), dimension=1)
     with pytest.raises(BadInput, match="m = 1001"):
-        options(trial, COST, Quantity(1.0, 0.1), m=[1001])
+        time_options(trial, COST, Quantity(1.0, 0.1), m=[1001])
     with pytest.raises(BadInput, match="at least two draws"):
         sensitivity(np.ones((3, 2)), np.ones(2))
     with pytest.raises(BadInput, match="all the same"):
@@ -164,4 +156,4 @@ def test_what_cannot_be_is_refused(known):
     with pytest.raises(BadInput, match="no test to choose from"):
         best_option([], 1.0)
     with pytest.raises(BadInput, match="exact_seconds = 0"):
-        options(trial, COST, Quantity(1.0, 0.1), exact_seconds=0.0)
+        time_options(trial, COST, Quantity(1.0, 0.1), exact_seconds=0.0)

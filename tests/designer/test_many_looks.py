@@ -5,27 +5,28 @@ import math
 import numpy as np
 import pytest
 
-from designer import walk
+from designer import grids
 from designer.boundary import Boundary
+from designer.grids import EXACT_LOOKS
 from designer.plan import Plan, as_plan
 from designer.records import Design
 from designer.schedule import Schedule
-from designer.walk import EXACT_LOOKS, characteristics, stopping, worst_case
+from designer.walk import characteristics, stopping, worst_case
 
 MU = np.array([-1.0, 0.0, 0.1, 0.5, 2.0, 5.0, 20.0, 100.0])
 
 
 def exactly(plan, mu, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(walk, "EXACT_LOOKS", 10**9)
+        patch.setattr(grids, "EXACT_LOOKS", 10**9)
         return characteristics(plan, mu)
 
 
 def merged(plan, mu, monkeypatch, width=0.2):
     """Looks merged up to `width`; 2000 equal ones are 0.045 apart, so that this leaves about one in ten."""
     with monkeypatch.context() as patch:
-        patch.setattr(walk, "EXACT_LOOKS", 100)
-        patch.setattr(walk, "THINNED", width)
+        patch.setattr(grids, "EXACT_LOOKS", 100)
+        patch.setattr(grids, "THINNED", width)
         return characteristics(plan, mu)
 
 
@@ -33,7 +34,7 @@ def differences(one, other):
     return max(np.abs(one.error - other.error).max(), np.abs(one.usage - other.usage).max())
 
 
-@pytest.mark.parametrize(("looks", "width"), [(2000, 0.2), (3999, 0.1), (9000, walk.THINNED)])
+@pytest.mark.parametrize(("looks", "width"), [(2000, 0.2), (3999, 0.1), (9000, grids.THINNED)])
 @pytest.mark.parametrize(
     ("epsilon", "alpha"),
     [(1e-5, 0.5), (0.01, 0.5), (0.05, 0.75), (0.05, 1.0), (0.3, 0.5), (0.49, 0.5), (0.499, 0.9), (0.5, 0.5)],

@@ -1,7 +1,6 @@
 """Designs and trial runs: what they take, what they refuse and in which words, and exact round trips as text."""
 
 import copy
-import doctest
 import hashlib
 import json
 import math
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import designer.records
 from designer.errors import BadInput, integer, real
 from designer.records import Design, Predicted, Provenance, TrialRun
 from designer.schedule import MAX_N_DATA
@@ -455,12 +453,6 @@ def test_refusals_of_stationary_pairs(args, text):
 
 
 # --- the module -------------------------------------------------------------------------------------------------------
-
-
-def test_examples_in_the_docstrings():
-    result = doctest.testmod(designer.records)
-    assert result.attempted >= 7
-    assert result.failed == 0
 
 
 def test_import_leaves_slow_libraries_alone():

@@ -200,6 +200,14 @@ def test_out_of_range_is_said_not_guessed():
     assert acceptance(Design(20_000, 3136, 0.05), trial, skew=True).remark is None
 
 
+def test_no_batch_of_more_than_all_data_is_advised():
+    few = pairs(2_000, [0.5], 1.3, [7.0])  # 3,136 would be needed
+    found = acceptance(Design(2_000, 100, 0.05), few, skew=True)
+    assert found.remark is not None
+    assert "m >=" not in found.remark
+    assert found.remark.endswith("no prediction: audit the chain")
+
+
 def test_clear_decisions_allow_more_skewness():
     """With a small kappa the first look decides nearly always; the second order hardly counts. But there is a limit."""
     design, a, skew = Design(20_000, 500, 0.05), np.full(2, -0.5), np.array([4.0, 40.0])

@@ -24,7 +24,8 @@ from designer.records import Design, TrialRun
 from samplers.config import SamplerConfig
 from samplers.datasets import load
 from samplers.results import from_netcdf
-from samplers.store import MAGIC, DamagedFile, Store
+from samplers.sealed import MAGIC
+from samplers.store import DamagedFile, Store
 from samplers.tables import DataTable, Labels
 
 MOST_LINES, LONGEST_LINE = 25, 2000  # of a refusal

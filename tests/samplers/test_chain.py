@@ -278,3 +278,27 @@ def test_a_bound_is_not_computed_for_tests_that_do_not_ask(model, covariance):
         Chain(*parts, test, np.zeros(DIMENSION), streams(3, 1)[0]).advance(5)
     with pytest.raises(MemoryError):
         Chain(*parts, ConcentrationTest(m=100), np.zeros(DIMENSION), streams(3, 1)[0]).advance(5)
+
+
+def test_a_chain_is_fused_again_once_its_test_is_built_in_again(model, covariance):
+    """Draw for draw the chain that was never fused, through a test that no compiled block knows."""
+    design = Design(model.n_data, 200, 0.05)
+    chains = [
+        Chain(model, RandomWalk.with_covariance(covariance), ExactTest(), np.zeros(model.dimension), rng, fuse=fuse)
+        for fuse, rng in ((True, np.random.default_rng(5)), (False, np.random.default_rng(5)))
+    ]
+    for test, fused in ((ConcentrationTest(), False), (SequentialTest.from_design(design), True), (ExactTest(), True)):
+        for chain in chains:
+            chain.use_test(test)
+        assert (chains[0]._fused is not None) == fused
+        assert chains[1]._fused is None
+        np.testing.assert_array_equal(*(chain.advance(20).theta for chain in chains))
+
+
+def test_another_test_must_be_for_as_many_data(model, covariance):
+    chain = Chain(
+        model, RandomWalk.with_covariance(covariance), ExactTest(), np.zeros(model.dimension), np.random.default_rng(1)
+    )
+    with pytest.raises(BadInput, match="designed for n_data = 77"):
+        chain.use_test(SequentialTest.from_design(Design(77, 10, 0.05)))
+    assert isinstance(chain.test, ExactTest)

@@ -8,7 +8,10 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit, ndtri
 
 from designer.errors import BadInput, NumericalFailure
-from samplers.irls import LAD, Direction, Logistic, NormalEquations, advance, direction, irls
+from samplers.irls import LAD, Logistic, irls
+from samplers.irls.equations import NormalEquations
+from samplers.irls.loop import advance
+from samplers.irls.update import Direction, direction
 from samplers.rivals import GRID, Steps, batch_irls, mean_loss, sgd, tune_sgd
 
 RULES = ("descent", "euclidean")

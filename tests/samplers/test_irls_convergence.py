@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from samplers.irls import LAD, Logistic, direction, irls, negligible
+from samplers.irls import LAD, Logistic, irls
+from samplers.irls.loop import negligible
+from samplers.irls.update import direction
 from tests.samplers.test_irls import LOSSES, filled, made, near_the_solution
 
 

@@ -1,18 +1,12 @@
-"""Configs at work: from TOML to saved chains; stopped, killed and resumed."""
+"""Configs at work: from TOML to saved chains; stopped and resumed (`test_faults_kills` kills them)."""
 
 from __future__ import annotations
-
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 from designer import BadInput, Design, TrialRun
-from samplers import store
+from samplers import sealed
 from samplers.adapt import Adaptation
 from samplers.chain import ChainStopped
 from samplers.config import SamplerConfig
@@ -20,10 +14,9 @@ from samplers.control import Controlled
 from samplers.models.logistic import Logistic
 from samplers.runner import _warmed_up, audit_config, build, collect_pairs, run_config
 from samplers.store import Store
-from tests.signals import heed_interrupts
 
 N_DATA = 2000
-REAL_WRITE, REAL_PROPOSAL = store._write, Adaptation.proposal
+REAL_WRITE, REAL_PROPOSAL = sealed.write, Adaptation.proposal
 
 CONFIG = f"""
 [test]
@@ -92,30 +85,6 @@ def test_a_longer_run_begins_with_the_shorter_one(folder):
     assert both.shape[1] == 600
 
 
-def test_kill_9_and_resume_is_bit_identical(folder):
-    config = SamplerConfig.load(folder / "config.toml", draws=20_000)
-    whole = run_config(config, folder / "whole")["posterior/theta"].values
-    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "20000"]
-    command += ["--output", str(folder / "killed"), "--json"]
-    for attempt in range(3):
-        resume = ["--resume"] * (attempt > 0)
-        process = subprocess.Popen(command + resume, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        before = _step(folder)
-        deadline = time.monotonic() + 60
-        while _step(folder) <= before and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    assert 0 < _step(folder) < 20_100  # killed on the way
-    resumed = run_config(config, folder / "killed", resume=True)["posterior/theta"].values
-    np.testing.assert_array_equal(resumed, whole)
-
-
-def _step(folder) -> int:
-    checkpoint = Store(folder / "killed").chain(0).latest()
-    return 0 if checkpoint is None else checkpoint.step
-
-
 def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeypatch):
     """One bad row among 2000, read late: every step before it is saved, and its datum named."""
     config = SamplerConfig.load(folder / "config.toml", chains=1, checkpoint_seconds=1000.0)
@@ -151,20 +120,6 @@ def test_more_chains_can_be_added_and_fewer_draws_asked_for(folder):
     three = run_config(config, folder / "out", resume=True)["posterior/theta"].values
     assert three.shape == (3, 40, 3)
     np.testing.assert_array_equal(three[:2], two[:, :40])
-
-
-def test_an_interrupt_stops_the_run_and_saves_it(folder):
-    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "100000000"]
-    command += ["--output", str(folder / "killed")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
-    deadline = time.monotonic() + 60
-    while _step(folder) == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert b"interrupted" in err
-    assert b"Traceback" not in err
 
 
 def test_cancelling_in_warmup_says_so(folder):
@@ -289,7 +244,7 @@ def test_what_there_was_is_saved_at_any_error_and_can_be_resumed(folder, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr("samplers.runner.build", lambda config: broken)
         if broken_disk:
-            patched.setattr("samplers.store._write", _full_disk)
+            patched.setattr("samplers.sealed.write", _full_disk)
         with pytest.raises(MemoryError, match="no room") as caught:
             run_config(config, folder / "out")
     if broken_disk:

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from designer import BadInput, Cost, Design, Quantity, TrialRun, time_schedule
-from designer.further.budget import options
+from designer import BadInput, Cost, Design, Quantity, TrialRun, time_options, time_schedule
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain
@@ -171,7 +170,7 @@ def test_a_batch_larger_than_the_data_is_refused(folder):
 
 def test_a_plan_is_written_as_a_config():
     trial = TrialRun.at_stationarity(N_DATA, 0.9, 30, np.random.default_rng(1))
-    known = options(trial, Cost(per_datum=1e-6), Quantity(100.0, 0.5), m=[50], epsilons=[0.1, 0.3])
+    known = time_options(trial, Cost(per_datum=1e-6), Quantity(100.0, 0.5), m=[50], epsilons=[0.1, 0.3])
     plans = [time_schedule(known, seconds) for seconds in np.geomspace(0.01, 1e4, 25)]
     plan = max(plans, key=lambda plan: len(plan.phases))
     assert len(plan.phases) == 2

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from samplers import sealed
 from samplers import store as store_module
 from samplers.store import Checkpoint, DamagedFile, Store
 
@@ -168,10 +169,10 @@ def test_a_checkpoint_without_new_draws_replaces_the_one_at_its_step(chain):
 
 
 def test_reading_many_segments_takes_time_in_proportion(tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "_sync", lambda path: None)
+    monkeypatch.setattr(sealed, "sync", lambda path: None)
     read = []
-    original = store_module._read
-    monkeypatch.setattr(store_module, "_read", lambda path: read.append(path) or original(path))
+    original = sealed.read
+    monkeypatch.setattr(sealed, "read", lambda path: read.append(path) or original(path))
     with Store(tmp_path).chain(0) as chain:
         expected = grow(chain, range(1, 301))
         assert len(read) == 0  # a save reads nothing once the end is known
@@ -237,7 +238,7 @@ def test_a_damaged_description_is_refused(tmp_path, refuses):
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 
-def sealed(data):
+def with_checksum(data):
     return data + hashlib.sha256(data).digest()
 
 
@@ -311,21 +312,21 @@ def test_crafted_files_with_a_right_checksum_are_refused(chain):
     headers = [header | {"content": tree} for tree in trees] + [[], 5, {}, header | {"step": 10}, header | {"chain": 0}]
     headers += [header | {"last": last} for last in (None, [20, 10, ""], [0, 20], "x", [0, 20, 1], [10, 20, "0" * 64])]
     texts = [json.dumps(entry).encode() for entry in headers] + [b"", b"\xff", b"[" * 100_000]
-    bodies = [store_module.MAGIC + len(text).to_bytes(8, "little") + text + bytes(24) for text in texts]
-    bodies.append(store_module.MAGIC + (2**63).to_bytes(8, "little"))
+    bodies = [sealed.MAGIC + len(text).to_bytes(8, "little") + text + bytes(24) for text in texts]
+    bodies.append(sealed.MAGIC + (2**63).to_bytes(8, "little"))
     for body in bodies:
-        path.write_bytes(sealed(body))
+        path.write_bytes(with_checksum(body))
         good.append((chain.latest().step, len(chain.draws()["x"])))
     assert good == [(10, 10)] * len(bodies)
     text = json.dumps(header).encode()  # and the same with nothing wrong is taken
-    path.write_bytes(sealed(store_module.MAGIC + len(text).to_bytes(8, "little") + text + bytes(24)))
+    path.write_bytes(with_checksum(sealed.MAGIC + len(text).to_bytes(8, "little") + text + bytes(24)))
     assert chain.latest().state["x"].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_files_of_another_version_are_not_taken_for_damage(chain, refuses):
     grow(chain, [10, 20])
     path = files(chain, "state-*")[-1]
-    path.write_bytes(sealed(path.read_bytes()[:-32].replace(b"AUSTER1", b"AUSTER2")))
+    path.write_bytes(with_checksum(path.read_bytes()[:-32].replace(b"AUSTER1", b"AUSTER2")))
     refuses(chain.latest, path.name, "another version")
     chain.close()
     refuses(lambda: chain.save(Checkpoint(0, {}, {}), {}), "another version")
@@ -362,15 +363,15 @@ def test_damage_before_every_checkpoint_means_the_beginning(chain):
 
 def test_a_reader_is_not_led_astray_by_a_running_writer(chain, monkeypatch):
     grow(chain, [10])
-    original, reader = store_module._read, Store(chain.directory.parent).chain(2)
+    original, reader = sealed.read, Store(chain.directory.parent).chain(2)
 
     def overtaken(path):
-        monkeypatch.setattr(store_module, "_read", original)
+        monkeypatch.setattr(sealed, "read", original)
         for _ in range(3):  # between the reader's look at the directory and its first file
             resume(chain, 10)
         return original(path)
 
-    monkeypatch.setattr(store_module, "_read", overtaken)
+    monkeypatch.setattr(sealed, "read", overtaken)
     assert reader.latest().step == 40
 
 
@@ -463,7 +464,7 @@ def test_a_really_full_device(tmp_path):
         pytest.skip("no /dev/full")
 
     def write():
-        with store_module.replacing(tmp_path / "a") as temporary:
+        with sealed.replacing(tmp_path / "a") as temporary:
             os.symlink("/dev/full", temporary)
             temporary.write_bytes(b"x" * 10)
 
@@ -495,7 +496,7 @@ def test_what_may_not_be_read_is_not_taken_for_damage(chain, monkeypatch):
     def forbidden(path):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
-    monkeypatch.setattr(store_module, "_read", forbidden)
+    monkeypatch.setattr(sealed, "read", forbidden)
     with pytest.raises(PermissionError, match="state-000000000020"):
         chain.latest()
     assert len(files(chain)) == 4

@@ -14,7 +14,8 @@ from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
 from app.views.further.parts import Topic, below, tolerance
-from designer.further.optimal import OptimalBoundary, bounds_of, optimal_boundary, smallest_batch
+from designer.further.optimal import bounds_of, optimal_boundary, smallest_batch
+from designer.further.optimal_records import OptimalBoundary
 from designer.records import TrialRun
 
 ASYMMETRIC = "bndasym"

@@ -15,17 +15,8 @@ from app.knobs import BATCH, Knob, batch_knob, knob
 from app.session import Loaded
 from app.views.further.parts import Topic, below
 from designer.criteria import Cost
-from designer.further.budget import (
-    Option,
-    Quantity,
-    RiskCurves,
-    TimePlan,
-    anytime_schedule,
-    best_option,
-    options,
-    risk_curves,
-    schedule,
-)
+from designer.further.budget import Option, Quantity, best_option, time_options
+from designer.further.phases import RiskCurves, TimePlan, anytime_schedule, risk_curves, time_schedule
 from designer.records import TrialRun
 from samplers.schedules import schedule_text
 
@@ -153,8 +144,8 @@ def show(run: Loaded) -> None:
 
 def _work(trial: TrialRun, asked: _Asked, job: Job) -> _Found:
     cost, quantity = Cost(asked.fixed, asked.per_datum), Quantity(asked.tau, asked.sensitivity, asked.degree)
-    known = options(trial, cost, quantity, m=[asked.m], progress=job.progress, cancelled=job.cancelled)
-    best, plan = best_option(known, asked.seconds), schedule(known, asked.seconds)
+    known = time_options(trial, cost, quantity, m=[asked.m], progress=job.progress, cancelled=job.cancelled)
+    best, plan = best_option(known, asked.seconds), time_schedule(known, asked.seconds)
     return _Found(known, best, plan, anytime_schedule(known, asked.seconds), risk_curves(known, asked.seconds))
 
 

@@ -86,10 +86,12 @@ FORMATS = {
     "m": st.column_config.NumberColumn(format="localized"),
     "read": st.column_config.NumberColumn("data read", format="localized"),
     "usage": st.column_config.NumberColumn("data per step", format="percent"),
-    "old_usage": st.column_config.NumberColumn("with the design before", format="percent"),
+    "old_usage": st.column_config.NumberColumn("data per step, before", format="percent"),
     "error": st.column_config.NumberColumn("mean |Δ|", format="%.3g"),
-    "old_error": st.column_config.NumberColumn("with the design before", format="%.3g"),
-    **{name: st.column_config.NumberColumn(format="%.4g") for name in ("epsilon", "alpha", "growth")},
+    "old_error": st.column_config.NumberColumn("mean |Δ|, before", format="%.3g"),
+    "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
+    "alpha": st.column_config.NumberColumn("α", format="%.4g"),
+    "growth": st.column_config.NumberColumn(format="%.4g"),
 }
 
 
@@ -164,8 +166,8 @@ def _answer(found: Followed, most: float) -> None:
         figures.over_time(found, most),
         "redesign-figure",
         "Over the steps of the chain. Above: share of the data the tests read (line), and what each search predicts "
-        "of the design before it and after it. Middle: their predicted mean |Δ|, and the tolerance (dashed). Below: "
-        "batch m and threshold ε of the design in use.",
+        "of the design before it (diamonds) and after it (dots). Middle: their predicted mean |Δ|, and the tolerance "
+        "(dashed). Below: batch m and threshold ε of the design in use.",
     )
     if found.trial is not None:
         captioned(

@@ -1,0 +1,122 @@
+// A figure drawn in place, by one call of Plotly for new numbers and by none as long as nobody can see it.
+//
+// Streamlit's own element removes the old figure and draws the new one twice, seen or not, with all of Plotly; here
+// is the part of it that has lines, points and bars.
+
+const AHEAD = "100px"; // from a window's edge, where drawing begins before the figure is scrolled into sight
+const ICON = { width: 24, height: 24, path: "M7 14H5v5h5v-2H7v-3zm-2-4h2V7h3V5H5v5zm12 7h-3v2h5v-5h-2v3zM14 5v2h3v3h2V5h-5z" };
+
+const library = new Promise((done, failed) => {
+  const script = document.createElement("script");
+  script.src = new URL("plotly-basic.min.js", import.meta.url).href;
+  script.onload = () => done(window.Plotly);
+  script.onerror = () => failed(new Error("the script that draws figures could not be loaded"));
+  document.head.append(script);
+});
+
+const plots = new Map(); // by the element that Streamlit gives
+
+class Plot {
+  constructor(parent) {
+    this.parent = parent;
+    this.at = document.createElement("div");
+    this.at.setAttribute("role", "figure");
+    parent.append(this.at);
+    this.stale = this.seen = false;
+    this.sight = new IntersectionObserver((entries) => this.look(entries.at(-1).isIntersecting), {
+      rootMargin: AHEAD,
+      scrollMargin: AHEAD,
+    });
+    this.sight.observe(this.at);
+    this.size = new ResizeObserver(() => this.resize());
+    this.size.observe(this.at);
+  }
+
+  /** New numbers, words or colours. */
+  take({ figure, words }) {
+    this.figure = figure;
+    this.at.setAttribute("aria-label", words);
+    this.stale = true;
+    return this.draw();
+  }
+
+  look(seen) {
+    this.seen = seen;
+    this.draw();
+  }
+
+  resize() {
+    this.stale ||= this.at.clientWidth !== this.width;
+    this.draw();
+  }
+
+  async draw(seen = this.seen) {
+    const Plotly = await library;
+    if (!(seen && this.stale && this.at.clientWidth)) return;
+    this.stale = false;
+    this.width = this.at.clientWidth;
+    const { data, layout } = JSON.parse(this.figure);
+    const whole = document.fullscreenElement === this.at;
+    this.at.style.minHeight = `${layout.height}px`;
+    layout.template = template(getComputedStyle(this.parent));
+    this.at.style.background = layout.template.layout.paper_bgcolor;
+    await Plotly.react(this.at, data, { ...layout, width: this.width, ...(whole && { height: this.at.clientHeight }) }, CONFIG);
+  }
+
+  close() {
+    this.sight.disconnect();
+    this.size.disconnect();
+    window.Plotly?.purge(this.at);
+    this.at.remove();
+    plots.delete(this.parent);
+  }
+}
+
+const CONFIG = {
+  displaylogo: false,
+  modeBarButtonsToRemove: ["lasso2d", "select2d"],
+  modeBarButtonsToAdd: [
+    {
+      name: "fullscreen",
+      title: "Fullscreen",
+      icon: ICON,
+      click: (at) => (document.fullscreenElement ? document.exitFullscreen() : at.requestFullscreen()),
+    },
+  ],
+};
+
+/** The colours and letters of the page. */
+function template(style) {
+  const of = (name) => style.getPropertyValue(`--st-${name}`).trim();
+  const font = { family: of("font"), color: of("text-color"), size: 12 };
+  const back = of("background-color");
+  const line = of("border-color-light");
+  const axis = { gridcolor: line, zerolinecolor: line, tickcolor: line, minor: { gridcolor: line }, automargin: true };
+  return {
+    layout: {
+      font,
+      paper_bgcolor: back,
+      plot_bgcolor: back,
+      title: { x: 0, xanchor: "left", pad: { l: 4 }, font: { size: 16, weight: 700, color: of("heading-color") } },
+      xaxis: { ...axis, showgrid: false, zeroline: false, title: { font: { size: 14 }, standoff: 20 } },
+      yaxis: { ...axis, title: { font: { size: 14 }, standoff: 24 } },
+      margin: { pad: 8, l: 0, r: 0 },
+      hoverlabel: { bgcolor: back, bordercolor: of("border-color"), font },
+      modebar: { bgcolor: "transparent", color: of("gray-color"), activecolor: of("text-color") },
+    },
+  };
+}
+
+addEventListener("beforeprint", () => plots.forEach((plot) => plot.draw(true)));
+
+let turn = 0;
+
+/** What Streamlit calls with new data or another theme; what it returns is called when the figure leaves the page. */
+export default async function ({ data, parentElement }) {
+  const plot = plots.get(parentElement) ?? new Plot(parentElement);
+  plots.set(parentElement, plot);
+  plot.turn = turn += 1;
+  const mine = turn;
+  await plot.take(data);
+  return () => plot.turn === mine && plot.close();
+}

@@ -1,0 +1,245 @@
+"""The code blocks of a Markdown page, executed as the page shows them. CONTRIBUTING.md describes the convention.
+
+python -m tests.documents docs/tutorial.md      runs a page and puts what is printed today into it
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from app.cli import build_parser, main
+from samplers.config import SamplerConfig
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^\n]+?) -->\n+)?```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M
+)
+FILE_NAME = re.compile(r"# ([\w.-]+\.toml)$")  # as the first line of a config: the file it is written to
+ANYTHING = "…"  # in shown output: any text of a line; as a line of its own: any lines
+MACHINES = (  # what is the machine's, and not compared: rounding, and times
+    r"(?<=numerical error )([^\n]*?)\S+e-\d\d",
+    r"()\S+(?= \(allowed )",
+    r"(?<=steps in )()[\d.]+(?= s\b)",
+)
+PROGRAMS = {"austerity", "python", "cat", "head"}  # that a page may call
+OURS = {"designer", "samplers", "app"}
+MISSING = {"test": '[test]\nkind = "exact"', "data": '[data]\npath = "data.npz"'}  # what makes a fragment a config
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, text, first line in the page, and why it is not run, if it is not."""
+
+    language: str
+    body: str
+    line: int
+    start: int  # of the body, in characters of the page
+    reason: str | None
+
+
+class Wrong(AssertionError):
+    """A page does not say what happens."""
+
+
+def pages() -> list[Path]:
+    """All Markdown files that people read."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(text: str) -> list[Block]:
+    """All fenced blocks of a page.
+
+    Examples
+    --------
+    >>> found = blocks("<!-- not run: long -->\\n```sh\\nmake\\n```\\n")
+    >>> [(block.language, block.body, block.reason) for block in found]
+    [('sh', 'make\\n', 'long')]
+    """
+    return [
+        Block(m["language"].strip(), m["body"], text.count("\n", 0, m.start("body")), m.start("body"), m["reason"])
+        for m in BLOCK.finditer(text)
+    ]
+
+
+class Page:
+    """A page whose blocks are run in order: one namespace, one folder with a copy of `examples`."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.path, self.folder = path, folder
+        self.text = path.read_text(encoding="utf-8")
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.changes: list[tuple[int, str, str]] = []  # place, shown output, real output
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(self) -> None:
+        """Run every block that is to be run, and compare what it prints with what is shown."""
+        found, before = blocks(self.text), None
+        with contextlib.chdir(self.folder):
+            for block in found:
+                if block.reason is not None:
+                    check_unrun(block)
+                elif block.language == "text":
+                    self._printed(block, before)
+                else:
+                    self._run(block)
+                before = block
+
+    def _run(self, block: Block) -> None:
+        match block.language:
+            case "python":
+                self.output = self._python(block)
+            case "console":
+                self._console(block)
+            case "toml":
+                check_toml(block.body)
+                if named := FILE_NAME.match(block.body.partition("\n")[0]):
+                    Path(named[1]).write_text(block.body, encoding="utf-8")
+            case "bibtex":
+                pass
+            case language:
+                raise Wrong(f"{self.path.name}:{block.line}: {language!r} is neither run nor marked as not run")
+
+    def _python(self, block: Block) -> str:
+        code = compile("\n" * block.line + block.body, self.path.name, "exec")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(code, self.names)
+        return out.getvalue()
+
+    def _printed(self, block: Block, before: Block | None) -> None:
+        """A `text` block right after Python is what that prints; elsewhere it is only text."""
+        if before is not None and before.language == "python" and before.reason is None:
+            between = self.text[before.start + len(before.body) : block.start]
+            if between.split() == ["```", "```text"]:
+                self._compare(block.start, block.body, self.output, f"line {before.line}")
+
+    def _console(self, block: Block) -> None:
+        for start, command, shown in commands(block.body):
+            real = run_command(command, refused=shown.startswith("austerity: "))
+            self._compare(block.start + start, shown, real, command)
+
+    def _compare(self, place: int, shown: str, real: str, what: str) -> None:
+        if shown and not same(shown, real):
+            self.changes.append((place, shown, _tidy(real)))
+
+    def verify(self) -> None:
+        """Run every block, and raise what differs."""
+        self.run()
+        told = [f"shown:\n{shown}really:\n{real}" for _, shown, real in self.changes]
+        if told:
+            raise Wrong(
+                f"{self.path.name} shows what is not printed (python -m tests.documents repairs it)\n" + "\n".join(told)
+            )
+
+    def repaired(self) -> str:
+        """The page with what is really printed."""
+        text = self.text
+        for place, shown, real in reversed(self.changes):
+            text = text[:place] + real + text[place + len(shown) :]
+        return text
+
+
+def commands(body: str) -> Iterator[tuple[int, str, str]]:
+    """Every command of a console block with the output shown beneath it, and where in the block that begins.
+
+    Examples
+    --------
+    >>> list(commands("$ a \\\\\\n  b\\n1\\n2\\n$ c\\n"))
+    [(10, 'a b', '1\\n2\\n'), (18, 'c', '')]
+    """
+    for found in re.finditer(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", body, re.M):
+        yield found.start("shown"), re.sub(r"\s*\\\n\s*", " ", found["command"]), found["shown"]
+
+
+def run_command(command: str, refused: bool = False) -> str:
+    """What a command prints; it must succeed, or be refused if the page says so."""
+    words = shlex.split(command, comments=True)
+    if words[0] not in PROGRAMS:
+        raise Wrong(f"{command}: pages call {', '.join(sorted(PROGRAMS))} only")
+    if words[0] != "austerity":
+        words[0] = sys.executable if words[0] == "python" else words[0]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    else:
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
+            code = main(words[1:])
+        out, err = said.getvalue(), told.getvalue()
+    if code != (2 if refused else 0):
+        raise Wrong(f"{command}: exit code {code}\n{out}{err}")
+    return err if refused else out
+
+
+def same(shown: str, real: str) -> bool:
+    """Whether the output shown is the real one, but for what `…` stands for, and for what is the machine's.
+
+    Examples
+    --------
+    >>> same("numerical error below 5e-11\\n", "numerical error below 6e-12\\n"), same("5e-11\\n", "6e-12\\n")
+    (True, False)
+    >>> same("a … c\\n", "a 1 b c\\n"), same("a\\n…\\nd\\n", "a\\nb\\nc\\nd\\n"), same("a … c\\n", "a b\\nc\\n")
+    (True, True, False)
+    """
+    for pattern in MACHINES:
+        shown, real = (re.sub(pattern, r"\1#", text) for text in (shown, real))
+    parts = []
+    for line in _tidy(shown).splitlines():
+        pieces = r"[^\n]*".join(map(re.escape, line.split(ANYTHING)))
+        parts.append(r"(?:[^\n]*\n)*" if line.strip() == ANYTHING else pieces + r"\n")
+    return re.fullmatch("".join(parts), _tidy(real)) is not None
+
+
+def _tidy(text: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
+
+
+def check_toml(text: str) -> SamplerConfig:
+    """A config, or the part of one that a page is about."""
+    there = tomllib.loads(text)
+    return SamplerConfig.from_toml("\n".join([text, *(part for name, part in MISSING.items() if name not in there)]))
+
+
+def check_unrun(block: Block) -> None:
+    """What can be said of a block that is not run: it compiles, our names exist, our commands have such options."""
+    if block.language == "python":
+        for module, name in imported(block.body):
+            assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
+    for line in re.sub(r"\s*\\\n\s*", " ", block.body).splitlines():
+        words = (
+            shlex.split(line.removeprefix("$ "), comments=True) if block.language in {"console", "sh", "bash"} else []
+        )
+        if words and words[0] == "austerity":
+            build_parser().parse_args(words[1:])
+        elif words and words[0] == "make":
+            assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), line
+
+
+def imported(code: str) -> Iterator[tuple[str, str]]:
+    """What a piece of code imports from our packages: module and name."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def repair(names: Sequence[str]) -> None:
+    """Put what is printed today into these pages."""
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            page = Page(Path(name).resolve(), Path(folder))
+            page.run()
+        page.path.write_text(page.repaired(), encoding="utf-8")
+        print(f"{name}: {len(page.changes)} changes")
+
+
+if __name__ == "__main__":
+    repair(sys.argv[1:])
