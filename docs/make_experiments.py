@@ -21,6 +21,7 @@ PICTURES = PAGE.parent / "pictures" / "experiments"
 BESIDE = PAGE.with_name("beside_the_papers.md")
 WIDTH, HEIGHT = 900, 480  # of a picture, in pixels
 COLOURS = 64  # of its palette
+NOT_RUN = "<!-- not run: takes minutes to hours; the tests run every experiment at its smallest size -->"
 MOST_ROWS = 60  # of a table; the regime map has as many
 INTRODUCTION = """\
 # Experiments
@@ -50,7 +51,7 @@ def section(name: str) -> str:
     """One experiment: its question and, if a result is stored, what was found."""
     found, kept = experiment(name), shipped(name)
     lines = [f'<a id="{name}"></a>', "", f"## {_heading(found)}", "", f"*{found.question}* ({found.source})", ""]
-    lines += ["```bash", command(found), "```", ""]
+    lines += [NOT_RUN, "```sh", command(found), "```", ""]
     if kept is None:
         return "\n".join([*lines, "No full-size result comes with this version.", ""])
     described, report = kept
