@@ -9,6 +9,8 @@ itself is bounded, and a job whose browser has gone is cancelled.
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -25,6 +27,7 @@ from designer.errors import BadInput
 from designer.search import Cancelled
 
 WORKERS = 4  # jobs running at once, over all sessions; others wait their turn
+BEHIND = 10  # by which jobs stand behind pages: their niceness
 WORKERS_OF_ONE = 2  # jobs of one session running at once
 MOST_IN_SESSION = 4  # jobs of one session that wait or run
 MOST_IN_ALL = 64  # jobs that wait or run
@@ -174,6 +177,7 @@ class Line:
             self._change.notify_all()
 
     def _serve(self) -> None:
+        _give_way()
         while True:
             with self._change:
                 job = self._change.wait_for(self._next)
@@ -191,6 +195,12 @@ class Line:
         at_work = Counter(job.owner for job in self._at_work)
         allowed = [job for job in self._waiting if at_work[job.owner] < self.each]
         return min(allowed, key=lambda job: at_work[job.owner], default=None)  # the first of equals
+
+
+def _give_way() -> None:
+    """Pages come first: this thread, and those that it starts, get a processor when no page wants it (on Linux)."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND)
 
 
 _line = Line(WORKERS, MOST_IN_ALL, WORKERS_OF_ONE)

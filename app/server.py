@@ -86,6 +86,8 @@ def listen(host: str, port: int) -> socket.socket:
 def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
     """The dashboard behind its guard; `ready` is called when it is warm."""
     bootstrap.load_config_options(SETTINGS)
+    # files for downloads are made outside of any page, and that is no reason to complain
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
     quick = Assets(Scripts(dashboard))
     return Guard(GZipMiddleware(quick, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)

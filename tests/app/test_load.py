@@ -39,3 +39,4 @@ def test_a_file_is_there_for_the_browser_while_others_use_the_server():
 
     with running() as server:
         assert asyncio.run(visit(server.address)) > 1000
+        assert complaints(server.said()) == []

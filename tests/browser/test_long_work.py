@@ -68,6 +68,8 @@ def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
 @pytest.mark.parametrize("query", ["n=1000000&m=100", "n=12001&m=500"], ids=["logarithmic", "linear"])
 def test_bars_of_where_it_stops_can_be_seen(open_screen, query):
     screen = open_screen(f"?{query}&mu=0.5")
+    screen.page.get_by_role("figure").last.scroll_into_view_if_needed()
+    screen.page.locator(".js-plotly-plot").nth(1).wait_for()
     script = """() => [...document.querySelectorAll('.js-plotly-plot')[1].querySelectorAll('.bars .point path')]
         .map(bar => bar.getBBox().width)"""
     widths = screen.page.evaluate(script)
