@@ -83,9 +83,8 @@ def _wants_a_packed_script(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     plain = "if-none-match" not in headers and "if-modified-since" not in headers and "range" not in headers
     folder, _, name = scope["path"].rpartition("/")
-    named = (
-        f"{folder}/" in (SCRIPTS, plotting.ADDRESS) and name != ""
-    )  # /./ and // would give a file any number of names to keep
+    # no other folder: /./ and // would give a file any number of names to keep
+    named = f"{folder}/" in (SCRIPTS, plotting.ADDRESS) and name != ""
     return scope["method"] == "GET" and named and plain and "gzip" in headers.get("accept-encoding", "")
 
 

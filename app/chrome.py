@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -16,7 +17,8 @@ from designer.errors import BadInput
 PATIENCE = 0.25  # seconds that a run of a page waits for those of other sessions
 _turn = Lock()
 VERSION = version("austerity")
-ICON = Path(__file__).with_name("icon.png")
+# in the page itself: a file that Streamlit serves for one run of a page may be gone when a browser asks for it
+ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 CITATION = "Korattikara, Chen, Welling (ICML 2014; Neural Computation 2016) and Seita, Pan, Chen, Canny (UAI 2017)"
 EXACTNESS = "Each page states the accuracy of its numbers; curves are drawn to 10⁻⁶."
 # the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll; what is out

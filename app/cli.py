@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -38,9 +40,30 @@ from designer.files import shorten
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    0: done; 1: the engine fails its check; 2: a problem, told in a line each; 129, 130, 143: stopped by a lost
-    terminal, by Ctrl-C, by SIGTERM.
+    0: done; 1: the engine fails its check; 2: a problem, told in a line each; 129, 130, 141, 143: stopped by a lost
+    terminal, by Ctrl-C, by a reader of the output who has seen enough (`| head`), by SIGTERM.
     """
+    try:
+        try:
+            return _obey(arguments)
+        finally:  # after --help, too, which leaves by an exception
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as problem:  # of the output: others have been told
+        _write_no_more()
+        if isinstance(problem, BrokenPipeError):
+            return 128 + signal.SIGPIPE
+        print(f"austerity: the output cannot be written: {problem.strerror}", file=sys.stderr)
+        return 2
+
+
+def _write_no_more() -> None:
+    """Or Python would try again at its end to write what is left, and complain."""
+    with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:  # not a file of ours: nothing to do
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _obey(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if arguments is None:  # nobody else's warnings are here
         warnings.formatwarning = _warning_line
@@ -51,10 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer: Answer = options.command(options)
     except (BadInput, ArithmeticError, OSError) as problem:
         told = in_words(problem)
-        if "--json" in given:
-            print(json.dumps({"error": told}))
         for line in told.splitlines():
             print(f"austerity: {line}", file=sys.stderr)
+        if "--json" in given:
+            print(json.dumps({"error": told}))
         return 2
     except KeyboardInterrupt as stopped:
         with suppress(OSError):  # of a terminal that is gone

@@ -176,6 +176,14 @@ class Line:
                 self._threads[-1].start()
             self._change.notify_all()
 
+    def end(self, seconds: float) -> None:
+        """Cancel all jobs, and give those at work so long to clean up behind them: their processes, their folders."""
+        with self._change:
+            every = [*self._waiting, *self._at_work]
+            for job in every:
+                job.cancel()
+            self._change.wait_for(lambda: not self._at_work, timeout=seconds)
+
     def _serve(self) -> None:
         _give_way()
         while True:
@@ -198,12 +206,20 @@ class Line:
 
 
 def _give_way() -> None:
-    """Pages come first: this thread, and those that it starts, get a processor when no page wants it (on Linux)."""
+    """Pages come first: this thread, and those that it starts, get a processor when no page wants it.
+
+    On Linux, where niceness is a thread's own. It is added to: a server that was started with more may not take less.
+    """
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BEHIND)
+        os.nice(BEHIND)
 
 
 _line = Line(WORKERS, MOST_IN_ALL, WORKERS_OF_ONE)
+
+
+def end_all(seconds: float) -> None:
+    """The server stops: nobody waits for its jobs any more."""
+    _line.end(seconds)
 
 
 # --- the jobs of a session --------------------------------------------------------------------------------------------

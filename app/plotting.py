@@ -44,7 +44,8 @@ class Scripts:
         self.app, self.files = app, StaticFiles(directory=FOLDER)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = scope["path"].removeprefix(ADDRESS) if scope["type"] == "http" else ""
+        asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        name = scope["path"].removeprefix(ADDRESS) if asked else ""
         if name not in (MODULE, LIBRARY):
             await self.app(scope, receive, send)
             return

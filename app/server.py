@@ -19,6 +19,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
 from streamlit.web import bootstrap
 
+from app import jobs
 from app.assets import Assets
 from app.guard import LOOPBACK, Guard
 from app.plotting import Scripts
@@ -26,6 +27,7 @@ from designer.errors import BadInput, integer
 
 SCRIPT = Path(__file__).with_name("main.py")
 MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
+PARTING = 2.0  # seconds that jobs get to clean up when the server stops
 
 SETTINGS: dict[str, Any] = {
     "browser.gatherUsageStats": False,
@@ -107,6 +109,7 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
         _settle()
         ready()
         yield
+        await asyncio.to_thread(jobs.end_all, PARTING)
 
     return lifespan
 

@@ -62,6 +62,13 @@ SECTIONS: dict[str, Section] = {
 }
 SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior")}
 SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "stress", "tall")}
+LONG = ("faults", "load")  # a quarter of an hour each: measured when named
+SECTIONS |= {name: _of(name) for name in LONG}
+
+
+def usual() -> list[str]:
+    """The sections of `make bench`."""
+    return [name for name in SECTIONS if name not in LONG]
 
 
 def machine() -> str:
@@ -88,7 +95,10 @@ def kept(text: str) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and accuracy.")
     parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=f"some of: {', '.join(SECTIONS)}; all by default"
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help=f"some of: {', '.join(SECTIONS)}; by default all but {' and '.join(LONG)}",
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each chain runs (default: %(default)g)")
     parser.add_argument("--dry", action="store_true", help="print only, leave RESULTS.md as it is")
@@ -97,7 +107,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
     found = kept(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    wanted, names, start = Wanted(given.seconds, given.dry), given.sections or list(SECTIONS), time.monotonic()
+    wanted, names, start = Wanted(given.seconds, given.dry), given.sections or usual(), time.monotonic()
     failed = []
     for k, name in enumerate(names, 1):
         _progress(f"{name}, section {k} of {len(names)}", start)

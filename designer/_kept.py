@@ -82,8 +82,12 @@ class _Files(IndexDataCacheFile):
             data = Path(path).read_bytes()
         except OSError:
             return None
-        whole = data[:32] == self._seal(data[32:])  # numba's format is pickle, and what is in it is code anyway
-        return pickle.loads(data[32:]) if whole else None  # nosec B301
+        if data[:32] != self._seal(data[32:]):
+            return None
+        try:
+            return pickle.loads(data[32:])  # nosec B301  # numba's format, and what is in it is code anyway
+        except Exception:  # it names a record of the caller's, which has moved since; pickle throws what it likes
+            return None
 
     def _put(self, path: str, content: Any) -> None:
         data = self._dump(content)

@@ -31,6 +31,7 @@ __all__ = ["Candidates", "Measured", "Prediction", "cheapest", "measure", "predi
 
 MOST_DATA = 2_000_000  # in a population that is made to measure on
 CACHED = "exact, cached"
+PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
 # so that its asymptotic variance is at most 2 v + Var f where Metropolis' is v (Peskun 1973, Latuszynski and Roberts
 # 2013): twice as much when v is much larger than the variance of independent draws.

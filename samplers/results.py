@@ -20,7 +20,7 @@ import numpy as np
 from designer.errors import BadInput
 from designer.files import shorten
 from samplers.sealed import replacing
-from samplers.store import Array, Draws, Store
+from samplers.store import Array, Draws
 
 if TYPE_CHECKING:
     from xarray import DataArray, DataTree
@@ -92,23 +92,15 @@ def collect(
     return tree
 
 
-def from_store(store: Store, statistics: Collection[str] = STATISTICS) -> DataTree:
-    """All chains of a run, as far as they are saved; the run's description (texts and numbers) as attributes."""
-    numbers = store.chains()
-    return collect_run([store.chain(number).draws() for number in numbers], store.meta() or {}, statistics, numbers)
+def collect_run(chains: Mapping[int, Draws], meta: Mapping[str, Any]) -> DataTree:
+    """The draws of chains of a run, by their numbers; its description (texts and numbers) as attributes.
 
-
-def collect_run(
-    chains: Sequence[Draws],
-    meta: Mapping[str, Any],
-    statistics: Collection[str] = STATISTICS,
-    numbers: Sequence[int] | None = None,
-) -> DataTree:
-    """The draws of chains that belong to a run with this description; of reversible jump also which are active."""
+    Of reversible jump also which coefficients are active.
+    """
     attributes = {name: value for name, value in meta.items() if isinstance(value, (str, int, float))}
     if meta.get("model") == "rj-logistic":
-        chains = [{**chain, "active": chain["theta"] != 0.0} if chain else chain for chain in chains]
-    return collect(chains, attributes, statistics, meta.get("names"), numbers)
+        chains = {number: {**chain, "active": chain["theta"] != 0.0} for number, chain in chains.items()}
+    return collect(list(chains.values()), attributes, names=meta.get("names"), numbers=list(chains))
 
 
 def _named(names: Sequence[str] | None, posterior: Mapping[str, Array]) -> dict[str, Any]:

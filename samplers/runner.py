@@ -383,7 +383,7 @@ def results_in(store: Store, config: SamplerConfig) -> DataTree:
         meta["redesign"] = json.dumps([[change._asdict() for change in logs.get(number, [])] for number in kept])
         with store.alone():
             write_whole(store.directory / "redesign.csv", _log_table(logs))
-    return collect_run(list(kept.values()), meta, numbers=list(kept))
+    return collect_run(kept, meta)
 
 
 def redesign_logs(store: Store, chains: int) -> dict[int, list[Change]]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from designer.records import TrialRun
     from samplers.advice import Candidates, Measured, Prediction
 
-PLAIN, CONTROLLED = "these pairs", "with control variates"
 USUAL = {"m": 500, "epsilon": 0.05, "delta": 0.01}
 SIMULATED = ("data", "data_se", "acceptance", "acceptance_se", "predicted_data", "predicted_acceptance")
 
@@ -60,6 +59,7 @@ def add_options(sub: argparse.ArgumentParser) -> None:
 def compare(options: argparse.Namespace) -> Answer:
     """`austerity compare`."""
     from designer.records import TrialRun
+    from samplers.advice import CONTROLLED, PLAIN
 
     check_target(options.output)
     if options.best and (options.epsilon is not None or options.delta is not None):

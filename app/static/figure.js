@@ -117,6 +117,12 @@ export default async function ({ data, parentElement }) {
   plots.set(parentElement, plot);
   plot.turn = turn += 1;
   const mine = turn;
-  await plot.take(data);
-  return () => plot.turn === mine && plot.close();
+  const leave = () => plot.turn === mine && plot.close();
+  try {
+    await plot.take(data);
+  } catch (problem) {
+    leave(); // Streamlit tells the problem, and will not call what it never got
+    throw problem;
+  }
+  return leave;
 }

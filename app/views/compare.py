@@ -14,7 +14,16 @@ from app.knobs import Knob, knob, reset_button, shown
 from designer.records import Design, TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
-from samplers.advice import Candidates, Measured, Prediction, cheapest, measure, with_control_variates
+from samplers.advice import (
+    CONTROLLED,
+    PLAIN,
+    Candidates,
+    Measured,
+    Prediction,
+    cheapest,
+    measure,
+    with_control_variates,
+)
 from samplers.best_tests import best_candidates
 
 KIND, BEST = "compare", "cbest"
@@ -29,7 +38,6 @@ Barker accepts each move between half as often as Metropolis and as often. The l
 steps twice: in a slowly mixing chain two of them are worth a Metropolis step, whatever the posterior. Evaluations per
 accepted move are the typical cost; in many dimensions they are exact.
 """
-PLAIN, CONTROLLED = "these pairs", "with control variates"
 SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
 
 M = Knob(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from app.cli import main
 from designer import Design, TrialRun, acceptance, characteristics
 from designer.plan import as_plan
+from tests.commands import austerity
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "logistic_trial.csv"
 
@@ -250,3 +253,26 @@ def test_the_whole_loop_on_the_command_line(run, tmp_path):
     assert code == 0
     assert "2 chains of 300 draws" in out
     assert "data per step" in out
+
+
+@pytest.mark.parametrize("command", ["evaluate --n-data 1000 --m 100 --epsilon 0.05", "--help", "evaluate --json"])
+def test_a_reader_who_has_seen_enough_ends_it_quietly(command):
+    reading, writing = os.pipe()
+    os.close(reading)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as in a shell
+    with open(writing, "w") as gone:
+        ended = subprocess.run(
+            austerity(*command.split()), stdout=gone, stderr=subprocess.PIPE, env=env, text=True, timeout=120
+        )
+    problem = command == "evaluate --json"  # which is told where somebody listens
+    assert ended.returncode == 128 + signal.SIGPIPE
+    assert ended.stderr.count("\n") == problem
+    assert "Broken" not in ended.stderr
+
+
+def test_an_output_that_cannot_be_written_is_one_line():
+    command = austerity("evaluate", "--n-data", 1000, "--m", 100, "--epsilon", 0.05)
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert ended.stderr == "austerity: the output cannot be written: No space left on device\n"

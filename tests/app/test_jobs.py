@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -11,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import jobs
+from app import jobs, server
 from app.jobs import Job, Line
 from designer import BadInput, Cancelled, TrialRun, search
 
@@ -108,6 +112,60 @@ def test_one_session_cannot_take_all_workers():
     for job in greedy:
         job.cancel()
     assert all(job.wait(LONG) for job in greedy)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="niceness is a thread's own on Linux only")
+@pytest.mark.parametrize(("own", "jobs_get"), [(0, jobs.BEHIND), (jobs.BEHIND + 5, 19)])
+def test_jobs_and_what_they_start_stand_behind_pages(own, jobs_get):
+    """Also in a server that was started behind others: an unprivileged one may not come forward."""
+    program = f"""
+import os, threading
+from app.jobs import Job, Line
+def seen(job):
+    found = [os.nice(0)]
+    other = threading.Thread(target=lambda: found.append(os.nice(0)))
+    other.start()
+    other.join()
+    return found
+before = os.nice({own})
+if os.getuid() == 0:
+    os.setuid(65534)
+job = Job("a", seen)
+Line(1, 1).put(job)
+assert job.wait({LONG})
+print(*job.outcome(), before, os.nice(0))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    usual = os.nice(0)
+    expected = [min(19, usual + jobs_get)] * 2 + [min(19, usual + own)] * 2
+    assert ended.stdout.split() == list(map(str, expected)), ended.stderr
+
+
+def test_jobs_end_with_the_server():
+    """What is at work cleans up before the server is gone; what waits never runs."""
+    cleaned, ran = [], []
+
+    def tidy(job):
+        try:
+            patient(job)
+        finally:
+            cleaned.append(job.key)
+
+    at_work = [Job(str(number), tidy, owner="a") for number in range(jobs.WORKERS_OF_ONE)]
+    waiting = Job("b", ran.append, owner="a")
+
+    async def serve():
+        async with server._warmed(lambda: None)(None):
+            for job in (*at_work, waiting):
+                jobs._line.put(job)
+            until(lambda: all(job.started is not None for job in at_work))
+
+    try:
+        asyncio.run(serve())
+    finally:
+        gc.unfreeze()
+    assert sorted(cleaned) == ["0", "1"]
+    assert waiting.was_cancelled and not ran
 
 
 def test_who_has_fewest_running_is_next(line):

@@ -125,6 +125,13 @@ def test_only_the_scripts_of_figures_are_served_from_their_folder(server):
     assert "html" in answer.headers["Content-Type"]  # Streamlit's page, as for any other address
 
 
+def test_scripts_of_figures_can_only_be_read(server):
+    address = f"{plotting.ADDRESS}{plotting.MODULE}"
+    assert ask(server, "HEAD", address).status == 200
+    assert ask(server, "POST", address).status == 405
+    assert "Traceback" not in server.said()
+
+
 def test_the_browser_draws_with_the_published_script_that_the_python_package_is_made_for():
     text = (plotting.FOLDER / plotting.LIBRARY).read_bytes()
     assert hashlib.sha256(text).hexdigest() == PUBLISHED

@@ -86,6 +86,27 @@ def test_a_kill_between_index_and_code_does_not_bring_old_code_back(folder):
     assert (ended.stdout, ended.stderr) == ("28 0\n", "")
 
 
+MOVED = """
+import kernels
+from {place} import Record
+print(kernels.first(Record(5.0)), sum(kernels.first.stats.cache_hits.values()))
+"""
+
+
+def test_code_for_a_record_that_has_moved_is_made_anew(folder):
+    """The kernel's own sources are as they were: what it was called with is known to the index alone."""
+    record = "from typing import NamedTuple\n\nclass Record(NamedTuple):\n    value: float\n"
+    (folder / "kernels.py").write_text(MODULE + "\n@kernel\ndef first(record):\n    return record[0]\n")
+    (folder / "here.py").write_text(record)
+    assert python(folder, MOVED.format(place="here")).stdout == "5.0 0\n"
+    assert python(folder, MOVED.format(place="here")).stdout == "5.0 1\n"
+    (folder / "here.py").write_text("")
+    (folder / "there.py").write_text(record)
+    ended = python(folder, MOVED.format(place="there"))
+    assert (ended.stdout, ended.stderr) == ("5.0 0\n", "")
+    assert python(folder, MOVED.format(place="there")).stdout == "5.0 1\n"
+
+
 TWO = "import kernels; from samplers import _permutation; print(kernels.tripled(7))"
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from samplers import results as results_module
-from samplers.results import Row, Summary, collect, from_netcdf, from_store, summary, to_netcdf
-from samplers.store import Checkpoint, Store
+from samplers.results import Row, Summary, collect, collect_run, from_netcdf, summary, to_netcdf
 
 DESIGN = '[test]\nkind = "sequential"\nn_data = 12214\n'
 
@@ -76,17 +75,11 @@ def test_what_does_not_fit_together_is_refused(refuses):
     refuses(lambda: collect([{"x": x}, {"x": np.zeros((5, 3))}]), "chain 1", "x has shape (5, 3)", "(5, 2)")
 
 
-def test_from_a_store(tmp_path):
-    store = Store(tmp_path)
-    store.describe({"digest": "abc", "design": DESIGN, "config": {"not": "an attribute"}})
-    for number, draws in ((0, 50), (1, 40)):
-        with store.chain(number) as target:
-            target.save(Checkpoint(draws, {}, {}), chain(number, draws))
-    tree = from_store(store)
-    assert (
-        tree["posterior/theta"].values.tobytes()
-        == np.stack([chain(n, d)["theta"][:40] for n, d in ((0, 50), (1, 40))]).tobytes()
-    )
+def test_chains_of_a_run_keep_their_numbers_and_what_describes_it():
+    found = {0: chain(0, 50), 2: chain(2, 40)}
+    tree = collect_run(found, {"digest": "abc", "design": DESIGN, "config": {"not": "an attribute"}})
+    np.testing.assert_array_equal(tree["posterior/theta"].sel(chain=2).values, found[2]["theta"])
+    np.testing.assert_array_equal(tree["posterior/theta"].sel(chain=0).values, found[0]["theta"][:40])
     assert tree.attrs == {"digest": "abc", "design": DESIGN, "note": "chains of 40 to 50 draws, cut to 40"}
 
 
@@ -262,12 +255,9 @@ def test_names_are_coordinates_of_what_they_are_about(tmp_path):
     assert names == ["theta[a]", "theta[b é]", "theta[c]", "w[0, 0]", "w[0, 1]", "w[1, 0]", "w[1, 1]", "k"]
 
 
-def test_a_run_s_names_and_active_coefficients_come_from_its_description(tmp_path):
-    store, theta = Store(tmp_path), np.array([[0.0, 1.5], [2.0, 1.5]])
-    store.describe({"digest": "abc", "names": ["a", "b"], "model": "rj-logistic"})
-    with store.chain(0) as files:
-        files.save(Checkpoint(2, np.random.default_rng(1).bit_generator.state, {}), {"theta": theta})
-    tree = from_store(store)
+def test_a_run_s_names_and_active_coefficients_come_from_its_description():
+    theta = np.array([[0.0, 1.5], [2.0, 1.5]])
+    tree = collect_run({0: {"theta": theta}}, {"digest": "abc", "names": ["a", "b"], "model": "rj-logistic"})
     assert tree["posterior/active"].sel(parameter="a").values.tolist() == [[False, True]]
     assert tree["posterior/active"].sel(parameter="b").values.tolist() == [[True, True]]
     assert "names" not in tree.attrs
