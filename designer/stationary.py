@@ -11,7 +11,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its parts are loaded when they are used
 
 from designer.errors import BadInput, real
 from designer.schedule import Floats
@@ -26,7 +26,7 @@ def acceptance_at(kappa: Floats) -> Floats:
 
     e^A tilts the density of A into N(kappa²/2, kappa²), so that E min(1, e^A) = P(A > 0) + P(N(kappa²/2, kappa²) < 0).
     """
-    mean: Floats = 2.0 * ndtr(-0.5 * kappa)
+    mean: Floats = 2.0 * scipy.special.ndtr(-0.5 * kappa)
     return mean
 
 

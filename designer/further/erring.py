@@ -6,8 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.special import ndtr
+import scipy  # its parts are loaded when they are used
 
 from designer.acceptance import Rule, curves, exact_probability, integrate
 from designer.plan import Plan
@@ -35,7 +34,7 @@ class Table(NamedTuple):
         """Rows for other values of kappa, interpolated in its logarithm."""
         if self.kappa.size == 1:
             return np.repeat(self.probability, kappa.size, axis=0)
-        spline = CubicSpline(np.log(self.kappa), self.probability, axis=0)
+        spline = scipy.interpolate.CubicSpline(np.log(self.kappa), self.probability, axis=0)
         return np.asarray(np.clip(spline(np.log(kappa)), 0.0, 1.0))
 
 
@@ -73,7 +72,7 @@ def quantile_levels(step: float = SPACING) -> tuple[Floats, Floats]:
     half = np.arange(step, FARTHEST, step)
     y = np.concatenate([-half[::-1], [0.0], half])
     w = np.exp(-0.5 * y * y)
-    return np.asarray(ndtr(y)), w / w.sum()
+    return np.asarray(scipy.special.ndtr(y)), w / w.sum()
 
 
 def mean_acceptance(trial: TrialRun, rule: Rule = "metropolis") -> float:

@@ -14,8 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import erfc, gammaincinv
+import scipy  # its parts are loaded when they are used
 
 from designer.acceptance import (
     Acceptance,
@@ -316,7 +315,7 @@ def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
         levels, weights = np.array([0.5]), np.array([1.0])
     lengths = np.ones(levels.size)
     if dimension is not None:
-        lengths = np.sqrt(2.0 * gammaincinv(0.5 * dimension, levels) / dimension)
+        lengths = np.sqrt(2.0 * scipy.special.gammaincinv(0.5 * dimension, levels) / dimension)
     return _Steps(lengths, np.asarray(np.quantile(trial.kappa, levels)), weights)
 
 
@@ -336,14 +335,14 @@ def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
     def excess(log_k: float) -> float:
         k = math.exp(log_k) * steps.lengths
         if not barker:  # 2 Phi(-k/2), as in `TrialRun.at_stationarity`
-            return float(steps.weights @ erfc(k / math.sqrt(8.0))) - rate
+            return float(steps.weights @ scipy.special.erfc(k / math.sqrt(8.0))) - rate
         accepted = exact_probability(k[:, None] * z - 0.5 * k[:, None] ** 2, True) @ w
         return float(steps.weights @ accepted) - rate
 
     low, high = math.log(1e-6), math.log(60.0)
     if excess(low) <= 0.0 or excess(high) >= 0.0:
         raise never_met(rate)
-    return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
+    return math.exp(float(scipy.optimize.brentq(excess, low, high, xtol=1e-12)))
 
 
 def _temperature(
@@ -370,7 +369,7 @@ def _temperature(
     low, high = math.log(0.05), math.log(HOTTEST)
     if means(low)[0] >= 0.0 or means(high)[0] <= 0.0:
         raise NumericalFailure(f"this test heats the posterior beyond a temperature of {HOTTEST:g}")
-    log_t = float(brentq(lambda x: means(x)[0], low, high, xtol=1e-12))
+    log_t = float(scipy.optimize.brentq(lambda x: means(x)[0], low, high, xtol=1e-12))
     return math.exp(log_t), means(log_t)[1]
 
 

@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import digamma, gammaln, polygamma
+import scipy  # its parts are loaded when they are used
 
 from designer.errors import real
 from designer.schedule import Floats
@@ -52,7 +51,7 @@ class Target(NamedTuple):
             return -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
         sd, y = self._sd, self._log_gamma(x)
         with np.errstate(over="ignore"):  # far in the short tail: minus infinity
-            return self.shape * y - np.exp(y) + math.log(sd) - float(gammaln(self.shape))
+            return self.shape * y - np.exp(y) + math.log(sd) - float(scipy.special.gammaln(self.shape))
 
     def tempered(self, temperature: float) -> Moments:
         """Mean and sd of the density to the power 1 / temperature.
@@ -63,9 +62,9 @@ class Target(NamedTuple):
         if math.isinf(self.shape):
             return Moments(0.0, math.sqrt(temperature))
         a = self.shape / temperature
-        mean = float(digamma(a)) + math.log(temperature) - float(digamma(self.shape))
+        mean = float(scipy.special.digamma(a)) + math.log(temperature) - float(scipy.special.digamma(self.shape))
         sign = -1.0 if self.skewness > 0 else 1.0
-        return Moments(sign * mean / self._sd + 0.0, math.sqrt(float(polygamma(1, a))) / self._sd)
+        return Moments(sign * mean / self._sd + 0.0, math.sqrt(float(scipy.special.polygamma(1, a))) / self._sd)
 
     def log_tempered(self, x: Floats, temperature: float) -> Floats:
         """Log of the normalised density to the power 1 / temperature."""
@@ -73,17 +72,21 @@ class Target(NamedTuple):
         if math.isinf(self.shape):
             return power - _log_mass_gaussian(temperature)
         a = self.shape / temperature
-        log_mass = float(gammaln(a)) + a * math.log(temperature) - float(gammaln(self.shape)) / temperature
+        log_mass = (
+            float(scipy.special.gammaln(a))
+            + a * math.log(temperature)
+            - float(scipy.special.gammaln(self.shape)) / temperature
+        )
         return power - log_mass - (1.0 / temperature - 1.0) * math.log(self._sd)
 
     @property
     def _sd(self) -> float:
         """Of the logarithm of the gamma variable."""
-        return math.sqrt(float(polygamma(1, self.shape)))
+        return math.sqrt(float(scipy.special.polygamma(1, self.shape)))
 
     def _log_gamma(self, x: Floats) -> Floats:
         sign = -1.0 if self.skewness > 0 else 1.0
-        return float(digamma(self.shape)) + sign * self._sd * x
+        return float(scipy.special.digamma(self.shape)) + sign * self._sd * x
 
 
 def _log_mass_gaussian(temperature: float) -> float:
@@ -97,6 +100,6 @@ def _shape(skewness: float) -> float:
 
     def excess(log_shape: float) -> float:
         a = math.exp(log_shape)
-        return -float(polygamma(2, a)) / math.pow(float(polygamma(1, a)), 1.5) - skewness
+        return -float(scipy.special.polygamma(2, a)) / math.pow(float(scipy.special.polygamma(1, a)), 1.5) - skewness
 
-    return math.exp(float(brentq(excess, -5.0, 25.0)))
+    return math.exp(float(scipy.optimize.brentq(excess, -5.0, 25.0)))

@@ -6,9 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
-from scipy.optimize import brentq
-from scipy.special import erf
+import scipy  # its parts are loaded when they are used
 
 from designer.acceptance import exact_probability
 from designer.errors import BadInput, NumericalFailure
@@ -66,10 +64,10 @@ class ErringWalk(NamedTuple):
     def accepted(self, x: Floats) -> Floats:
         """P_a + Delta from each state to each. kappa rises with the length of a step: both at the same quantile."""
         table, dx = self.table, x[1] - x[0]
-        level = erf(np.arange(x.size) * dx / self.step / math.sqrt(2.0))  # P(|step| is shorter)
+        level = scipy.special.erf(np.arange(x.size) * dx / self.step / math.sqrt(2.0))  # P(|step| is shorter)
         log_kappa = np.log(np.quantile(self.trial.kappa, np.minimum(level, 1.0)))
         degree = min(3, self.kappas.size - 1)
-        spline = RectBivariateSpline(np.log(self.kappas), table.y, table.probability, kx=degree, ky=3)
+        spline = scipy.interpolate.RectBivariateSpline(np.log(self.kappas), table.y, table.probability, kx=degree, ky=3)
         away = np.abs(np.arange(x.size)[:, None] - np.arange(x.size))
         y = np.arcsinh(np.clip(self.log_ratios(x), table.a[0], table.a[-1]) / table.width)
         return np.asarray(np.clip(spline.ev(log_kappa[away], y), 0.0, 1.0))
@@ -154,7 +152,7 @@ def _step(rate: float, barker: bool) -> float:
     low, high = math.log(SMALLEST), math.log(LARGEST)
     if excess(low) <= 0.0 or excess(high) >= 0.0:
         raise never_met(rate)
-    return math.exp(brentq(excess, low, high, xtol=1e-10))
+    return math.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-10))
 
 
 def never_met(rate: float) -> BadInput:
