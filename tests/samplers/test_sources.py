@@ -378,7 +378,7 @@ def test_broken_idx_files(tmp_path, change, reason):
         ("year-prediction", "YearPredictionMSD.txt", b"2001,1,2\n"),
         ("year-prediction", "YearPredictionMSD.txt.zip", b"PK nonsense"),
         ("year-prediction", "YearPredictionMSD.txt", ("2001," + ",".join(["x"] * 90) + "\n").encode()),
-        ("year-prediction", "YearPredictionMSD.txt.gz", gzip.compress(b"2001,")[:-3]),
+        ("year-prediction", "YearPredictionMSD.txt.gz", gzip.compress(b"2001,", mtime=0)[:-3]),
         ("miniboone", "MiniBooNE_PID.txt", b"one two\n"),
         ("miniboone", "MiniBooNE_PID.txt", b"\xff\xfe\x00"),
         ("census", "census-income.data", b"1, 2, 3\n"),
