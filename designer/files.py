@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -27,17 +28,44 @@ def write_whole(target: Target, content: str | bytes) -> None:
                 raise
             target.write(content.encode())  # type: ignore[arg-type]  # text for a binary file
         return
-    data = content.encode() if isinstance(content, str) else content
+    with replacing(target) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(target: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
+    """The path of a new file to fill, which after the block takes the place of `target` (of what that links to).
+
+    `durable`: by then it is on the disk for good. If anything fails, `target` is what it was; an OSError names it.
+    """
     path = Path(os.path.realpath(target))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        temporary.write_bytes(data)
+        yield temporary
+        if durable:
+            sync(temporary)
         os.replace(temporary, path)
+        if durable:
+            sync(path.parent)  # the new name, too, must survive a power cut
     except OSError as error:  # of the temporary file, which nobody asked for
-        raise OSError(error.errno, error.strerror or str(error), os.fspath(target)) from None
+        raise renamed(error, target) from None
     finally:
         with suppress(OSError):  # it is gone if all went well
             temporary.unlink()
+
+
+def renamed(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """`error` as one of `path`, always with a number and a text."""
+    return OSError(error.errno or errno.EIO, error.strerror or shorten(error, 200), os.fspath(path))
+
+
+def sync(path: Path) -> None:
+    """Wait until the file or directory is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

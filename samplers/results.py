@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from designer.errors import BadInput
-from designer.files import shorten
-from samplers.sealed import replacing
+from designer.files import replacing, shorten
 from samplers.store import Array, Draws
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
     ...     from_netcdf(f"{folder}/results.nc")["posterior/x"].shape
     (1, 10)
     """
-    with replacing(path) as temporary:
+    with replacing(path, durable=True) as temporary:
         _make_sure_of_room(temporary, _bytes_of(results))
         try:
             results.to_netcdf(temporary, engine="h5netcdf")

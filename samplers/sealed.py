@@ -5,21 +5,18 @@ A file is: magic, length of the header, header (JSON), raw arrays, SHA-256 of al
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import math
 import os
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.errors import BadInput
-from designer.files import shorten
+from designer.files import renamed, replacing, shorten, sync
 
 MAGIC = b"AUSTER1\n"  # raise the number when an old reader would misunderstand a new file
 MAX_BYTES = 2**32  # of one file
@@ -78,7 +75,7 @@ def write(path: Path, header: dict[str, Any], content: Mapping[str, Any]) -> str
     if (size := sum(map(len, parts)) + 32) > MAX_BYTES:
         raise BadInput(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}; save more often")
     sha = hashlib.sha256()
-    with replacing(path) as temporary, open(temporary, "wb") as file:
+    with replacing(path, durable=True) as temporary, open(temporary, "wb") as file:
         for part in parts:
             sha.update(part)
             file.write(part)
@@ -120,38 +117,6 @@ def _unpack(node: dict[str, Any], body: memoryview) -> Any:
     return np.frombuffer(body, dtype, size, offset).reshape(shape).copy()
 
 
-@contextmanager
-def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """The path of a new file to fill; after the block it is on disk for good, in the place of `target`.
-
-    If anything fails, `target` is what it was; an OSError names it.
-    """
-    path = Path(os.path.realpath(target))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        sync(temporary)
-        os.replace(temporary, path)
-        sync(path.parent)  # the new name, too, must survive a power cut
-    except OSError as error:  # of the temporary file, which nobody asked for
-        raise named(error, target) from None
-    finally:
-        with suppress(OSError):  # it is gone if all went well
-            temporary.unlink()
-
-
-def named(error: OSError, path: str | os.PathLike[str]) -> OSError:
-    return OSError(error.errno or errno.EIO, error.strerror or shorten(error, 200), os.fspath(path))
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def make_directory(directory: Path) -> None:
     """The directory, durably: what is saved in it is lost if its own name is."""
     if directory.is_dir():
@@ -161,4 +126,4 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(exist_ok=True)
         sync(directory.parent)
     except OSError as error:
-        raise named(error, directory) from None
+        raise renamed(error, directory) from None

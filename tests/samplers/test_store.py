@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from designer.files import replacing
 from samplers import sealed
 from samplers import store as store_module
 from samplers.store import Checkpoint, DamagedFile, Store
@@ -464,7 +465,7 @@ def test_a_really_full_device(tmp_path):
         pytest.skip("no /dev/full")
 
     def write():
-        with sealed.replacing(tmp_path / "a") as temporary:
+        with replacing(tmp_path / "a", durable=True) as temporary:
             os.symlink("/dev/full", temporary)
             temporary.write_bytes(b"x" * 10)
 
