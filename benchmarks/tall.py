@@ -3,19 +3,23 @@
 One file of float32 rows is made in a temporary directory; the smaller data sets are its first rows. Each N is measured
 in a process of its own, which maps the file: the mode and the proxies need a few passes over all rows, in blocks; a
 step then reads what its test asks for. Of the memory only what is the process's own counts (RssAnon): pages of a mapped
-file are the system's, which takes them back when it needs them.
+file are the system's, which takes them back when it needs them. That it does is seen in a last process, which gets less
+memory than the file is large: from a control group, where one may be made.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -27,6 +31,7 @@ from samplers._permutation import MOST_DENSE
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain, Draws, streams
 from samplers.control import Controlled, find_mode
+from samplers.memory import CONTROL_GROUPS
 from samplers.models import Model
 from samplers.models._kernels import blocks
 from samplers.models.logistic import Logistic
@@ -37,6 +42,8 @@ BATCH, EPSILON = 500, 0.01
 ROWS, SECONDS = 10**8, 10.0
 MOST_PLAIN = 10**6  # rows; without control variates a step beyond takes long
 FEW = 64  # steps between looks at the clock
+SCARCE = 512  # megabytes for the last process
+PATIENCE = 900.0  # seconds for it
 SPARE = 1.1  # of the disk, for what else is written there
 
 
@@ -179,16 +186,56 @@ def table(found: list[Measured]) -> list[str]:
     return lines
 
 
+@contextmanager
+def confined(megabytes: int) -> Iterator[list[str] | None]:
+    """What to put before a command so that it gets no more memory; None where that needs rights we have not."""
+    old = (CONTROL_GROUPS / "memory").is_dir()
+    group = (CONTROL_GROUPS / "memory" if old else CONTROL_GROUPS) / f"austerity-{os.getpid()}"
+    try:
+        group.mkdir()
+        limit = group / ("memory.limit_in_bytes" if old else "memory.max")
+        limit.write_text(str(megabytes * 2**20), encoding="ascii")
+    except OSError:
+        yield None
+    else:
+        yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+    finally:
+        with suppress(OSError):
+            group.rmdir()
+
+
+def _apart(folder: Path, n_data: int, seconds: float, before: list[str] | None = None) -> Measured:
+    """`measure` in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", str(seconds)]
+    whole = [*(before or []), *command, "--folder", str(folder)]
+    done = subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE)
+    return Measured(**json.loads(done.stdout))
+
+
+def _in_little_memory(folder: Path, n_data: int, seconds: float) -> list[str]:
+    """The same with less memory than the file is large."""
+    with confined(SCARCE) as before:
+        if before is None:
+            return [f"A process with {SCARCE} MB of memory was not measured: control groups may not be made here."]
+        for file in folder.glob("*.npy"):  # what is in memory already was paid for by others
+            with open(file, "rb") as opened:
+                os.fsync(opened.fileno())
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        found = _apart(folder, n_data, seconds, before)
+    return [
+        f"With {SCARCE} MB of memory for the process and its pages of the file, which the system enforces:",
+        "",
+        *table([found]),
+    ]
+
+
 def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None) -> list[str]:
     """Make the file, and measure at 10^4, 10^5, ... of its rows."""
     sizes = [10**k for k in range(4, 13) if 10**k <= rows]
-    found = []
     with tempfile.TemporaryDirectory(dir=folder, prefix="austerity-tall-") as place:
         make(Path(place), max(sizes))
-        for n_data in sizes:
-            command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", str(seconds)]
-            done = subprocess.run([*command, "--folder", place], check=True, capture_output=True, text=True)
-            found.append(Measured(**json.loads(done.stdout)))
+        found = [_apart(Path(place), n_data, seconds) for n_data in sizes]
+        scarce = _in_little_memory(Path(place), max(sizes), seconds)
     return [
         "## Data larger than memory",
         "",
@@ -197,6 +244,9 @@ def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None
         "Own memory is the largest RssAnon: what the process has besides pages of the file.",
         "",
         *table(found),
+        "",
+        *scarce,
+        "",
     ]
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from mmap import mmap
 
 import numpy as np
 
 from designer.errors import BadInput, NumericalFailure
 from designer.schedule import Floats, Ints
+from samplers.memory import in_a_file
 from samplers.models import LinearModel, Rows
 from samplers.models._kernels import blocks
 
@@ -78,7 +78,7 @@ class Controlled:
         if order not in (1, 2):
             raise BadInput(f"order = {order!r}: must be 1 or 2")
         if stored is None:
-            stored = model.n_data <= MOST_ANCHORED and not _in_a_file(model.rows)
+            stored = model.n_data <= MOST_ANCHORED and not in_a_file(model.rows)
         anchor = np.empty((model.n_data, 3)) if stored else None
         gradient, hessian = np.zeros(centre.size), np.zeros((centre.size, centre.size))
         for block in blocks(model.n_data):
@@ -178,14 +178,6 @@ def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Flo
 def rows_of(model: LinearModel, block: slice) -> Floats:
     """Some rows in full precision, converted once."""
     return np.asarray(model.rows[block], dtype=np.float64)
-
-
-def _in_a_file(rows: Floats) -> bool:
-    """Whether an array is a view of a memory-mapped file."""
-    base: object = rows
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    return isinstance(base, (np.memmap, mmap))
 
 
 def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: float) -> Floats:

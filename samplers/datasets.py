@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from designer.errors import BadInput, shown
 from designer.files import shorten
 from designer.schedule import Floats
-from samplers import csv_files
+from samplers import csv_files, memory
 from samplers.models._kernels import blocks
 from samplers.scaling import unit
 from samplers.tables import DataTable, Labels
@@ -114,7 +113,7 @@ def _existing(entry: str, path: str) -> Path:
 
 def _refuse_large(file: Path, size: int) -> None:
     """Refuse what would not fit into memory when it is unpacked: a small file may hold very much of the same."""
-    most = min(MAX_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    most = min(MAX_BYTES, memory.allowed() // 2)
     if size > most:
         what = f"unpacks to {size:,} bytes, more than {most:,}, half the memory here; a .npy file would be mapped"
         raise BadInput(f"data.path: {file}: {what}")

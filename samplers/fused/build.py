@@ -17,6 +17,7 @@ from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.control import Controlled
 from samplers.fused import parts
+from samplers.memory import too_large
 from samplers.models import Model
 from samplers.models._kernels import frozen
 from samplers.models.ica import ICA
@@ -43,15 +44,17 @@ def fused_parts(
 
 def fused_model(model: Model) -> Any:
     if type(model) is Logistic:
-        return parts.LogisticRows(frozen(model.rows), _labels(model), model.prior_precision)
+        rows, labels = frozen(model.rows), _labels(model)
+        return parts.LogisticRows(rows, labels, model.prior_precision, too_large(rows, labels))
     if type(model) is Controlled:
         return _residuals(model)
     if type(model) is ICA:
-        return parts.ICARows(frozen(model.rows))
+        return parts.ICARows(frozen(model.rows), too_large(model.rows))
     if type(model) is Mixture:
-        return parts.MixtureData(frozen(model.x), model.variance, 1.0 / model.temperature, *model.prior_variances)
+        rest = model.variance, 1.0 / model.temperature, *model.prior_variances, too_large(model.x)
+        return parts.MixtureData(frozen(model.x), *rest)
     if type(model) is Lasso:
-        return parts.LassoRows(frozen(model.rows), model.precision, model.penalty)
+        return parts.LassoRows(frozen(model.rows), model.precision, model.penalty, too_large(model.rows))
     if isinstance(model, Tempered) and type(model) in (Tempered, TemperedLinear):
         inner = fused_model(model.model)
         return None if inner is None else parts.Hot(inner, model.scale)
@@ -67,8 +70,9 @@ def _residuals(model: Controlled) -> Any:
         return None
     sums = model.centre, model.gradient, model.hessian
     if model.anchor is None or linear.labels is not None:
-        rest = scale, linear.prior_precision, float(model.order - 1), *sums
-        return parts.LogisticExpanded(frozen(linear.rows), _labels(linear), *rest)
+        rows, labels = frozen(linear.rows), _labels(linear)
+        rest = scale, linear.prior_precision, float(model.order - 1), *sums, too_large(rows, labels)
+        return parts.LogisticExpanded(rows, labels, *rest)
     with _packing:
         if model not in _packed:
             rows = np.hstack([linear.rows, model.anchor])  # one row of memory per datum

@@ -11,6 +11,7 @@ from numba.extending import overload
 from designer._jit import kernel
 from samplers._kernels import add_shifted, decide
 from samplers._permutation import draw, is_a, put_back
+from samplers.fused.fetching import fetch
 from samplers.fused.logistic import ROOM
 from samplers.fused.models import fill_terms, full_log_likelihood
 from samplers.fused.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Sequential
@@ -49,6 +50,7 @@ def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total,
     """Let the sample grow to `goal`, adding l_i - shift and their squares; the first l_i is the shift."""
     while n < goal:
         permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
+        fetch(model, new)
         terms = room[3, : new.size]
         fill_terms(model, theta, theta_new, new, room, terms)
         if n == 0:

@@ -24,6 +24,7 @@ class LogisticRows(NamedTuple):
     rows: Floats
     labels: Labels
     prior_precision: float
+    on_disk: bool  # in files larger than memory
 
 
 class LogisticResiduals(NamedTuple):
@@ -48,12 +49,14 @@ class LogisticExpanded(NamedTuple):
     centre: Floats
     gradient: Floats
     hessian: Floats
+    on_disk: bool
 
 
 class ICARows(NamedTuple):
     """Independent components of white rows."""
 
     rows: Floats
+    on_disk: bool
 
 
 class MixtureData(NamedTuple):
@@ -64,6 +67,7 @@ class MixtureData(NamedTuple):
     beta: float
     first_prior: float
     second_prior: float
+    on_disk: bool
 
 
 class LassoRows(NamedTuple):
@@ -72,6 +76,7 @@ class LassoRows(NamedTuple):
     rows: Floats
     precision: float
     penalty: float
+    on_disk: bool
 
 
 class Hot(NamedTuple):
