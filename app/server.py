@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import socket
 import sys
 import webbrowser
@@ -88,11 +89,22 @@ def listen(host: str, port: int) -> socket.socket:
 def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
     """The dashboard behind its guard; `ready` is called when it is warm."""
     bootstrap.load_config_options(SETTINGS)
+    steady_path(script)
     # files for downloads are made outside of any page, and that is no reason to complain
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
     quick = Assets(Scripts(dashboard))
     return Guard(GZipMiddleware(quick, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
+
+
+def steady_path(script: Path) -> None:
+    """Put the script's directory where Streamlit would put it before each run of a page and take it away after.
+
+    An import in another thread that goes through `sys.path` meanwhile would miss an entry, and not find its module.
+    """
+    directory = os.path.dirname(os.path.abspath(script))
+    if directory not in sys.path:
+        sys.path.append(directory)
 
 
 def tell_failure(problem: Exception) -> bool:

@@ -19,6 +19,7 @@ from plotly.offline import get_plotlyjs_version
 from app import plotting
 from app.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.server import MOST_MEGABYTES, listen
+from benchmarks.guests import Guest
 from benchmarks.visitors import measure
 from tests.serving import Server, running
 
@@ -244,3 +245,21 @@ def test_stops_when_interrupted():
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=30) == 0
         assert "Traceback" not in server.said()
+
+
+def test_runs_of_pages_leave_the_path_of_imports_alone(tmp_path):
+    """Streamlit would put the script's directory first for each run: imports of other threads would miss an entry."""
+    script, seen = tmp_path / "page.py", tmp_path / "seen"
+    script.write_text(f"import pathlib, sys\npathlib.Path({str(seen)!r}).write_text(chr(10).join(sys.path))\n")
+    serve = "import pathlib, sys; from app.server import serve; serve(port=0, script=pathlib.Path(sys.argv[1]))"
+    with running("-c", serve, str(script)) as server:
+        guest = Guest(server.address)
+        asyncio.run(_visit(guest))
+    assert guest.wrong == []
+    places = seen.read_text().splitlines()
+    assert places.count(str(tmp_path)) == 1 and places[-1] == str(tmp_path)
+
+
+async def _visit(guest: Guest) -> None:
+    await guest.arrive()
+    await guest.leave()
