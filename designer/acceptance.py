@@ -28,6 +28,8 @@ QUICK_ORDER, QUICK = 9, 1e-8  # and for a tolerance above QUICK
 RATIO = 1.7  # of a panel's ends; the curves vary on the scale of mu_std itself
 WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
 MOST_PANELS = 200
+ROUGH = 1e-6  # what the series of a panel may miss; a panel that misses more is cut
+PIECES, CUTS = 4, 6  # into so many, so often
 FAR = 1e12  # no curve is followed beyond this mu_std
 
 
@@ -52,7 +54,7 @@ class Acceptance(NamedTuple):
     wrong
         Probability of a wrong decision, E_u[E]; |delta| is smaller, as errors of both kinds cancel.
     estimate
-        A bound on the numerical error of delta, usage and wrong.
+        A bound on the numerical error of delta, usage, wrong and looks (as a share of all looks).
     remark
         Why numbers are missing, in one line; None if none are.
 
@@ -247,16 +249,16 @@ def covered(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
 def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
     """The curves at skewness 1, to first order."""
     node, _, to_series = panel_rule(curve.values.shape[-1])
-    x = _panel_nodes(curve.edges, node)
+    x = _panel_nodes(curve.edges[:-1], curve.edges[1:], node)
     signed = np.concatenate([x, -x])
     slope = slopes(plan, signed, tolerance)
     values = curve.values + np.stack([slope.error(signed), slope.usage, slope.looks]).reshape(curve.values.shape)
     return curve._replace(values=values, series=values @ to_series)
 
 
-def _panel_nodes(edges: Floats, node: Floats) -> Floats:
-    """The nodes of all panels, ascending."""
-    mid, radius = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
+def _panel_nodes(low: Floats, high: Floats, node: Floats) -> Floats:
+    """The nodes of all panels."""
+    mid, radius = 0.5 * (high + low), 0.5 * (high - low)
     return np.asarray((mid[:, None] + radius[:, None] * node).ravel())
 
 
@@ -277,16 +279,44 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
     """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
-    node, _, to_series = panel_rule(order)
-    x, panels = _panel_nodes(edges, node), edges.size - 1
+    curve = _curves(plan, edges, *_on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify))
+    for _ in range(CUTS if order == ORDER else 0):
+        rough = curve.doubt > max(ROUGH, curve.estimate)
+        if not rough.any():
+            break
+        curve = cut(plan, curve, rough, tolerance)
+    return curve
+
+
+def cut(plan: Plan, curve: Curves, which: Mask, tolerance: float) -> Curves:
+    """The same with some of the panels cut: bounds far out at the first looks make curves that are steep somewhere."""
+    low, high = curve.edges[:-1], curve.edges[1:]
+    ends = np.linspace(low[which], high[which], PIECES + 1, axis=1)
+    starts, order = ends[:, :-1].ravel(), curve.values.shape[-1]
+    fine, _ = _on_panels(plan, starts, ends[:, 1:].ravel(), order, tolerance, verify=False)
+    starts, values = np.concatenate([low[~which], starts]), np.concatenate([curve.values[:, :, ~which], fine], axis=2)
+    place = np.argsort(starts)
+    return _curves(plan, np.append(starts[place], high[-1]), values[:, :, place], curve.estimate)
+
+
+def _curves(plan: Plan, edges: Floats, values: Floats, estimate: float) -> Curves:
+    series = np.ascontiguousarray(values @ panel_rule(values.shape[-1])[2])
+    last = np.abs(series[..., -2:]).sum(axis=-1)
+    last[2] /= plan.schedule.size  # the looks as a share of all
+    doubt = last.max(axis=(0, 1))
+    first_usage = plan.schedule.m / plan.schedule.n_data
+    return Curves(edges, np.ascontiguousarray(values), series, doubt, first_usage, estimate)
+
+
+def _on_panels(
+    plan: Plan, low: Floats, high: Floats, order: int, tolerance: float, *, verify: bool
+) -> tuple[Floats, float]:
+    """The curves at the nodes of panels, and a bound on their numerical error."""
+    x = _panel_nodes(low, high, panel_rule(order)[0])
     signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
     outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
-    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, panels, order)
-    values = np.ascontiguousarray(np.broadcast_to(values, (3, 2, panels, order)))  # symmetric: one side is both
-    series = values @ to_series
-    doubt = np.abs(series[:2, ..., -2:]).sum(axis=-1).max(axis=(0, 1))
-    first_usage = plan.schedule.m / plan.schedule.n_data
-    return Curves(edges, values, series, doubt, first_usage, estimate)
+    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, low.size, order)
+    return np.broadcast_to(values, (3, 2, low.size, order)), estimate  # symmetric: one side is both
 
 
 def panel_edges(plan: Plan, reach: float) -> Floats:

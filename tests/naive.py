@@ -123,9 +123,8 @@ def step(
     log[u / (1 - u)] (Eqns 40 and 41 print log u / log(1 - u)).
     """
     exact = float(expit(log_acceptance)) if barker else math.exp(min(log_acceptance, 0.0))
-    fine = 2.0 ** -np.arange(
-        0.0, 71.0
-    )  # the curves are sharp in u near P_a, and near the ends: panels halve towards them
+    # the curves are sharp in u near P_a, and near the ends: panels shrink towards them
+    fine = 2.0 ** -np.arange(0.0, 71.0, 0.25)
     marks = np.concatenate([[0.0, 1.0, exact], fine, 1 - fine, exact * (1 - fine), exact + (1 - exact) * fine])
     edges = np.unique(marks.clip(0.0, 1.0))
     node, weight = gauss_legendre(16)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from designer.acceptance import acceptance
+from designer.acceptance import acceptance, curves, cut, integrate, reach_of
 from designer.boundary import Boundary
 from designer.plan import Plan, as_plan
 from designer.records import Design, TrialRun
@@ -199,3 +199,25 @@ def test_bad_sigma(sigma, refuses):
 def test_bad_tolerances(tolerance, refuses):
     design, trial = Design(1000, 100, 0.05), pairs(1000, 0.0, 1.0)
     refuses(lambda: acceptance(design, trial, tolerance=tolerance), f"tolerance = {tolerance!r}", "[1e-12, 0.01]")
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        Design(10**9, 500, 0.01, 1.0, 2.0),
+        Design(10**6, 100, 1e-6, 1.0, 1.5),
+        Design(27_432_543, 6, 1e-190, 1.0, 54.0),
+        Design(403_219_958, 18, 1e-245, 0.73, 10.7),
+    ],
+)
+def test_steep_curves_are_resolved(design):
+    """O'Brien-Fleming bounds at growing looks: the usage falls by much where mu_std grows by little, far from zero."""
+    trial = pairs(design.n_data, [0.0, -0.7, 0.0, 0.5, 0.0], [10.0, 1e-3, 1e-4, 1e-5, 1e-6])
+    found, plan = acceptance(design, trial), as_plan(design)
+    curve = curves(plan, reach_of(trial), 1e-10)
+    finer = cut(plan, curve, np.ones(curve.doubt.size, dtype=bool), 1e-10)
+    delta, usage, looks, wrong, doubt = integrate(finer, trial.log_acceptance, trial.kappa, barker=False)
+    assert found.estimate < 3e-6 and doubt.max() < 0.1 * found.estimate
+    for one, other in zip((found.delta, found.usage, found.wrong), (delta, usage, wrong), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=found.estimate)
+    np.testing.assert_allclose(found.looks, looks, rtol=0, atol=found.estimate * plan.schedule.size)
