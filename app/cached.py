@@ -45,7 +45,7 @@ from samplers.advice import Candidates, Prediction, predict
 from samplers.experiments.report import Report
 from samplers.experiments.running import shipped
 
-ENTRIES = 500
+ENTRIES = 100  # of each kind, some tens of kilobytes each
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -10,7 +11,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from designer.errors import BadInput, integer
 
 SCRIPT = Path(__file__).with_name("main.py")
 MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
+ARENAS, LARGE = (-8, 2), (-3, 2**18)  # M_ARENA_MAX, M_MMAP_THRESHOLD of glibc's malloc.h, and what they are set to
 PARTING = 2.0  # seconds that jobs get to clean up when the server stops
 
 SETTINGS: dict[str, Any] = {
@@ -56,6 +58,7 @@ log = logging.getLogger("austerity")
 
 def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = False, script: Path = SCRIPT) -> None:
     """Serve until interrupted. Raises BadInput if the address cannot be had."""
+    return_memory()
     with listen(host, integer("port", port, 0, 65_535)) as listening:
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
 
@@ -74,6 +77,17 @@ def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = Fal
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def return_memory() -> None:
+    """Let the system have back what is freed, where the C library is glibc.
+
+    It would keep a heap for each of the many threads, and blocks of up to 32 MB in them: a busy server holds on to tens
+    of megabytes that nobody uses.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        for option, value in (ARENAS, LARGE):
+            ctypes.CDLL(None).mallopt(option, value)
 
 
 def listen(host: str, port: int) -> socket.socket:

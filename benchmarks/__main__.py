@@ -61,8 +61,8 @@ SECTIONS: dict[str, Section] = {
     "peers": _timed("comparison"),
 }
 SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior")}
-SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "stress", "tall")}
-LONG = ("faults", "load")  # a quarter of an hour each: measured when named
+SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "tall")}
+LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured when named
 SECTIONS |= {name: _of(name) for name in LONG}
 
 
@@ -98,7 +98,7 @@ def main() -> None:
         "sections",
         nargs="*",
         metavar="SECTION",
-        help=f"some of: {', '.join(SECTIONS)}; by default all but {' and '.join(LONG)}",
+        help=f"some of: {', '.join(SECTIONS)}; by default all but {', '.join(LONG)}",
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each chain runs (default: %(default)g)")
     parser.add_argument("--dry", action="store_true", help="print only, leave RESULTS.md as it is")

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import http.client
+import platform
 import signal
 import socket
 import subprocess
@@ -263,3 +264,28 @@ def test_runs_of_pages_leave_the_path_of_imports_alone(tmp_path):
 async def _visit(guest: Guest) -> None:
     await guest.arrive()
     await guest.leave()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such knobs")
+def test_freed_memory_goes_back_to_the_system():
+    """Large blocks between small ones that stay, after a larger one was freed: glibc would keep all of them."""
+    work = """
+import ctypes, sys
+from pathlib import Path
+from app.server import return_memory
+def megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 2**20
+return_memory()
+blocks, small = [b"x" * (31 << 20)], []
+blocks.clear()
+before = megabytes()
+for _ in range(10):
+    blocks.append(b"x" * (20 << 20))
+    small.append(ctypes.create_string_buffer(100_000))
+most = megabytes() - before
+blocks.clear()
+print(most, megabytes() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
+    most, left = map(int, done.stdout.split())
+    assert most > 190 and left < 30
