@@ -72,8 +72,10 @@ def _obey(arguments: Sequence[str] | None) -> int:
         with stopped_by_signals():
             build_parser().parse_args(given, options)
             answer: Answer = options.command(options)
-    except (BadInput, ArithmeticError, OSError) as problem:
+    except (BadInput, ArithmeticError, OSError, MemoryError) as problem:
         told = in_words(problem)
+        if isinstance(problem, MemoryError) and sampling.can_go_on(options):
+            told += "; what was saved is kept, --resume goes on"
         for line in told.splitlines():
             print(f"austerity: {line}", file=sys.stderr)
         if "--json" in given:

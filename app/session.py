@@ -1,7 +1,8 @@
 """What a session holds besides its widgets: the trial run in use and the pinned designs, both told by the URL.
 
 The parameters here are not bound to widgets, so they stay in the URL from page to page: a link to any page carries the
-trial run. Bundled and made-up runs are made again from the link; of an uploaded one the link holds the digest.
+trial run. Bundled, made-up and built-in runs are made again from the link (the last as a job, checked by its digest);
+of an uploaded one the link holds the digest.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from app import cached
+from app import cached, jobs
 from app.jobs import Job
 from designer.errors import BadInput
 from designer.examples import EXAMPLES
@@ -26,6 +27,7 @@ from samplers.runner import collect_pairs
 MOST_PINS = 4
 FIRST = "logistic"  # the example on first paint
 STATIONARY, UPLOAD = "stationary", "upload"
+TRIAL_JOB = "trial"  # the kind of job in which built-in experiments make trial runs
 BUILT_IN_PAIRS = 100
 MOST_KEPT = 3  # trial runs uploaded or computed in one session that are remembered
 
@@ -45,7 +47,8 @@ class Loaded(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where the trial run comes from: an example, pairs at stationarity (with these numbers), or a file's digest."""
+    """Where the trial run comes from: an example, pairs at stationarity (with these numbers), a file's digest, or a
+    built-in experiment with its seed, and the digest of what that gave."""
 
     kind: str = FIRST
     n_data: int = 1_000_000
@@ -63,6 +66,10 @@ class Builtin(NamedTuple):
     title: str
     about: str
     make: Callable[[int, Job], Loaded]
+
+    def start(self, seed: int) -> Job:
+        """Make the trial run of a seed, as a job of this session."""
+        return jobs.start(TRIAL_JOB, run_key(self.key, seed), partial(self.make, seed))
 
 
 def builtin_sources() -> Sequence[Builtin]:
@@ -96,7 +103,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31),
     "spread": (0.0, MOST_SPREAD),
 }
-# parameters of each kind of source in the URL: name there, and the field it fills
+# parameters of each kind of source in the URL: name there, and the field it fills; of built-in experiments those below
 _PARAMETERS = {
     STATIONARY: {
         "trial_n": "n_data",
@@ -107,6 +114,7 @@ _PARAMETERS = {
     },
     UPLOAD: {"digest": "digest"},
 }
+_RUN_PARAMETERS = {"seed": "seed", "digest": "digest"}
 
 
 def source() -> Source:
@@ -123,7 +131,7 @@ def choose(chosen: Source) -> None:
     """Use another source, and name it in the URL; what is not said there is the default."""
     st.session_state["source"] = chosen
     wanted = _source_values(chosen)
-    for name in ("source", *(name for names in _PARAMETERS.values() for name in names)):
+    for name in ("source", *(name for names in (*_PARAMETERS.values(), _RUN_PARAMETERS) for name in names)):
         if name in wanted:
             st.query_params[name] = wanted[name]
         elif name in st.query_params:
@@ -137,19 +145,28 @@ def link_values() -> dict[str, str | list[str]]:
     return values | ({"chosen": pin_text(design)} if design else {}) | ({"pin": pinned} if pinned else {})
 
 
+def _parameters(kind: str) -> dict[str, str]:
+    """What the URL holds of a kind of source besides its name."""
+    return _RUN_PARAMETERS if kind in _builtins() else _PARAMETERS.get(kind, {})
+
+
+def _builtins() -> dict[str, Builtin]:
+    return {builtin.key: builtin for builtin in builtin_sources()}
+
+
 def _source_values(wanted: Source) -> dict[str, str]:
     """The parameters of a source in the URL; those at their defaults are left out."""
-    values = {name: str(getattr(wanted, field)) for name, field in _PARAMETERS.get(wanted.kind, {}).items()}
+    values = {name: str(getattr(wanted, field)) for name, field in _parameters(wanted.kind).items()}
     return values if wanted.kind == FIRST else {"source": wanted.kind, **values}
 
 
 def _source_in_url() -> Source:
     """What the URL names; defaults where it is damaged."""
     kind = st.query_params.get("source", FIRST)
-    if kind not in (*EXAMPLES, STATIONARY, UPLOAD, *(builtin.key for builtin in builtin_sources())):
+    if kind not in (*EXAMPLES, STATIONARY, UPLOAD, *_builtins()):
         return Source()
     found = Source(kind)
-    for name, field in _PARAMETERS.get(kind, {}).items():
+    for name, field in _parameters(kind).items():
         usual = getattr(found, field)
         try:
             value = type(usual)(st.query_params.get(name, usual))
@@ -175,22 +192,86 @@ def load_from(wanted: Source) -> Loaded | None:
         origin = f"made up: a random walk at stationarity that accepts {wanted.acceptance:g} of its proposals"
         origin += f", log κ with standard deviation {wanted.spread:g}" if wanted.spread else ""
         return Loaded("No trial run yet", trial, origin)
-    return _kept().get(wanted.digest if wanted.kind == UPLOAD else wanted.kind)
+    return _kept().get(wanted.digest if wanted.kind == UPLOAD else run_key(wanted.kind, wanted.seed))
 
 
-def in_use() -> Loaded:
-    """The trial run in use. If the link wants a file that is not here, that is told, and the first example used."""
-    run = loaded()
+def in_use() -> Loaded | None:
+    """The trial run in use; None while that of a link is being made again, which is then all there is to see."""
+    return None if being_made() else present()
+
+
+def present() -> Loaded:
+    """The trial run that is here.
+
+    If the link wants a file that is not here, or work that was cancelled, that is told, and the first example used.
+    """
+    wanted, run = source(), loaded()
     if run is not None:
+        if wanted.digest not in ("", run.trial.digest):
+            st.warning(other_pairs(wanted, run), icon=":material/difference:")
         return run
-    wanted = source()
     if wanted.kind == UPLOAD:
         st.warning(missing_file(wanted.digest), icon=":material/upload_file:")
     else:
-        st.warning("This link is about a built-in experiment: run it on the page Trial run. Until then, an example.")
+        st.warning(
+            f"This link is about a built-in experiment with seed {wanted.seed}, whose pairs are not here: run it on "
+            "the page Trial run. Until then, the first example is used.",
+            icon=":material/play_arrow:",
+        )
     first = load_from(Source())
     assert first is not None
     return first
+
+
+def being_made() -> bool:
+    """Whether the trial run of a link is being made again; if so its progress is shown, and its end puts it in use."""
+    job = job_of_link()
+    if job is None:
+        return False
+    if job.running:
+        st.info("This link is about a built-in experiment: its pairs are made again.", icon=":material/play_arrow:")
+    ended = jobs.watch(TRIAL_JOB, builtin_of(job).title)
+    if ended is not None:
+        take(ended)
+    return ended is None
+
+
+def job_of_link() -> Job | None:
+    """The job that makes the trial run of a link again, if there is need of it.
+
+    A new session starts it; one that has run something else since does not.
+    """
+    wanted = source()
+    builtin = _builtins().get(wanted.kind)
+    if builtin is None or loaded() is not None:
+        return None
+    job = jobs.current(TRIAL_JOB) or builtin.start(wanted.seed)
+    return job if job.key == run_key(wanted.kind, wanted.seed) else None
+
+
+def take(job: Job) -> bool:
+    """Use what a built-in experiment has made, once; whether there was something new."""
+    if job is st.session_state.get("trial-taken") or job.was_cancelled:
+        return False
+    run = jobs.outcome_in_words(job)
+    if run is None:
+        return False
+    st.session_state["trial-taken"] = job
+    kind, seed = _run_of(job.key)
+    _keep(job.key, run)
+    st.session_state[f"next-seed-{kind}"] = max(seed + 1, st.session_state.get(f"next-seed-{kind}", 0))
+    made, wanted = Source(kind, seed=seed, digest=run.trial.digest), source()
+    if (wanted.kind, wanted.seed) != (kind, seed) or not wanted.digest:  # else the link's digest stays, to be compared
+        choose(made)
+    return True
+
+
+def other_pairs(wanted: Source, run: Loaded) -> str:
+    """What is said when a built-in experiment did not give the pairs that a link is about."""
+    return (
+        f"These are not the pairs of the link: seed {wanted.seed} gave the digest {run.trial.digest[:12]}… here, "
+        f"{wanted.digest[:12]}… there. Another version, other data or another machine made them; the figures differ."
+    )
 
 
 def missing_file(digest: str) -> str:
@@ -202,12 +283,15 @@ def missing_file(digest: str) -> str:
     )
 
 
-def load(run: Loaded, key: str | None = None) -> None:
-    """Use a trial run that was uploaded, or computed by the built-in experiment of this key."""
-    kept = {name: other for name, other in _kept().items() if name != (key or run.trial.digest)}
-    kept[key or run.trial.digest] = run
-    st.session_state["kept-runs"] = dict([*kept.items()][-MOST_KEPT:])
-    choose(Source(key) if key else Source(UPLOAD, digest=run.trial.digest))
+def load(run: Loaded) -> None:
+    """Use a trial run that was uploaded."""
+    _keep(run.trial.digest, run)
+    choose(Source(UPLOAD, digest=run.trial.digest))
+
+
+def _keep(key: str, run: Loaded) -> None:
+    kept = {name: other for name, other in _kept().items() if name != key}
+    st.session_state["kept-runs"] = dict([*kept.items(), (key, run)][-MOST_KEPT:])
 
 
 def kept_files() -> dict[str, Loaded]:
@@ -215,10 +299,35 @@ def kept_files() -> dict[str, Loaded]:
     return {key: run for key, run in _kept().items() if key == run.trial.digest}
 
 
-def next_seed(key: str) -> int:
-    """0 for the first run of a built-in experiment in this session, another number for every further one."""
-    seed: int = st.session_state.get(f"next-seed-{key}", 0)
-    st.session_state[f"next-seed-{key}"] = seed + 1
+def run_key(kind: str, seed: int) -> str:
+    """What the job and the outcome of a built-in experiment with a seed are called."""
+    return f"{kind}:{seed}"
+
+
+def _run_of(key: str) -> tuple[str, int]:
+    """Experiment and seed of such a key."""
+    kind, _, seed = key.rpartition(":")
+    return kind, int(seed)
+
+
+def builtin_of(job: Job) -> Builtin:
+    """The built-in experiment that a job runs."""
+    return _builtins()[_run_of(job.key)[0]]
+
+
+def last_run(kind: str) -> Source | None:
+    """The last run of a built-in experiment that this session remembers."""
+    made = [(key, run) for key, run in _kept().items() if key.rpartition(":")[0] == kind]
+    return Source(kind, seed=_run_of(made[-1][0])[1], digest=made[-1][1].trial.digest) if made else None
+
+
+def next_seed(kind: str) -> int:
+    """That of the link if its run is missing; else 0 for the first run of an experiment, and another for each more."""
+    wanted = source()
+    if wanted.kind == kind and loaded() is None:
+        return wanted.seed
+    seed: int = st.session_state.get(f"next-seed-{kind}", 0)
+    st.session_state[f"next-seed-{kind}"] = seed + 1
     return seed
 
 

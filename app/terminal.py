@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from designer.errors import BadInput
-from designer.files import write_whole
+from designer.files import is_special, shorten, write_whole
 
 if TYPE_CHECKING:
     from designer.further.strata_records import Stratified
@@ -47,6 +47,8 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 def in_words(problem: Exception) -> str:
     """A problem as it is told: of the file system's, the file and what is wrong with it; notes at the end."""
     told = str(problem)
+    if isinstance(problem, MemoryError):
+        told = f"not enough memory{told and f': {shorten(told, 200)}'}"
     if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
         told = f"{problem.filename}: {problem.strerror}"
     return "; ".join([told, *getattr(problem, "__notes__", [])])
@@ -58,6 +60,10 @@ def check_target(path: str | None, *suffixes: str) -> None:
         return
     if suffixes and not path.lower().endswith(suffixes):
         raise BadInput(f"output = {path!r}: must end in {' or '.join(suffixes)}")
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise BadInput(f"{path}: cannot be written")
+        return
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise BadInput(f"{path}: there is no directory {folder}")

@@ -204,6 +204,14 @@ def confined(megabytes: int) -> Iterator[list[str] | None]:
             group.rmdir()
 
 
+def evict(folder: Path) -> None:
+    """Have the files leave the memory: pages that are there already were paid for by others."""
+    for file in folder.glob("*.npy"):
+        with open(file, "rb") as opened:
+            os.fsync(opened.fileno())
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def _apart(folder: Path, n_data: int, seconds: float, before: list[str] | None = None) -> Measured:
     """`measure` in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", str(seconds)]
@@ -217,10 +225,7 @@ def _in_little_memory(folder: Path, n_data: int, seconds: float) -> list[str]:
     with confined(SCARCE) as before:
         if before is None:
             return [f"A process with {SCARCE} MB of memory was not measured: control groups may not be made here."]
-        for file in folder.glob("*.npy"):  # what is in memory already was paid for by others
-            with open(file, "rb") as opened:
-                os.fsync(opened.fileno())
-                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        evict(folder)
         found = _apart(folder, n_data, seconds, before)
     return [
         f"With {SCARCE} MB of memory for the process and its pages of the file, which the system enforces:",

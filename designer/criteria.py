@@ -58,6 +58,10 @@ class Cost(NamedTuple):
         """Expected cost of one step that reads this share of the data in so many looks."""
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
+    def exact(self, n_data: int) -> float:
+        """Cost of an exact step that keeps log p(x_i; theta): one look at all data, half the likelihoods of each."""
+        return self.fixed + 0.5 * self.per_datum * n_data + self.per_look
+
     def checked(self) -> Cost:
         """Itself, if a cost: no negative part, and data or looks cost something."""
         values = (real(f"cost.{name}", value, 0.0, 1e300) for name, value in self._asdict().items())

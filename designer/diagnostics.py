@@ -350,6 +350,8 @@ def skewed_population(n_data: int, skew: float) -> Floats:
     from scipy.special import gammaincinv, ndtri
 
     n_data = integer("n_data", n_data, 2, 10**8)
+    if abs(skew) > max(0.01, most := _most_skewness(n_data)):
+        raise BadInput(f"skew = {skew:g}: {n_data:,} numbers have at most {most:.3g}")
     level = (np.arange(n_data) + 0.5) / n_data
     gamma = abs(skew) > 1e-3
     values = math.copysign(1.0, skew) * gammaincinv(4.0 / skew**2, level) if gamma else ndtri(level)
@@ -357,14 +359,21 @@ def skewed_population(n_data: int, skew: float) -> Floats:
     return np.asarray(values / values.std())
 
 
+def _most_skewness(n_data: int) -> float:
+    """Of N numbers: all are equal but one."""
+    return (n_data - 2) / math.sqrt(n_data - 1)
+
+
 def worst_student_check(rng: np.random.Generator, trial: TrialRun, m: int, epsilon: float) -> StudentCheck | None:
     """`student_check` on made-up l_i as skewed as those of the most skewed pair; None without skewness.
 
-    At most MADE_UP of them: what a first look sees hardly depends on how many more there are.
+    At most MADE_UP of them, as skewed as so many can be: what a first look sees hardly depends on how many more there
+    are.
     """
     if trial.skew is None:
         return None
     n_data, most = min(trial.n_data, MADE_UP), float(trial.skew[np.abs(trial.skew).argmax()])
+    most = math.copysign(min(abs(most), _most_skewness(n_data)), most)
     design = Design(n_data, max(2, min(m, n_data // 2)), epsilon)
     return student_check(rng, design, skewed_population(n_data, most))
 

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 def write_whole(target: Target, content: str | bytes) -> None:
     """Write to a file object, or put a whole new file in the place of a path (of what it links to, if it is a link).
 
-    An OSError names the path, and leaves there what was there.
+    A pipe or a device is written into, not replaced. An OSError names the path, and leaves there what was there.
     """
     if not isinstance(target, (str, os.PathLike)):
         try:
@@ -28,16 +29,36 @@ def write_whole(target: Target, content: str | bytes) -> None:
                 raise
             target.write(content.encode())  # type: ignore[arg-type]  # text for a binary file
         return
+    data = content.encode() if isinstance(content, str) else content
+    if is_special(target):
+        try:
+            with open(os.open(target, os.O_WRONLY), "wb") as special:
+                special.write(data)
+        except OSError as error:
+            raise renamed(error, target) from None
+        return
     with replacing(target) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.write_bytes(data)
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a pipe, a device or a socket at a path, which can be written into but not replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 @contextmanager
 def replacing(target: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
     """The path of a new file to fill, which after the block takes the place of `target` (of what that links to).
 
-    `durable`: by then it is on the disk for good. If anything fails, `target` is what it was; an OSError names it.
+    `durable`: by then it is on the disk for good. If anything fails, `target` is what it was; an OSError names it. A
+    pipe or a device is refused by one.
     """
+    if is_special(target):
+        raise OSError(errno.EINVAL, "is a pipe or a device; a file cannot take its place", os.fspath(target))
     path = Path(os.path.realpath(target))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

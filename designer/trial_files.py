@@ -142,7 +142,8 @@ def _parse_npz(data: bytes) -> Parsed:
             raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run can have")
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             columns = {name: np.asarray(arrays[member]) for name, member in wanted.items()}
-    pairs = columns["mu"].size
+    if (pairs := columns["mu"].size) > trial_table.MAX_PAIRS:  # bytes of which become eight times as many
+        raise BadFile(f"{pairs:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}")
     for name, values in columns.items():
         if values.dtype.kind not in "iuf" or values.shape not in {(), (pairs,)}:
             raise BadFile(f"{wanted[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")

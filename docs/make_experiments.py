@@ -26,8 +26,12 @@ MOST_ROWS = 60  # of a table; the regime map has as many
 INTRODUCTION = """\
 # Experiments
 
-The experiments of the papers at full size, and a map of who wins where. K14, K16 and S17 are the papers of
+The experiments of the papers, and a map of who wins where. K14, K16 and S17 are the papers of
 [equations.md](equations.md).
+All have the papers' numbers of data, but E6, on census income instead of MiniBooNE, and E9, where synthetic twins and
+fewer digits stand in. Chains are shorter than the papers' where those ran for hours: E3 has 40% of their samples, E4 at
+most 6%, E6 10%, and E4 and E6 have fewer chains; part of E11 has fewer samples. Each section says what its size is and
+why. *Full* in the settings is the largest size that this package runs, as it was run here.
 Each has tables and figures in the dashboard (page *Experiments*), and runs again with the command below it; with
 `--quick` it takes about a minute. `--data DIR` has data sets in their own formats, `--download` fetches them
 where there is a network; without either a synthetic twin stands in, and the report says so. E6 also runs on MiniBooNE

@@ -3,9 +3,9 @@
 An item is drawn at random and drawn again while it is one of the sample already. What must be remembered is which items
 those are: `Dense` has a bit for every item, which stays in the processor's cache where an array of places would not
 (six times as fast at N = 2 million), `Sparse` a hash table, whose memory depends on the sample and not on N. Both draw
-the same items from the same random numbers. The k-th item of N takes N / (N - k) tries on average, which is little
-unless a test goes on to its last look but one; a sample that takes all that is left takes it in order, without random
-numbers: every item is read, in whatever order.
+the same items from the same random numbers. The k-th item of N takes N / (N - k) tries on average: after a quarter of
+the data the others are written down, and shuffled as they are drawn (Fisher and Yates). A sample that takes all that is
+left takes it as it lies, without random numbers: every item is read, in whatever order.
 """
 
 from __future__ import annotations
@@ -29,21 +29,25 @@ MIX = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: neighbouring items land far fro
 
 
 class Dense(NamedTuple):
-    """A bit for every item; drawn[:n] is the sample; from `next` on the rest is taken in order."""
+    """A bit for every item; drawn[:n] is the sample and, once that is `filled`, drawn[n:-1] the rest."""
 
     taken: npt.NDArray[np.uint64]
     drawn: Ints
-    next: int
+    filled: bool
 
 
 class Sparse(NamedTuple):
-    """The items of the sample by open addressing; `drawn` has room for one call's items."""
+    """The items of the sample by open addressing; `drawn` has room for one call's items.
+
+    When all items are wanted, those from `next` on are still to be taken in order. `rest`: the others, written down.
+    """
 
     n_data: int
     number: int  # of the sample, from 1
     next: int
     keys: Ints
     drawn: Ints
+    rest: Ints
 
 
 Permutation = Dense | Sparse
@@ -58,12 +62,13 @@ def fresh(n_data: int) -> Permutation:
 
 def dense(n_data: int) -> Dense:
     """An empty sample as bits."""
-    return Dense(np.zeros((n_data + 63) // 64, dtype=np.uint64), np.empty(n_data, dtype=np.int64), 0)
+    return Dense(np.zeros((n_data + 63) // 64, dtype=np.uint64), np.empty(n_data + 1, dtype=np.int64), False)
 
 
 def sparse(n_data: int) -> Sparse:
     """An empty sample as a table."""
-    return Sparse(n_data, 1, 0, np.zeros(FIRST_SLOTS, dtype=np.int64), np.empty(CHUNK, dtype=np.int64))
+    places = np.zeros(FIRST_SLOTS, dtype=np.int64), np.empty(CHUNK, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return Sparse(n_data, 1, 0, *places)
 
 
 def is_a(kind: Any, numba_type: Any) -> bool:
@@ -103,45 +108,87 @@ def grown(keys, number, size):
     return larger
 
 
+@kernel
+def fill(taken, drawn, k):
+    """Write the items that are not taken behind the first k; the place behind all is for those that are."""
+    for item in range(drawn.size - 1):
+        word, bit = bit_of(item)
+        drawn[k] = item
+        k += taken[word] & bit == 0
+
+
+@kernel
+def rest_of(keys, number, n, k):
+    """The items of n that are not in a table of k."""
+    rest, place = np.empty(n - k, dtype=np.int64), 0
+    for item in range(n):
+        slot, key = slot_of(keys, number, item)
+        if keys[slot] != key:
+            rest[place] = item
+            place += 1
+    return rest
+
+
+@kernel
+def shuffle_one(rng, items, k, n):
+    """Put any of items[k:n] at place k."""
+    j = k + int(rng.random() * (n - k))
+    items[k], items[j] = items[j], items[k]
+
+
 @overload(draw)
 def _draw(rng, permutation, start, stop, goal):
     if is_a(Dense, permutation):
 
         def by_bits(rng, permutation, start, stop, goal):
             """Items start .. stop of a sample that is to grow to `goal`; returns the permutation and these items."""
-            taken, drawn, item = permutation.taken, permutation.drawn, permutation.next
-            n, k = drawn.size, start
-            in_order = goal == n or item > 0
+            taken, drawn, filled = permutation.taken, permutation.drawn, permutation.filled
+            n, k = drawn.size - 1, start
             while k < stop:
-                here = item if in_order else int(rng.random() * n)
-                item += in_order
-                word, bit = bit_of(here)
-                if taken[word] & bit == 0:
-                    if not in_order:
-                        taken[word] |= bit
-                    drawn[k] = here
+                if filled:
+                    if goal < n:
+                        shuffle_one(rng, drawn, k, n)
                     k += 1
-            return Dense(taken, drawn, item), drawn[start:stop]
+                elif goal == n or 4 * k >= n:
+                    fill(taken, drawn, k)
+                    filled = True
+                else:
+                    here = int(rng.random() * n)
+                    word, bit = bit_of(here)
+                    if taken[word] & bit == 0:
+                        taken[word] |= bit
+                        drawn[k] = here
+                        k += 1
+            return Dense(taken, drawn, filled), drawn[start:stop]
 
         return by_bits
     if is_a(Sparse, permutation):
 
         def by_table(rng, permutation, start, stop, goal):
             n, number, keys, drawn = permutation.n_data, permutation.number, permutation.keys, permutation.drawn
-            item, k = permutation.next, start
-            in_order = goal == n or item > 0
-            if not in_order and 2 * stop > keys.size:
+            item, rest, k = permutation.next, permutation.rest, start
+            in_order = goal == n
+            if not in_order and rest.size == 0 and 2 * stop > keys.size:
                 keys = grown(keys, number, 4 * keys.size)
             while k < stop:
-                here = item if in_order else int(rng.random() * n)
-                item += in_order
-                slot, key = slot_of(keys, number, here)
-                if keys[slot] != key:
+                if rest.size > 0:
+                    place = k - (n - rest.size)
                     if not in_order:
-                        keys[slot] = key
-                    drawn[k - start] = here
+                        shuffle_one(rng, rest, place, rest.size)
+                    drawn[k - start] = rest[place]
                     k += 1
-            return Sparse(n, number, item, keys, drawn), drawn[: stop - start]
+                elif not in_order and 4 * k >= n:
+                    rest = rest_of(keys, number, n, k)
+                else:
+                    here = item if in_order else int(rng.random() * n)
+                    item += in_order
+                    slot, key = slot_of(keys, number, here)
+                    if keys[slot] != key:
+                        if not in_order:
+                            keys[slot] = key
+                        drawn[k - start] = here
+                        k += 1
+            return Sparse(n, number, item, keys, drawn, rest), drawn[: stop - start]
 
         return by_table
     return None
@@ -159,7 +206,7 @@ def _put_back(permutation, n):
                     taken[drawn[k] >> 6] = 0
             else:
                 taken[:] = 0
-            return Dense(taken, drawn, 0)
+            return Dense(taken, drawn, False)
 
         return clear_bits
     if is_a(Sparse, permutation):
@@ -171,7 +218,7 @@ def _put_back(permutation, n):
             if number == MOST_SAMPLES:
                 number = 1
                 keys[:] = 0
-            return Sparse(permutation.n_data, number, 0, keys, permutation.drawn)
+            return Sparse(permutation.n_data, number, 0, keys, permutation.drawn, np.empty(0, dtype=np.int64))
 
         return next_number
     return None

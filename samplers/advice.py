@@ -8,7 +8,6 @@ depends on the rule; `docs/which_test.md` derives how it is counted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.acceptance import Rule, acceptance, exact_probability
+from designer.diagnostics import skewed_population
 from designer.errors import BadInput, integer, real
 from designer.records import Design, TrialRun
 from designer.schedule import Floats, Schedule
@@ -53,11 +53,13 @@ class Prediction(NamedTuple):
     error
         Mean |Delta| against that rule.
     per_move
-        Likelihood evaluations per accepted move: the cost that a user feels. For small steps in many dimensions an
-        accepted move is worth the same under either rule.
+        Likelihood evaluations per right move, one that the test accepts and its rule does, too: mean(min(P, P + Delta))
+        of all steps. Moves that it accepts by error are no progress. For small steps in many dimensions a right move
+        is worth the same under either rule. Moves of the Barker and the concentration test are all taken as right.
     per_metropolis_step
         At most so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain
-        (`WORTH`); holds always.
+        (`WORTH`), whatever the chain: for tests without error. One that errs is counted as if it did not, so that for
+        it this is no bound.
     note
         What to know of the test.
 
@@ -169,15 +171,17 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     careful = concentration_data(candidates.concentration, trial, candidates.range_in_sd)
     delta = candidates.concentration.delta
     table = correction(candidates.barker.sigma).error
-    lines: list[tuple[str, Rule, float, float, Floats, float, str]] = [
-        ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, 0.0, "every decision is right"),
-        (CACHED, "metropolis", float(n_data), 1.0, metropolis, 0.0, "keeps log p(x_i; theta) of all data"),
+    right = np.zeros(len(trial))
+    lines: list[tuple[str, Rule, float, float, Floats, Floats, float, str]] = [
+        ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, right, 0.0, "every decision is right"),
+        (CACHED, "metropolis", float(n_data), 1.0, metropolis, right, 0.0, "keeps log p(x_i; theta) of all data"),
         (
             "sequential",
             "metropolis",
             n_data * step.mean_usage,
             2.0,
-            step.probability + step.delta,
+            step.probability,
+            step.delta,
             step.mean_abs_delta,
             "mean |Delta| by the normal theory",
         ),
@@ -187,6 +191,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             float(barker.mean()),
             2.0,
             exact_probability(trial.log_acceptance, barker=True),
+            right,
             table,
             "its error is that of the correction table alone: the sample mean is taken as normal",
         ),
@@ -196,6 +201,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             float(careful.mean()),
             2.0,
             metropolis,
+            right,
             delta,
             f"at most {delta:g} by its guarantee, if |l_i| stays within {candidates.range_in_sd:g} sd",
         ),
@@ -204,7 +210,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
 
 
 def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
-    """The test with the fewest likelihood evaluations per accepted move among those whose error is tolerable.
+    """The test with the fewest likelihood evaluations per right move among those whose error is tolerable.
 
     Parameters
     ----------
@@ -338,7 +344,7 @@ def measure(
     for done, index in enumerate(chosen):
         if cancelled is not None and cancelled():
             raise Cancelled
-        comparison = _comparison(rng, trial, int(index), candidates.range_in_sd)
+        comparison = _comparison(trial, int(index), candidates.range_in_sd)
         for name, (test, rule) in tests.items():
             decisions = [test.decide(rng, replace(comparison, rule=rule)) for _ in range(repeats)]
             seen[name] += [(float(d.n_used), float(d.accept)) for d in decisions]
@@ -349,31 +355,28 @@ def measure(
 
 
 def _prediction(
-    test: str, rule: Rule, data: float, evaluations_per_datum: float, accept: Floats, error: float, note: str
+    test: str,
+    rule: Rule,
+    data: float,
+    evaluations_per_datum: float,
+    probability: Floats,
+    delta: Floats,
+    error: float,
+    note: str,
 ) -> Prediction:
-    rate, evaluations = float(accept.mean()), data * evaluations_per_datum
-    per_move = evaluations / max(rate, 1e-300)
+    """Means over the pairs, each accepted with probability P + Delta, of which min(P, P + Delta) is right."""
+    accept, evaluations = probability + delta, data * evaluations_per_datum
+    rate, per_move = float(accept.mean()), evaluations / max(float(np.minimum(probability, accept).mean()), 1e-300)
     return Prediction(test, rule, data, evaluations, rate, error, per_move, WORTH[rule] * evaluations, note)
 
 
-def _comparison(rng: np.random.Generator, trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
+def _comparison(trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
     """A population with exactly the moments mu and sigma of one pair, and about its skewness."""
     skew = 0.0 if trial.skew is None else float(trial.skew[index])
-    values = standard_population(rng, trial.n_data, skew)
-    terms = trial.mu[index] + trial.sigma[index] * values
+    terms = trial.mu[index] + trial.sigma[index] * skewed_population(trial.n_data, skew)
     bound = abs(float(trial.mu[index])) + range_in_sd * float(trial.sigma[index])
     whole = float(terms.sum())
     return Comparison(trial.n_data, terms.take, float(trial.log_ratio[index]), "metropolis", bound, lambda: whole)
-
-
-def standard_population(rng: np.random.Generator, n: int, skew: float) -> Floats:
-    """n numbers with mean 0 and standard deviation 1 exactly: normal ones, or gamma ones of this skewness."""
-    if abs(skew) > max(0.01, (most := (n - 2) / math.sqrt(n - 1))):
-        raise BadInput(f"skew = {skew:g}: {n:,} numbers have at most {most:.3g}")
-    values = rng.standard_normal(n) if abs(skew) < 0.01 else math.copysign(1.0, skew) * rng.gamma(4.0 / skew**2, size=n)
-    values -= values.mean()
-    standard: Floats = values / values.std()
-    return standard
 
 
 def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measured:

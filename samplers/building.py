@@ -14,6 +14,7 @@ from designer.errors import BadInput, NumericalFailure
 from designer.further.strata_records import Stratified
 from designer.records import Design
 from designer.schedule import Floats
+from samplers import memory
 from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.concentration import ConcentrationTest
@@ -23,7 +24,7 @@ from samplers.accept.stratified import StratifiedTest
 from samplers.chain import Chain
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
-from samplers.datasets import MAX_BYTES, Dataset, load
+from samplers.datasets import Dataset, load
 from samplers.jump_chain import JumpChain, state_of
 from samplers.models.ica import ICA, whiten
 from samplers.models.lasso import Lasso
@@ -201,7 +202,7 @@ def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
             plain = Lasso.mapped(data.x, *options)
         else:
             x, y = (data.x[:, :-1], data.x[:, -1]) if data.y is None else (data.x, data.y)
-            plain = Lasso.from_data(x, y, *options)
+            plain = Lasso.from_data(_copied(x, "model.kind = 'lasso' with labels of their own"), y, *options)
     model: Any = tempered(plain, heat)
     asked, proposal = config.proposal, None
     if isinstance(asked, LangevinTable):
@@ -219,8 +220,7 @@ def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> _Made:
 
 def _copied(rows: Floats, why: str) -> Floats:
     """Rows that will be copied into memory, also those of a mapped file, if they may be so many."""
-    if rows.nbytes > MAX_BYTES:
-        raise BadInput(f"has {rows.nbytes:,} bytes; {why} copies the rows, which may have {MAX_BYTES:,}")
+    memory.refuse(f"{why} copies the rows, which takes", 8 * rows.size)
     return rows
 
 

@@ -8,6 +8,7 @@ dies, the scheduler gives its chains to others, which go on from the last checkp
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -135,11 +136,12 @@ class Cluster:
 
     def parts(self, batch: Batch, tell: Tell, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
         """The parts of an experiment, as they are done: the `mapper` of `run_experiment`."""
-        shares = dict.fromkeys(batch.names, 0.0)
+        shares, lock = dict.fromkeys(batch.names, 0.0), threading.Lock()  # as in `_Tally`
 
         def hear(message: dict[str, Any]) -> None:
-            shares[message["part"]] = message["share"]
-            tell(sum(shares.values()) / len(shares), message["note"])
+            with lock:
+                shares[message["part"]] = message["share"]
+                tell(sum(shares.values()) / len(shares), message["note"])
 
         folder = None if batch.folder is None else str(batch.folder.resolve())
         asked = batch.experiment.name, tuple(batch.experiment.data), batch.settings
@@ -285,15 +287,23 @@ def _wait_for_writers(store: Store, numbers: Iterable[int]) -> None:
 
 
 class _Tally:
-    """Adds up how far chains have come; steps that died with a worker and are made again count once."""
+    """Adds up how far chains have come; steps that died with a worker and are made again count once.
+
+    Messages of tasks arrive in Dask's own thread, their results in the caller's: one is heard at a time.
+    """
 
     def __init__(self, total: int, tell: Callable[[Progress], None] | None) -> None:
         self.total, self.tell, self.begin = total, tell, time.monotonic()
         self.first: dict[int, int] = {}  # where each chain was when the run began
         self.latest: dict[int, Reached] = {}
+        self.lock = threading.Lock()
 
     def hear(self, reached: Reached) -> None:
         """Of one chain."""
+        with self.lock:
+            self._hear(reached)
+
+    def _hear(self, reached: Reached) -> None:
         self.first.setdefault(reached.chain, reached.start)
         self.latest[reached.chain] = reached
         if self.tell is None:

@@ -24,6 +24,8 @@ from designer.schedule import Floats
 SEPARATORS = ",;\t"
 MOST_NAMED = 3  # problems in one message
 MAX_LINE = 2**20  # characters
+MOST_TEXTS = 1000  # different ones of a label that are looked at: so many are not two
+_PIECE = 2**24  # bytes read at once
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "?"}
@@ -39,7 +41,7 @@ class Layout(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """A column of few different texts: which row has which."""
+    """A column of few different texts: which row has which. Of more than MOST_TEXTS only so many are listed."""
 
     values: list[str]
     codes: np.ndarray[Any, np.dtype[np.int64]]
@@ -63,6 +65,15 @@ def layout(file: Path) -> Layout:
         if name and times > 1:
             raise BadInput(f"data.path: {file}: line {number + 1}: two columns are called {shown(name)}")
     return Layout(file, separator if len(names) > 1 else ";", names, number)
+
+
+def most_rows(file: Path) -> int:
+    """No fewer than there are rows in the file: its ends of lines, of any kind, and one for the last."""
+    found = 1
+    with open(file, "rb") as raw:
+        while piece := raw.read(_PIECE):
+            found += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+    return found
 
 
 def read(where: Layout, columns: Sequence[str], label: str | None) -> Read:
@@ -111,7 +122,8 @@ def _fast(where: Layout, columns: Sequence[str], label: str | None, point: str) 
     if label is None:
         return numbers, None
     coded = table.column(label).combine_chunks().dictionary_encode()
-    texts = Texts([text.strip() for text in coded.dictionary.to_pylist()], coded.indices.to_numpy().astype(np.int64))
+    values = [text.strip() for text in coded.dictionary[:MOST_TEXTS].to_pylist()]
+    texts = Texts(values, coded.indices.to_numpy().astype(np.int64))
     return None if any(text.lower() in _NO_VALUE for text in texts.values) else (numbers, texts)
 
 
@@ -137,7 +149,7 @@ def _careful(where: Layout, columns: Sequence[str], label: str | None) -> Read:
                 text = fields[label_place].strip()
                 if text.lower() in _NO_VALUE:
                     problems.append(f"line {line:,}, column {shown(label)}: no value")
-                codes.append(texts.setdefault(text, len(texts)))
+                codes.append(texts.setdefault(text, len(texts)) if len(texts) < MOST_TEXTS else texts.get(text, 0))
         if len(problems) > MOST_NAMED:
             problems[MOST_NAMED:] = ["and more"]
             break

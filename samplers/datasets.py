@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,12 @@ import numpy.typing as npt
 from designer.errors import BadInput, shown
 from designer.files import shorten
 from designer.schedule import Floats
-from samplers import csv_files, memory
-from samplers.models._kernels import blocks
+from samplers import csv_files, memory, parquet_files
+from samplers.csv_files import MOST_TEXTS
+from samplers.models._kernels import BLOCK, blocks
 from samplers.scaling import unit
 from samplers.tables import DataTable, Labels
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-MAX_BYTES = 2**36  # of a file that is read
 MAX_COLUMNS = 10_000
 INTERCEPT = "intercept"
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -106,17 +104,9 @@ def _existing(entry: str, path: str) -> Path:
     file = Path(path)
     if not file.is_file():
         raise BadInput(f"data.{entry}: {file}: no such file")
-    if not file.suffix.lower() == ".npy" and file.stat().st_size > MAX_BYTES:
-        raise BadInput(f"data.{entry}: {file}: larger than {MAX_BYTES:,} bytes; a .npy file may be")
+    if not file.suffix.lower() == ".npy" and file.stat().st_size > memory.MAX_BYTES:
+        raise BadInput(f"data.{entry}: {file}: larger than {memory.MAX_BYTES:,} bytes; a .npy file may be")
     return file
-
-
-def _refuse_large(file: Path, size: int) -> None:
-    """Refuse what would not fit into memory when it is unpacked: a small file may hold very much of the same."""
-    most = min(MAX_BYTES, memory.allowed() // 2)
-    if size > most:
-        what = f"unpacks to {size:,} bytes, more than {most:,}, half the memory here; a .npy file would be mapped"
-        raise BadInput(f"data.path: {file}: {what}")
 
 
 def _refuse_wide(file: Path, columns: int) -> None:
@@ -168,6 +158,8 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
     layout = csv_files.layout(file)
     _refuse_wide(file, len(layout.names))
     columns, label = _columns(data, layout.names, labels)
+    size = 16 * csv_files.most_rows(file) * (len(columns) + 1)  # one by one, and as an array
+    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped")
     numeric = [*columns, label] if label is not None and labels == "numbers" else columns
     numbers, texts = csv_files.read(layout, numeric, label if labels == "binary" else None)
     x = np.column_stack(numbers[: len(columns)])
@@ -177,44 +169,11 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
 
 
 def _parquet(file: Path, data: DataTable, labels: Labels) -> Dataset:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(file) as opened:
-        names, rows = opened.schema_arrow.names, opened.metadata.num_rows
-    _refuse_wide(file, len(names))
-    columns, label = _columns(data, names, labels)
-    _refuse_large(file, 16 * rows * (len(columns) + 1))  # as a table and as an array
-    table = parquet.read_table(file, columns=[*columns, *([] if label is None else [label])])
-    x = np.column_stack([_numbers(file, name, table.column(name)) for name in columns])
-    if label is None:
-        return Dataset(x, None, tuple(columns))
-    if labels == "numbers":
-        return Dataset(x, _numbers(file, label, table.column(label)), tuple(columns))
-    given = table.column(label)
-    _refuse_nulls(file, label, given)
-    coded = given.combine_chunks().dictionary_encode()
-    texts = [str(value) for value in coded.dictionary.to_pylist()]
-    return Dataset(x, _signs("label", texts)[coded.indices.to_numpy()], tuple(columns))
-
-
-def _numbers(file: Path, name: str, column: pa.ChunkedArray) -> Floats:
-    import pyarrow as pa
-
-    _refuse_nulls(file, name, column)
-    kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
-    if not any(is_kind(column.type) for is_kind in kinds):
-        what = f"is of type {column.type}, not numbers; data.columns says which columns to use"
-        raise BadInput(f"data.path: {file}: column {shown(name)}: {what}")
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy()
-    return numbers
-
-
-def _refuse_nulls(file: Path, name: str, column: pa.ChunkedArray) -> None:
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
-        raise BadInput(f"data.path: {file}: row {row:,}, column {shown(name)}: no value")
+    layout = parquet_files.layout(file)
+    _refuse_wide(file, len(layout.schema.names))
+    columns, label = _columns(data, layout.schema.names, labels)
+    x, y = parquet_files.read(layout, columns, label, labels)
+    return Dataset(x, _signs("label", y.values)[y.codes] if isinstance(y, csv_files.Texts) else y, tuple(columns))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
@@ -222,18 +181,16 @@ def _refuse_nulls(file: Path, name: str, column: pa.ChunkedArray) -> None:
 
 def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
     label = data.label or "y"
-    with open(file, "rb") as opened:  # np.load would leave a broken archive open
-        with zipfile.ZipFile(opened) as archive:
-            sizes = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
-        wanted = ["x", *([label] if labels else [])]
-        if missing := [name for name in wanted if name not in sizes]:
-            has = shorten(", ".join(sizes), 200)
+    with open(file, "rb") as opened, zipfile.ZipFile(opened) as archive:
+        there = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        wanted = ["x", *([label] if labels else []), *(["columns"] if "columns" in there else [])]
+        if missing := [name for name in wanted if name not in there]:
+            has = shorten(", ".join(there), 200)
             raise BadInput(f"data.path: {file}: has no array {shorten(missing[0])}; it has {has}")
-        _refuse_large(file, 2 * sum(sizes[name] for name in {*wanted, "columns"} & set(sizes)))  # read, and as float64
-        with np.load(opened, allow_pickle=False) as arrays:
-            x = _as_rows(file, arrays["x"])
-            y = _as_labels("label", arrays[label], labels) if labels else None
-            names = tuple(map(str, arrays["columns"])) if "columns" in sizes else None
+        _refuse_promises(file, archive, wanted)
+        x = _as_rows(file, _member(archive, "x"))
+        y = _as_labels("label", _member(archive, label), labels) if labels else None
+        names = tuple(map(str, _member(archive, "columns").ravel())) if "columns" in there else None
     if names is not None and (len(names) != x.shape[1] or len(set(names)) < len(names)):
         raise BadInput(f"data.path: {file}: columns must be {x.shape[1]} different names, one for each column of x")
     if data.columns is None:
@@ -242,6 +199,28 @@ def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
         raise BadInput(f"data.columns: {file} does not name its columns; it has no array columns")
     chosen, _ = _columns(data, names, None)
     return Dataset(np.ascontiguousarray(x[:, [names.index(name) for name in chosen]]), y, tuple(chosen))
+
+
+def _refuse_promises(file: Path, archive: zipfile.ZipFile, wanted: Sequence[str]) -> None:
+    """Refuse arrays that would not fit, by the headers that numpy takes memory for before it reads."""
+    size = 0
+    for name in wanted:
+        with archive.open(f"{name}.npy") as member:
+            version = np.lib.format.read_magic(member)
+            known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            if version not in known:
+                raise BadInput(f"data.path: {file}: {name} is not of numbers or texts")
+            shape, _, kind = known[version](member)
+        if name == "columns":
+            _refuse_wide(file, math.prod(shape))
+        size += math.prod(shape) * (kind.itemsize + 8)  # as they are, and as float64
+    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped")
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    with archive.open(f"{name}.npy") as member:
+        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        return array
 
 
 def _npy(file: Path, data: DataTable, labels: Labels) -> Dataset:
@@ -261,16 +240,26 @@ def _as_rows(file: Path, array: npt.NDArray[Any]) -> Floats:
     if array.dtype.kind not in "biuf":
         raise BadInput(f"data.path: {file}: x is of type {array.dtype}, not numbers")
     rows = array[:, None] if array.ndim == 1 else array
+    _refuse_wide(file, math.prod(rows.shape[1:]))
     fit = rows.dtype in (np.float64, np.float32) and rows.flags.c_contiguous
-    return rows if fit and isinstance(rows, np.memmap) else np.ascontiguousarray(rows, dtype=np.float64)
+    if fit and isinstance(rows, np.memmap):
+        return rows
+    why = f"x is of type {array.dtype}, not float64 or float32 row by row: to convert it takes"
+    memory.refuse(f"data.path: {file}: {why}", 8 * rows.size, "convert the file")
+    return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def _as_labels(entry: str, array: npt.NDArray[Any], labels: Labels) -> npt.NDArray[Any]:
     """Labels as they are if they lie in a file as bytes, -1 and 1 else; of regression as numbers."""
+    as_it_is = isinstance(array, np.memmap) and array.dtype in (np.bool_, np.int8, np.uint8)
+    if not (labels == "binary" and as_it_is):
+        size = 16 * array.size + 2 * array.itemsize * min(array.size, BLOCK)
+        why = f"{array.size:,} labels of type {array.dtype}: to convert them takes"
+        memory.refuse(f"data.{entry}: {why}", size, "bytes of 0 and 1 in a .npy file are mapped")
     if labels == "binary" and array.ndim == 1:
-        found = {str(value) for block in blocks(len(array)) for value in np.unique(array[block])}
-        signs = dict(zip(sorted(found), _signs(entry, sorted(found)), strict=True))
-        if isinstance(array, np.memmap) and array.dtype in (np.bool_, np.int8, np.uint8):
+        found = _different(array)
+        signs = dict(zip(found, _signs(entry, found), strict=True))
+        if as_it_is:
             return array
         if array.dtype.kind in "biuf":
             return np.where(array > 0, 1.0, -1.0)
@@ -280,10 +269,20 @@ def _as_labels(entry: str, array: npt.NDArray[Any], labels: Labels) -> npt.NDArr
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def _different(array: npt.NDArray[Any]) -> list[str]:
+    """The values of an array as texts, sorted; no more than MOST_TEXTS of them."""
+    found: set[str] = set()
+    for block in blocks(len(array)):
+        found.update(str(value) for value in np.unique(array[block])[:MOST_TEXTS])
+        if len(found) >= MOST_TEXTS:
+            break
+    return sorted(found)[:MOST_TEXTS]
+
+
 def _signs(entry: str, texts: Sequence[str]) -> Floats:
-    """-1 or 1 for every text that stands for 0 or 1, -1 or 1, false or true."""
+    """-1 or 1 for every text that stands for 0 or 1, -1 or 1, false or true; MOST_TEXTS are not all of them."""
     values = [_label(text) for text in texts]
-    if not (set(values) <= {0.0, 1.0} or set(values) <= {-1.0, 1.0}):
+    if len(texts) >= MOST_TEXTS or not (set(values) <= {0.0, 1.0} or set(values) <= {-1.0, 1.0}):
         listed = ", ".join(shown(text) for text in sorted(texts)[:6]) + (", …" if len(texts) > 6 else "")
         raise BadInput(f"data.{entry}: has the values {listed}; must be 0 and 1, -1 and 1, or true and false")
     return np.array([1.0 if value == 1.0 else -1.0 for value in values])

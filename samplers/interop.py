@@ -24,7 +24,7 @@ from designer.files import shorten
 from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA, Floats, Ints
 from designer.stationary import log_acceptance_at, scale_to
-from samplers.results import MAX_BYTES
+from samplers.memory import MAX_BYTES
 from samplers.trial import Sums
 
 if TYPE_CHECKING:
@@ -204,7 +204,8 @@ def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, 
             part = block[:, start : start + rows]
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
                 found = found.joined(Sums.of(part[second] - part[first]))
-    mean, sigma, skew = found.moments()
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, sigma, skew = found.moments()
     if not np.all(np.isfinite([mean, sigma, skew])):
         raise BadInput(f"{GROUP}: values are too large for their squares and cubes to be summed")
     return mean, sigma, skew

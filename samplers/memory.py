@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from designer.errors import BadInput
+
+MAX_BYTES = 2**36  # of a file that is read, and of what is made of it in memory
 MOST_HELD = 0.75  # of the memory, that the system can be expected to hold of a file
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
@@ -35,6 +38,17 @@ def _limits(groups: Path, root: Path) -> list[int]:
                 with suppress(OSError, ValueError):  # none there, or "max"
                     found.append(int((top / part / name).read_text(encoding="ascii")))
     return found
+
+
+def refuse(what: str, size: int, advice: str = "") -> None:
+    """Refuse what would take more than MAX_BYTES or half the memory, before it is taken.
+
+    `what` says what takes it and ends with a verb, as in "x.npz: unpacks to"; `advice` says what to do instead.
+    """
+    half = allowed() // 2
+    if size > min(MAX_BYTES, half):
+        most = f"the limit of {MAX_BYTES:,}" if half >= MAX_BYTES else f"{half:,}, half the memory here"
+        raise BadInput(f"{what} {size:,} bytes, more than {most}{advice and f'; {advice}'}")
 
 
 def in_a_file(array: npt.NDArray[Any]) -> bool:

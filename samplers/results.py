@@ -19,6 +19,7 @@ import numpy as np
 
 from designer.errors import BadInput
 from designer.files import replacing, shorten
+from samplers import memory
 from samplers.store import Array, Draws
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 STATISTICS = ("n_used", "n_looks", "accepted")  # per step, about the test rather than the parameters
 TAILS = (0.05, 0.95)
-MAX_BYTES = 2**36  # of a file, and of what is read from it
 OVERHEAD = 2**16  # of a file, beyond its numbers
 _SEAL = b"\nsha256 of what is before this line: "
 
@@ -201,7 +201,7 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
     Raises
     ------
     BadInput
-        If the file is damaged, or no netCDF file.
+        If the file is damaged, no netCDF file, or more than half the memory holds.
     OSError
         If it is not there, or cannot be read.
 
@@ -216,19 +216,31 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
     import h5py
     import xarray
 
-    if (size := os.stat(path).st_size) > MAX_BYTES:
-        raise BadInput(f"{path}: {size:,} bytes, more than the limit of {MAX_BYTES:,}")
+    if (size := os.stat(path).st_size) > memory.MAX_BYTES:
+        raise BadInput(f"{path}: {size:,} bytes, more than the limit of {memory.MAX_BYTES:,}")
     _check_seal(Path(path), size)
     try:
         with h5py.File(path, "r") as raw:  # xarray's engine puts a trace on standard error if it fails at this
             raw.attrs.get("_nc3_strict")
+            _refuse_large_chunks(path, raw)
         with closing(xarray.open_datatree(path, engine="h5netcdf")) as tree:
-            size = _bytes_of(tree)
-            if size <= MAX_BYTES:  # compressed, it may be anything
-                return tree.load()
+            memory.refuse(f"{path}: unpacks to", _bytes_of(tree))  # compressed, it may be anything
+            return tree.load()
+    except BadInput:
+        raise
     except Exception as error:  # whatever the libraries throw at a broken file; the list has no end
         raise BadInput(f"{path}: is not a netCDF file of results ({shorten(error, 200)})") from None
-    raise BadInput(f"{path}: unpacks to {size:,} bytes, more than the limit of {MAX_BYTES:,}")
+
+
+def _refuse_large_chunks(path: str | os.PathLike[str], raw: Any) -> None:
+    """Refuse chunks that HDF5 would unpack whole, however little of them belongs to an array."""
+
+    def check(name: str, item: Any) -> None:
+        if chunks := getattr(item, "chunks", None):
+            size = math.prod(chunks) * item.dtype.itemsize
+            memory.refuse(f"{path}: a chunk of {shorten(name)} unpacks to", size)
+
+    raw.visititems(check)
 
 
 def _check_seal(path: Path, size: int) -> None:

@@ -204,7 +204,7 @@ def _pairs(
         if progress is not None:
             progress(done, steps)
 
-    chain = _warmed_up(config, parts, told)
+    chain = warmed_up(config, parts, told)
     assert not isinstance(chain, SliceChain)
     seen: list[Pair] = []
     for number in range(pairs):
@@ -254,7 +254,7 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
         raise BadInput(f"test.kind = {kind!r}: only a sequential test makes predictions that can be audited")
     with blas_threads(BLAS_THREADS):
         parts = _with_pairs(build(config))
-        chain = _warmed_up(config, parts)
+        chain = warmed_up(config, parts)
         assert not isinstance(chain, SliceChain)
         seen = Observed(Draws.empty(0, chain.theta.size), [], config.rule)
         try:
@@ -274,7 +274,7 @@ def _with_pairs(parts: Parts) -> Parts:
     return parts
 
 
-def _warmed_up(config: SamplerConfig, parts: Parts, told: Callable[[int], None] = lambda done: None) -> AnyChain:
+def warmed_up(config: SamplerConfig, parts: Parts, told: Callable[[int], None] = lambda done: None) -> AnyChain:
     """The first chain of a config at the end of its warmup; `told` hears of its steps."""
     chain, warmup = parts.chain(streams(config.run.seed, 1)[0]), Warmup(config, parts)
     while chain.steps < config.run.warmup:

@@ -5,6 +5,7 @@ A file is: magic, length of the header, header (JSON), raw arrays, SHA-256 of al
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -47,10 +48,7 @@ class SealedFile(NamedTuple):
 
 def read(path: Path) -> SealedFile:
     """The file at `path`; nothing in it is looked at before its checksum is found right."""
-    with open(path, "rb") as file:
-        if (size := os.fstat(file.fileno()).st_size) > MAX_BYTES:
-            raise Damaged(path, f"has {size:,} bytes, more than the limit of {MAX_BYTES:,}")
-        data = memoryview(file.read())
+    data = memoryview(_content(path))
     if len(data) < len(MAGIC) + 40 or (digest := hashlib.sha256(data[:-32])).digest() != data[-32:]:
         raise Damaged(path, "is truncated or altered")
     if data[: len(MAGIC)] != MAGIC:
@@ -62,6 +60,19 @@ def read(path: Path) -> SealedFile:
     except (ValueError, TypeError, RecursionError):
         raise Damaged(path, "has no header") from None
     return SealedFile(path, header, data[start + length : -32], digest.hexdigest())
+
+
+def _content(path: Path) -> bytes:
+    """All of a file; one that the disk cannot give is as good as altered, and an older one may be sound."""
+    try:
+        with open(path, "rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) > MAX_BYTES:
+                raise Damaged(path, f"has {size:,} bytes, more than the limit of {MAX_BYTES:,}")
+            return file.read()
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        raise Damaged(path, "cannot be read from the disk") from None
 
 
 def write(path: Path, header: dict[str, Any], content: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ NOT_RUN = {  # how many blocks of a page carry the marker: a new one is to be th
 }
 FOLDERS = ("app", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
 MODULES = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\s\"]+)[)\"]")  # pictures for light and dark are HTML
 NAME = re.compile(r"`((?:designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
 
 
@@ -66,6 +66,12 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(
         re.findall(r'<a id="([^"]+)">', text)
     )
+
+
+def test_every_picture_is_shown():
+    where = [*pages(), ROOT / "benchmarks" / "RESULTS.md"]
+    shown = {(path.parent / link).resolve() for path in where for link in LINK.findall(prose(path))}
+    assert {*(ROOT / "docs" / "pictures").rglob("*.png")} - shown == set()
 
 
 def test_the_index_has_every_page():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from app.terminal import Answer, check_target, progress_bar
+from app.terminal import Answer, Show, check_target, progress_bar
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
 from app.terminal import numbers_argument as numbers
@@ -14,8 +14,20 @@ from designer.errors import BadInput
 from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    from designer.further.budget import Option
+    from designer.criteria import Cost
+    from designer.further.budget import Option, Quantity
     from designer.further.phases import TimePlan
+    from designer.records import TrialRun
+    from samplers.time_costs import TimeCosts
+
+
+class _Needs(NamedTuple):
+    """What `time_options` asks for, beside the trial run; and what was measured of it."""
+
+    cost: Cost
+    quantity: Quantity
+    exact_seconds: float | None
+    measured: TimeCosts | None
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:
@@ -23,16 +35,24 @@ def add_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of an exact chain")
     sub.add_argument("--seconds", type=number, required=True, help="how long the chain may run")
     sub.add_argument(
-        "--cost", type=numbers, required=True, help="a,b,c: a step takes a + b*data + c*looks seconds; measure them"
+        "--measure",
+        metavar="CONFIG.toml",
+        help="run the exact chain of this config and some tests, and measure cost, autocorrelation and sensitivity; "
+        "what is also given goes before",
     )
-    sub.add_argument("--exact-seconds", type=number, help="of an exact step (default: a + b*N/2 + c; 0: no exact test)")
     sub.add_argument(
-        "--autocorrelation", type=number, required=True, help="steps of the exact chain worth one independent draw"
+        "--steps", type=whole, default=5000, help="of the exact chain, with --measure (default: %(default)s)"
     )
+    sub.add_argument("--cost", type=numbers, help="a,b,c: a step takes a + b*data + c*looks seconds")
+    sub.add_argument(
+        "--exact-seconds",
+        type=number,
+        help="of an exact step (default: as measured, or a + b*N/2 + c; 0: no exact test)",
+    )
+    sub.add_argument("--autocorrelation", type=number, help="steps of the exact chain worth one independent draw")
     sub.add_argument(
         "--sensitivity",
         type=number,
-        required=True,
         help="bias in posterior sds per unit of temperature: about half the skewness for a mean, 0.71 for a variance",
     )
     sub.add_argument("--degree", type=number, default=1.0, help="1: means of parameters (default); 2: of their squares")
@@ -49,27 +69,24 @@ def add_options(sub: argparse.ArgumentParser) -> None:
 def budget(options: argparse.Namespace) -> Answer:
     """`austerity budget`."""
     from designer.acceptance import check_rule
-    from designer.criteria import Cost
-    from designer.further.budget import Quantity, best_option, check_time, time_options
+    from designer.further.budget import best_option, check_time, time_options
     from designer.further.phases import anytime_schedule, time_schedule
     from designer.records import TrialRun
     from samplers.schedules import schedule_text
 
     check_target(options.output, ".toml")
     check_target(options.table)
-    if len(options.cost) != 3:
-        raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 1e-5,1e-8,0")
     check_time(options.seconds)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
-    quantity = Quantity(options.autocorrelation, options.sensitivity, options.degree)
     with progress_bar(quiet=options.quiet or options.json) as show:
+        needs = _needs(options, trial, show)
         known = time_options(
             trial,
-            Cost(*options.cost),
-            quantity,
+            needs.cost,
+            needs.quantity,
             check_rule(options.rule),
             m=options.m,
-            exact_seconds=math.inf if options.exact_seconds == 0 else options.exact_seconds,
+            exact_seconds=math.inf if needs.exact_seconds == 0 else needs.exact_seconds,
             dimension=options.dimension,
             progress=show,
         )
@@ -80,10 +97,44 @@ def budget(options: argparse.Namespace) -> Answer:
         write_whole(options.table, csv_text(rows[0], (row.values() for row in rows)))
     if options.output:
         write_whole(options.output, schedule_text(plan, trial.n_data))
-    return _answer(best, plan, options)
+    return _answer(best, plan, options, needs.measured)
 
 
-def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer:
+def _needs(options: argparse.Namespace, trial: TrialRun, show: Show | None) -> _Needs:
+    """Cost, quantity and seconds of an exact step: as given, else as measured."""
+    from designer.criteria import Cost
+    from designer.further.budget import Quantity
+
+    if options.cost is not None and len(options.cost) != 3:
+        raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 1e-5,1e-8,0")
+    if options.measure is None:
+        if missing := [name for name in ("cost", "autocorrelation", "sensitivity") if getattr(options, name) is None]:
+            raise BadInput(f"{', '.join(missing)}: give --{' and --'.join(missing)}, or --measure CONFIG.toml")
+        quantity = Quantity(options.autocorrelation, options.sensitivity, options.degree)
+        return _Needs(Cost(*options.cost), quantity, options.exact_seconds, None)
+    found = _measured(options, trial, show)
+    quantity = found.quantity(options.sensitivity, options.degree)
+    if options.autocorrelation is not None:
+        quantity = quantity._replace(autocorrelation=options.autocorrelation)
+    if options.cost is not None:  # then an exact step is not the measured one, either
+        return _Needs(Cost(*options.cost), quantity, options.exact_seconds, found)
+    seconds = found.exact_seconds if options.exact_seconds is None else options.exact_seconds
+    return _Needs(found.cost, quantity, seconds, found)
+
+
+def _measured(options: argparse.Namespace, trial: TrialRun, show: Show | None) -> TimeCosts:
+    """From a short run of a config on the data of the trial run."""
+    from samplers.config import SamplerConfig
+    from samplers.time_costs import time_costs
+
+    config = SamplerConfig.load(options.measure, exact=True)
+    found = time_costs(config, options.steps, min(options.m) if options.m else None, progress=show)
+    if found.n_data != trial.n_data:
+        raise BadInput(f"{options.measure}: N = {found.n_data:,}, the trial run has {trial.n_data:,}")
+    return found
+
+
+def _answer(best: Option, plan: TimePlan, options: argparse.Namespace, measured: TimeCosts | None) -> Answer:
     seconds = options.seconds
     phases = [
         {"m": row["m"], "epsilon": row["epsilon"], "seconds": p.seconds, "steps": p.steps, "weight": p.weight}
@@ -94,7 +145,10 @@ def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer
         "best": _row(best, seconds),
         "schedule": {"risk": plan.risk, "bias": plan.bias, "variance": plan.variance, "phases": phases},
     }
+    if measured is not None:
+        data["measured"] = measured._asdict() | {"cost": measured.cost._asdict()}
     lines = [
+        *([] if measured is None else [_said(measured)]),
         f"best fixed test in {seconds:g} s: {best.name}",
         f"  risk {best.risk(seconds):.4g} of a posterior variance, as from {best.worth(seconds):,.0f} draws; "
         f"bias {best.bias:.3g} sd, temperature {best.temperature:.3f}, {best.usage:.2%} of the data per step",
@@ -107,6 +161,17 @@ def _answer(best: Option, plan: TimePlan, options: argparse.Namespace) -> Answer
         *(f"written to {path}" for path in (options.output, options.table) if path),
     ]
     return Answer(data, lines)
+
+
+def _said(measured: TimeCosts) -> str:
+    """What was measured, in a line."""
+    a, b, _ = measured.cost
+    heat = "not measured" if measured.sensitivity is None else f"{measured.sensitivity:.3g}"
+    return (
+        f"measured: {a:.3g} s per step and {b:.3g} s per datum, {measured.exact_seconds:.3g} s per exact step; "
+        f"autocorrelation {measured.autocorrelation:.3g} steps ({measured.effective:,.0f} effective draws), "
+        f"sensitivity {heat}"
+    )
 
 
 def _edge(best: Option) -> list[str]:

@@ -76,8 +76,11 @@ def compare(options: argparse.Namespace) -> Answer:
         write_whole(options.output, _csv(parts))
     data = {"n_data": trial.n_data, "tolerance": options.tolerance, "parts": [_json(p, options) for p in parts]}
     lines = [line for part in parts for line in _lines(part, options)]
-    counted = "evaluations: of log p(x_i; theta), two per datum read (one if cached); per move: per accepted move;"
-    lines += [counted, "at most: for the effective draws of one slowly mixing Metropolis step, whatever the chain"]
+    lines += [
+        "evaluations: of log p(x_i; theta), two per datum read (one if cached);",
+        "per move: per right move, without those that are accepted by error;",
+        "at most: for the effective draws of one slowly mixing Metropolis step, if the test does not err",
+    ]
     return Answer(data, [*lines, *([f"written to {options.output}"] if options.output else [])])
 
 

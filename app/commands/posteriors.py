@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
 from app.terminal import Answer, check_target, doing
 from app.terminal import integer_argument as whole
 from app.terminal import number_argument as number
@@ -34,16 +32,15 @@ def add_options(sub: argparse.ArgumentParser) -> None:
 def pairs_of_posterior(options: argparse.Namespace) -> Answer:
     """`austerity pairs`."""
     from designer.diagnostics import summarise
-    from samplers.interop import trial_from_posterior
+    from samplers.posterior_files import pairs_of_file
 
     check_target(options.output)
-    rng = np.random.default_rng(integer("seed", options.seed, 0, 2**63))
     with doing(f"reading {options.posterior}", quiet=options.quiet or options.json):
-        found = trial_from_posterior(
-            rng,
+        found = pairs_of_file(
             options.posterior,
-            options.pairs,
-            options.count,
+            integer("seed", options.seed, 0, 2**63),
+            kind=options.pairs,
+            count=options.count,
             scale=options.scale,
             acceptance=options.acceptance,
             variables=options.variable,

@@ -14,9 +14,9 @@ BEFORE = {"color": ORANGE, "size": 10, "symbol": "diamond-open", "line": {"width
 AFTER = {"color": GREEN, "size": 8}
 
 
-def over_time(found: Followed, tolerance: float) -> go.Figure:
-    """Data read, predicted error before and after each design, and m and epsilon, over the steps of the chain."""
-    drawn = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.06)
+def over_time(found: Followed, tolerance: float, first: tuple[int, float]) -> go.Figure:
+    """Data read, predicted error before and after each design, and m and epsilon (from the `first`), over the steps."""
+    drawn = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.09)
     steps = [change.step for change in found.log]
     windows = [window.step for window in found.windows]
     read = {"x": windows, "y": [window.usage for window in found.windows]}
@@ -36,16 +36,16 @@ def over_time(found: Followed, tolerance: float) -> go.Figure:
             )
             drawn.add_trace(points, row, 1)
     drawn.add_hline(tolerance, line={"color": GREY, "dash": "dash"}, row=2, col=1)
-    for name, field, colour in (("m", "m", BLUE), ("ε", "epsilon", RED)):
-        points = {"x": steps, "y": [getattr(change, field) for change in found.log]}
-        drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}"), 3, 1)
+    for name, field, colour, start in (("m", "m", BLUE, first[0]), ("ε", "epsilon", RED, first[1])):
+        points = {"x": [0, *steps], "y": [start, *(getattr(change, field) for change in found.log)]}
+        drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}").update(line_shape="hv"), 3, 1)
     layout(drawn, "", "", height=640)
     titles = ("data per step", "mean |Δ|", "m, ε")
     for row, title in enumerate(titles, start=1):
         drawn.update_yaxes(title_text=title, row=row, col=1)
     drawn.update_yaxes(tickformat=".0%", rangemode="tozero", row=1, col=1)
     drawn.update_yaxes(rangemode="tozero", row=2, col=1)
-    drawn.update_yaxes(type="log", row=3, col=1)
+    drawn.update_yaxes(type="log", exponentformat="power", row=3, col=1)
     drawn.update_xaxes(title_text="step of the chain", row=3, col=1)
     return drawn
 

@@ -11,6 +11,7 @@ from app.figures.style import BLUE, GREEN, GREY, RED, layout
 from designer.further.steps import BestStep, StepRow
 
 TICKS = (0.1, 0.2, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 8)
+FEW_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)  # where two panels share the width of a telephone
 
 
 def efficiency(found: BestStep) -> go.Figure:
@@ -37,7 +38,7 @@ def efficiency(found: BestStep) -> go.Figure:
 
 def shares(found: BestStep) -> go.Figure:
     """Acceptance and data use of the best test of each step."""
-    drawn = make_subplots(1, 2, horizontal_spacing=0.12)
+    drawn = make_subplots(1, 2, horizontal_spacing=0.2)
     tested = [row for row in found.rows if row.design is not None]
     drawn.add_trace(_line("acceptance", tested, "acceptance", BLUE, "solid", "%{y:.3f}"), 1, 1)
     drawn.add_trace(_line("exact acceptance", found.rows, "exact_acceptance", GREY, "dot", "%{y:.3f}"), 1, 1)
@@ -46,7 +47,7 @@ def shares(found: BestStep) -> go.Figure:
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_yaxes(title_text="acceptance rate", row=1, col=1)
     drawn.update_yaxes(title_text="data per step", tickformat=".0%", row=1, col=2)
-    return _log_steps(drawn)
+    return _log_steps(drawn, FEW_TICKS)
 
 
 def _line(name: str, rows: Sequence[StepRow], field: str, colour: str, dash: str, shape: str) -> go.Scatter:
@@ -60,6 +61,6 @@ def _line(name: str, rows: Sequence[StepRow], field: str, colour: str, dash: str
     )
 
 
-def _log_steps(drawn: go.Figure) -> go.Figure:
-    drawn.update_xaxes(type="log", tickvals=list(TICKS), ticktext=[f"{tick:g}" for tick in TICKS])
+def _log_steps(drawn: go.Figure, ticks: Sequence[float] = TICKS) -> go.Figure:
+    drawn.update_xaxes(type="log", tickvals=list(ticks), ticktext=[f"{tick:g}" for tick in ticks])
     return drawn

@@ -35,8 +35,10 @@ $1/(1+e^{-A})$, which accepts less often than Metropolis'; its error is against 
 shown with a known range; without one it must read all data to find it.
 
 Barker accepts each move between half as often as Metropolis and as often. The last column therefore counts each of its
-steps twice: in a slowly mixing chain two of them are worth a Metropolis step, whatever the posterior. Evaluations per
-accepted move are the typical cost; in many dimensions they are exact.
+steps twice: in a slowly mixing chain two of them are worth a Metropolis step, whatever the posterior. That holds for
+tests without error; one that errs is counted as if it did not. Evaluations per right move are the typical cost, in many
+dimensions the exact one: moves that the sequential test accepts by error are no progress, and only
+$\min(P_a, P_a + \Delta)$ of its steps count.
 """
 SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
 
@@ -108,6 +110,8 @@ def show() -> None:
     """Draw the page."""
     st.title("Compare tests")
     run = session.in_use()
+    if run is None:
+        return
     st.caption(f"{run.line} ({run.origin})")
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -191,12 +195,12 @@ def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str,
 
 
 def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
-    """The cheapest test per accepted move, in a sentence."""
+    """The cheapest test per right move, in a sentence."""
     for name, found in rows.items():
         best = cheapest(found, tolerance)
         st.markdown(
             f"**{name.capitalize()}: {best.test}** needs the fewest likelihood evaluations of the tests with an error "
-            f"of at most {tolerance:g}: {best.per_move:,.0f} per accepted move ({best.data:,.0f} data per step, "
+            f"of at most {tolerance:g}: {best.per_move:,.0f} per right move ({best.data:,.0f} data per step, "
             f"acceptance {best.acceptance:.2f}, error {best.error:.2g}). Note: {best.note}."
         )
 
@@ -258,7 +262,7 @@ def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measure
                 "likelihood evaluations": f"{row.evaluations:,.0f}",
                 "acceptance": f"{row.acceptance:.3f}",
                 "mean |Δ|": f"{row.error:.2g}",
-                "evaluations per move": f"{row.per_move:,.0f}",
+                "evaluations per right move": f"{row.per_move:,.0f}",
                 "per Metropolis step, at most": f"{row.per_metropolis_step:,.0f}",
                 "knobs": _said(tests.knobs(row.test)),
                 "note": row.note,
@@ -266,8 +270,8 @@ def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measure
             for row in rows
         ],
         hide_index=True,
-        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per move "
-        "and at most per Metropolis step, its knobs",
+        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per right "
+        "move and at most per Metropolis step, its knobs",
     )
     if seen:
         st.dataframe(

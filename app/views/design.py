@@ -30,6 +30,8 @@ def show() -> None:
     st.title("Design")
     st.markdown("The sequential test that keeps the acceptance probability within your tolerance and reads least data.")
     run = session.in_use()
+    if run is None:
+        return
     left, right = st.columns([1, 2], gap="large")
     question: Question | None = None
     with left, problems_in_words():

@@ -1,4 +1,4 @@
-"""Page: Experiments of the papers, stored at full size and live at a quick one."""
+"""Page: Experiments of the papers, stored at their full size and live at a quick one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from samplers.experiments.report import Panel, Report
 
 KIND = "experiment"
 IN_URL = "experiment"
+CREDIT = "Data: "  # begins a notice that names the real data; others are to be noticed
+SIZE = "Its full size; how that compares with the paper's is told in `docs/beside_the_papers.md`."
 
 
 def show() -> None:
@@ -25,7 +27,7 @@ def show() -> None:
     if kept is not None:
         described, report = kept
         st.header("Stored result")
-        st.caption(f"Size {described['size']}, austerity {described['version']}.")
+        st.caption(f"{SIZE} Made with austerity {described['version']}.")
         _draw(report, "stored")
     else:
         st.info(f"No stored result of {name} comes with this version. Run it here, or on the command line.")
@@ -84,7 +86,10 @@ def _start(name: str) -> None:
 def _draw(report: Report, prefix: str) -> None:
     """Finding, checks, figures and tables of a report."""
     for notice in report.notices:
-        st.warning(notice, icon=":material/info:")
+        if notice.startswith(CREDIT):
+            st.caption(notice)
+        else:
+            st.warning(notice, icon=":material/info:")
     st.markdown(report.finding)
     for statement, true in report.checks.items():
         st.markdown(f":{'green' if true else 'red'}-badge[{'holds' if true else 'does not hold'}] {statement}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 
-from app import session
 from app.server import MOST_MEGABYTES
 from app.session import LIMITS
-from samplers.interop import KINDS, Kind, PosteriorPairs, trial_from_posterior
+from designer.errors import BadInput
+from samplers.interop import KINDS, Kind, PosteriorPairs
+from samplers.posterior_files import pairs_of_file
 
+PATIENCE = 60.0  # seconds for a file
 UNPACKED = 20 * MOST_MEGABYTES * 2**20  # bytes of log-likelihoods; files may be compressed
 
 
@@ -48,7 +51,11 @@ def choices() -> FromDraws:
 
 def pairs(content: bytes, chosen: FromDraws) -> PosteriorPairs:
     """The trial run of the posterior in a netCDF file."""
-    with st.spinner("Comparing draws …"):
-        return trial_from_posterior(
-            session.stream(0), io.BytesIO(content), chosen.kind, acceptance=chosen.acceptance, most_bytes=UNPACKED
-        )
+    wanted = {**chosen._asdict(), "most_bytes": UNPACKED}
+    with st.spinner("Comparing draws …"), tempfile.TemporaryDirectory(prefix="austerity-") as folder:
+        path = Path(folder) / "posterior.nc"
+        path.write_bytes(content)
+        try:
+            return pairs_of_file(path, 0, seconds=PATIENCE, **wanted)
+        except BadInput as problem:
+            raise BadInput(str(problem).replace(str(path), "the file")) from None

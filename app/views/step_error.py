@@ -74,7 +74,7 @@ def _rule() -> Rule:
         help="Metropolis accepts with min(1, e^A); Barker's rule, which is also Gibbs sampling of one of two values, "
         "with 1/(1 + e^-A). A is the log of the Metropolis ratio.",
     )
-    return check_rule(str(found))
+    return check_rule(found or "metropolis")  # a link may say nothing
 
 
 def _kappa() -> tuple[float, ...]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -13,7 +11,6 @@ from app import cached, exports, jobs, knobs, session, share
 from app.captioned import captioned
 from app.chrome import problems_in_words
 from app.figures import trial_run as figures
-from app.jobs import Job
 from app.knobs import Knob, knob
 from app.server import MOST_MEGABYTES
 from app.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
@@ -80,11 +77,13 @@ def show() -> None:
     """Draw the page."""
     st.title("Trial run")
     st.markdown("What do the proposals of your chain look like? From that the calculator finds the best test for them.")
+    if session.being_made():
+        return
     left, right = st.columns([1, 2], gap="large")
     with left, problems_in_words():
         _choose_source()
     with right, problems_in_words():
-        _describe(session.in_use())
+        _describe(session.present())
     with left:
         _link_and_reset()  # last, when all knobs are known
 
@@ -119,7 +118,7 @@ def _choose_source() -> None:
         if kind != wanted.digest:
             session.choose(Source(UPLOAD, digest=kind))
     else:
-        _run_builtin(builtins[kind], builtins)
+        _run_builtin(builtins[kind])
     with st.expander("Your own trial run: what to record"):
         st.markdown(COLUMNS)
         st.download_button(
@@ -258,6 +257,9 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
                     f"{file.name}: has the log-likelihoods of {found.trial.n_data:,} data, not of {n_data:,}"
                 )
             trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
+        if len(trial) > (most := _whole("pairs")[1]):
+            here = f"{len(trial):,} pairs, more than the {most:,} that a page can work on"
+            raise BadInput(f"{file.name}: {here}; upload a part of them, or use the command line")
     except BadFile as problem:
         _tell_problems(file.name, problem)
         return
@@ -283,36 +285,30 @@ def _tell_problems(name: str, problem: BadFile) -> None:
     st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
 
 
-def _run_builtin(builtin: Builtin, builtins: Mapping[str, Builtin]) -> None:
+def _run_builtin(builtin: Builtin) -> None:
     """A built-in experiment makes the trial run, as a job."""
     st.caption(builtin.about)
-    known = session.load_from(Source(builtin.key)) is not None
-    if known and session.source().kind != builtin.key:
-        session.choose(Source(builtin.key))
+    last = session.last_run(builtin.key)
+    if last is not None and session.source().kind != builtin.key:
+        session.choose(last)
     words = "Runs an exact chain here and records its proposals. Every further run has another seed."
-    if st.button("Run it again" if known else "Run it", icon=":material/play_arrow:", type="primary", help=words):
-        jobs.start("trial", builtin.key, partial(builtin.make, session.next_seed(builtin.key)))
-    job = jobs.current("trial")
+    if st.button(
+        "Run it" if last is None else "Run it again", icon=":material/play_arrow:", type="primary", help=words
+    ):
+        builtin.start(session.next_seed(builtin.key))
+        st.rerun()
+    job = jobs.current(session.TRIAL_JOB)
     if job is None:
         return
-    if job.running and job.key != builtin.key:
+    running = session.builtin_of(job)
+    if job.running and running.key != builtin.key:
         st.caption(f"Another one still runs; starting **{builtin.title}** cancels it.")
-    ended = jobs.watch("trial", builtins[job.key].title)
-    if ended is not None and ended.key == builtin.key:
-        _take(ended)
-
-
-def _take(job: Job) -> None:
-    """Use what a built-in experiment has made, once."""
-    if job is st.session_state.get("trial-taken"):
+    ended = jobs.watch(session.TRIAL_JOB, running.title)
+    if ended is None or running.key != builtin.key or ended is session.job_of_link():
         return
-    if job.was_cancelled:
+    if ended.was_cancelled:
         st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
-        return
-    run = jobs.outcome_in_words(job)
-    if run is not None:
-        st.session_state["trial-taken"] = job
-        session.load(run, job.key)
+    elif session.take(ended):
         st.rerun()
 
 

@@ -169,8 +169,7 @@ def time_options(
     [0.0, 0.01, 0.2]
     """
     cost, quantity, rule = cost.checked(), quantity.checked(), check_rule(rule)
-    usual = cost.fixed + 0.5 * cost.per_datum * trial.n_data + cost.per_look
-    whole = usual if exact_seconds is None else exact_seconds
+    whole = cost.exact(trial.n_data) if exact_seconds is None else exact_seconds
     rate = mean_acceptance(trial, rule)
     found = []
     if math.isfinite(whole):
@@ -269,12 +268,14 @@ def best_epsilon(
 def sensitivity(values: Floats, log_posterior: Floats) -> float:
     """Of quantities to the temperature, from draws of an exact chain and their log posterior.
 
-    d/dT of E_T f at T = 1 is Cov(f, -log posterior); root mean square over the quantities, over that of their sds.
+    d/dT of E_T f at T = 1 is Cov(f, -log posterior); root mean square over the quantities, over that of their sds. The
+    covariances of the first and of the second half of the draws are multiplied, so that their noise, of variance D / 2
+    over the effective draws for D parameters, averages out and does not pass for sensitivity.
 
     Parameters
     ----------
     values
-        Draws, or draws x quantities.
+        Draws, or draws x quantities, in the order of the chain.
     log_posterior
         Of each draw, up to a constant.
 
@@ -290,13 +291,20 @@ def sensitivity(values: Floats, log_posterior: Floats) -> float:
     0.71
     """
     columns = values[:, None] if values.ndim == 1 else values
-    if columns.ndim != 2 or len(columns) < 2 or log_posterior.shape != columns.shape[:1]:
-        raise BadInput("sensitivity: needs at least two draws, and the log posterior of each")
+    if columns.ndim != 2 or len(columns) < 4 or log_posterior.shape != columns.shape[:1]:
+        raise BadInput("sensitivity: needs at least four draws, and the log posterior of each")
     away = columns - columns.mean(axis=0)
     if not np.any(away):
         raise BadInput("sensitivity: the draws are all the same")
-    moved = (away * (log_posterior - log_posterior.mean())[:, None]).mean(axis=0)
-    return float(np.sqrt(np.mean(moved**2) / np.mean(away**2)))
+    half = len(columns) // 2
+    one, other = (_covariances(columns[part], log_posterior[part]) for part in (slice(half), slice(half, None)))
+    return math.sqrt(max(float(np.mean(one * other)), 0.0) / float(np.mean(away**2)))
+
+
+def _covariances(columns: Floats, values: Floats) -> Floats:
+    """Of each column with the values."""
+    found: Floats = ((columns - columns.mean(axis=0)) * (values - values.mean())[:, None]).mean(axis=0)
+    return found
 
 
 def check_time(seconds: float) -> float:

@@ -126,11 +126,12 @@ def optimal_boundary(
     best = job.run(rivals)
     design = job.documented(best, check_growth(growth))
     found = job.measured(as_plan(design))
+    usage, estimate = float(found[1].mean()), max(ACCURACY, _estimate(design))
     return OptimalBoundary(
         design,
         float(np.abs(found[0]).mean()),
-        float(found[1].mean()),
-        min(job.bound, float(found[1].mean())),
+        usage,
+        _believed(job.bound, usage, estimate),
         rivals,
         target,
         best.price,
@@ -138,7 +139,7 @@ def optimal_boundary(
         best.interval,
         job.done,
         float(np.abs(found[0]).max()),
-        max(ACCURACY, _estimate(design)),
+        estimate,
     )
 
 
@@ -360,6 +361,19 @@ def _estimate(design: Design) -> float:
     """Of the numerical error, as predicted for a design."""
     assert design.predicted is not None and design.predicted.estimate is not None
     return design.predicted.estimate
+
+
+def _believed(bound: float, usage: float, estimate: float) -> float:
+    """The lower bound, if no rule contradicts it: one that the engine says reads less refutes the dynamic program.
+
+    Only what the numerical error explains is taken off, or a bound that is too high would read as a gap of 0.
+    """
+    if bound > usage + estimate:
+        raise NumericalFailure(
+            f"the lower bound, {bound:.6%} of the data, is above what a boundary reads, {usage:.6%}: the dynamic "
+            "program is not resolved, and nothing is proven"
+        )
+    return min(bound, usage)
 
 
 def _stalled(bounds: Sequence[float]) -> bool:

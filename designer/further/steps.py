@@ -348,8 +348,7 @@ def _row(
     n, nan = pairs.n_data, math.nan
     right = exact_probability(pairs.log_acceptance, rule == "barker")
     jump = float(np.mean(lengths * right))
-    exact_cost = cost.fixed + 0.5 * cost.per_datum * n + cost.per_look
-    exact = (float(right.mean()), jump, jump / exact_cost)
+    exact = (float(right.mean()), jump, jump / cost.exact(n))
     kappa = float(np.median(pairs.kappa))
     if design is None:
         return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)

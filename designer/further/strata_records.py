@@ -185,8 +185,9 @@ class Stratified:
         strata = [_knobs(design) for design in self.designs]
         test = {"kind": KIND, "n_data": self.n_data, "first": self.first, "edges": list(self.edges), "strata": strata}
         document: dict[str, Any] = {"format": FORMAT, "test": test}
-        if self.error is not None and self.usage is not None:
-            document["predicted"] = {"mean_abs_delta": self.error, "mean_usage": self.usage}
+        predicted = {"mean_abs_delta": self.error, "mean_usage": self.usage}
+        if known := {name: value for name, value in predicted.items() if value is not None}:
+            document["predicted"] = known
         if self.single is not None:
             document["single"] = {k: v for k, v in json.loads(self.single.to_json()).items() if k != "format"}
         return document

@@ -10,6 +10,7 @@ from numba.extending import overload
 
 from designer._jit import kernel
 from samplers._permutation import CHUNK, draw, is_a, put_back
+from samplers.fused.fetching import fetch
 from samplers.fused.logistic import dot, quadratic
 from samplers.fused.models import gradient
 from samplers.fused.parts import Drift, Rotation, Step, Walk
@@ -73,6 +74,7 @@ def _propose(rng, proposal, model, permutation, theta, xi, out):
             n, goal, batch = 0, proposal.batch.size, proposal.batch
             while n < goal:
                 permutation, new = draw(rng, permutation, n, min(n + CHUNK, goal), goal)
+                fetch(model, new)
                 batch[n : n + new.size] = new
                 n += new.size
             permutation = put_back(permutation, n)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
+from app.commands import engine
 from designer import Design, TrialRun, acceptance, characteristics
 from designer.plan import as_plan
 from tests.commands import austerity
@@ -276,3 +277,23 @@ def test_an_output_that_cannot_be_written_is_one_line():
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     assert ended.returncode == 2
     assert ended.stderr == "austerity: the output cannot be written: No space left on device\n"
+
+
+def test_a_table_can_be_written_into_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    command = austerity("frontier", EXAMPLE, "--tolerances", "0.05", "--output", tmp_path / "pipe", "--quiet")
+    with open(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)) as reading:  # waits for no writer
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert reading.read().startswith("criterion,tolerance,m,")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_no_memory_is_one_line(run, monkeypatch):
+    monkeypatch.setattr(engine, "evaluate", lambda _: np.empty(2**57))
+    code, out, err = run("evaluate --json")
+    assert code == 2
+    assert err.startswith("austerity: not enough memory: Unable to allocate 1")
+    assert err == f"austerity: {json.loads(out)['error']}\n"
+    assert "--resume" not in err

@@ -61,3 +61,59 @@ def test_problems_are_one_line(trial, capsys, old, new, message):
     assert main(["budget", trial[1], *KNOBS.replace(old, new).split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+
+
+@pytest.fixture
+def config(tmp_path):
+    rng = np.random.default_rng(1)
+    np.savez(tmp_path / "data.npz", x=rng.standard_normal((5000, 2)), y=rng.random(5000) < 0.5)
+    path = tmp_path / "config.toml"
+    path.write_text(
+        '[test]\nkind = "exact"\n[data]\npath = "data.npz"\n[run]\nwarmup = 50\n[proposal]\nkind = "proxy"\n'
+    )
+    return str(path)
+
+
+def test_what_is_needed_is_measured(trial, config, capsys):
+    """Of the user's own chain; and what is answered follows from what was measured."""
+    assert (
+        main(["budget", trial[1], "--seconds", "0.5", "--m", "100", "--measure", config, "--steps", "800", "--json"])
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    measured = found["measured"]
+    quantity = Quantity(measured["autocorrelation"], measured["sensitivity"])
+    known = time_options(trial[0], Cost(**measured["cost"]), quantity, m=[100], exact_seconds=measured["exact_seconds"])
+    assert found["best"]["risk"] == pytest.approx(best_option(known, 0.5).risk(0.5))
+
+
+def test_what_is_given_goes_before_what_is_measured(trial, config, capsys):
+    arguments = ["budget", trial[1], *KNOBS.split(), "--measure", config, "--steps", "200", "--json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"]["risk"] == pytest.approx(
+        best_option(time_options(trial[0], COST, QUANTITY, m=[100]), 0.5).risk(0.5)
+    )
+    assert main(arguments[:-1]) == 0
+    assert capsys.readouterr().out.startswith("measured: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "cost, autocorrelation, sensitivity: give --cost and --autocorrelation and --sensitivity, or --measure"),
+        (["--cost", "1e-6,1e-7,0", "--autocorrelation", "9"], "sensitivity: give --sensitivity, or --measure"),
+        (["--measure", "none.toml"], "none.toml"),
+    ],
+)
+def test_what_is_missing_is_told(trial, capsys, options, message):
+    assert main(["budget", trial[1], "--seconds", "0.5", *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_a_config_of_other_data_is_refused(trial, config, capsys, tmp_path):
+    other = TrialRun.at_stationarity(6000, 0.9, 20, np.random.default_rng(1))
+    other.to_csv(tmp_path / "other.csv")
+    assert main(["budget", str(tmp_path / "other.csv"), "--seconds", "1", "--measure", config, "--steps", "100"]) == 2
+    assert "N = 5,000, the trial run has 6,000" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_text(path, capsys):
     text = capsys.readouterr().out
     assert "costs least of the tests with an error of at most 0.05" in text
     assert "simulated, Barker minibatch: data " in text
-    assert "per move: per accepted move" in text
+    assert "per move: per right move" in text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
+from app.commands import sampling
 from designer import Design
 
 CONFIG = """
@@ -92,6 +93,19 @@ def test_what_is_there_is_not_touched(run, folder):
         assert err.startswith(f"austerity: {output}: {message}")
         assert err.count("\n") == 1
         assert sorted(folder.rglob("*")) == before
+
+
+def test_a_run_without_memory_says_that_it_can_go_on(run, folder, monkeypatch):
+    assert run("run", folder / "config.toml", "--output", folder / "out")[0] == 0
+
+    def full(_):
+        raise MemoryError
+
+    monkeypatch.setattr(sampling, "run_chains", full)
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out", "--draws", "300", "--resume")
+    assert (code, err) == (2, "austerity: not enough memory; what was saved is kept, --resume goes on\n")
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "other")
+    assert (code, err) == (2, "austerity: not enough memory\n")
 
 
 def test_a_second_run_in_the_same_place_needs_resume(run, folder):

@@ -31,10 +31,16 @@ def test_the_chain_s_designs_are_shown():
     assert numbers(trace(over_time, "predicted after")["y"]).tolist() == [change.usage]
     read = trace(over_time, "read")
     assert numbers(read["y"]).tolist() == pytest.approx([window.usage for window in expected.windows])
+    for name, path in (("m", [6000, change.m]), ("ε", [1e-4, change.epsilon])):
+        assert numbers(trace(over_time, name, "y3")["y"]).tolist() == path  # from the design it began with
     assert numbers(pairs["data"][0]["x"]).tolist() == pytest.approx(expected.trial.kappa.tolist())
     (shown,) = [frame.value for frame in found.dataframe]
     assert list(shown.columns) == list(Change._fields)
     assert shown["m"].tolist() == [change.m]
+    found.number_input(key="redtol").set_value(0.5).run()
+    assert "belongs to other settings" in everything(found)
+    lines = [shape["y0"] for shape in figures(found)[0]["layout"]["shapes"]]
+    assert lines == [0.05]  # the tolerance of the run that is shown
 
 
 def test_settings_that_do_not_fit_are_told():

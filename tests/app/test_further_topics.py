@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from app.views.further import ENTRIES, boundary, budget, posterior, redesign, steps, strata
-from tests.app.pages import alternative_texts, button, everything, figures, page
+from app.views.further import ENTRIES, boundary, budget, parts, posterior, redesign, steps, strata
+from tests.app.pages import alternative_texts, button, everything, figures, open_page, page
 
 SMALL = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20", "seed": "1", "spread": "0.2"}
 TURNED = {
@@ -89,3 +89,19 @@ def test_a_budget_in_which_exact_decisions_are_best_says_so():
     said = everything(found)
     assert "Best fixed test: exact" in said and "no test on a part of the data pays" in said
     assert "No schedule of several tests does better" in said
+
+
+@pytest.mark.parametrize("topic", ["posterior", "boundary", "budget", "steps", "strata"])
+def test_what_was_computed_for_one_is_shown_to_the_next_at_once(topic):
+    link = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20", "seed": "5", "topic": topic}
+    first, second = page("further", **link), open_page("further", **link)
+    assert f"job-{topic}" in first.session_state and f"job-{topic}" not in second.session_state
+    assert figures(second) == figures(first) != []
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch):
+    monkeypatch.setattr(parts, "KEPT", 2)
+    monkeypatch.setattr(parts, "_answers", {})
+    for seed in range(3):
+        page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="strata")
+    assert len(parts._answers) == 2

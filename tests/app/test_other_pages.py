@@ -1,5 +1,9 @@
 """Compare tests, Experiments and Method: what they show is what the library says."""
 
+import importlib.util
+import json
+import shutil
+import struct
 import threading
 from pathlib import Path
 
@@ -7,6 +11,7 @@ import numpy as np
 import pytest
 
 from app import live
+from app.cli import main
 from app.commands.experimenting import write_figures
 from app.figures.compare import costs
 from app.figures.panels import figure
@@ -20,8 +25,11 @@ from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import Candidates, cheapest, measure, predict, with_control_variates
 from samplers.best_tests import best_candidates
+from samplers.experiments import NAMES
 from samplers.experiments.report import Panel, Report, Series, Table
-from tests.app.pages import alternative_texts, button, everything, open_page, query, settled
+from samplers.experiments.running import shipped
+from tests.app.pages import alternative_texts, button, everything, figures, numbers, open_page, query, settled
+from tests.browser.driving import NAMES as NAMES_OF_CHROMIUM
 
 PANEL = Panel(
     "Risk",
@@ -56,6 +64,22 @@ def test_figures_need_nothing_from_elsewhere(tmp_path):
     assert names[0].startswith("figures.html")
     assert "A &lt;title&gt;" in page and "what to see" in page
     assert 'src="http' not in page
+
+
+def test_figures_are_also_pictures(tmp_path):
+    """PNG as `austerity experiment` writes it, where kaleido and a browser are there."""
+    if importlib.util.find_spec("kaleido") is None:
+        pytest.skip("NO KALEIDO, PICTURES OF EXPERIMENTS NOT TESTED: pip install 'austerity[figures]'")
+    if not any(map(shutil.which, NAMES_OF_CHROMIUM)):
+        pytest.skip("NO CHROMIUM, PICTURES OF EXPERIMENTS NOT TESTED: make browser, or apt-get install chromium")
+    two = REPORT._replace(panels=[PANEL, PANEL._replace(title="Again")])
+    assert write_figures(two, tmp_path, "two") == ["figures.html", "figure1.png", "figure2.png"]
+    for number in (1, 2):
+        content = (tmp_path / f"figure{number}.png").read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", content[16:24]) == (1800, 1000)  # 900 x 500 at twice the resolution
+        assert len(content) > 10_000  # something is drawn on it
+    assert {file.name for file in tmp_path.iterdir()} == {"figures.html", "figure1.png", "figure2.png"}
 
 
 def test_compare_shows_what_advice_says():
@@ -159,11 +183,39 @@ def test_method_shows_the_self_check():
 def test_experiments_are_listed():
     page = open_page("experiments")
     assert not page.exception
-    assert len(page.selectbox[0].options) >= 13
+    assert len(page.selectbox[0].options) == len(NAMES) == 14
     page.selectbox[0].select_index(11).run()
     assert not page.exception
     assert any("austerity experiment e12" in block.value for block in page.markdown)
     assert query(page, "experiment") == "e12"
+
+
+def test_the_command_line_lists_the_same_experiments(capsys):
+    assert main(["experiment", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["experiments"]
+    assert tuple(each["name"] for each in listed) == NAMES and len(listed) == 14
+
+
+@pytest.mark.parametrize("name", ["e4", "e11", "regimes"])
+def test_stored_numbers_are_shown_as_they_are(name):
+    page, (_, report) = open_page("experiments", experiment=name), shipped(name)
+    assert report.finding in everything(page)
+    assert [heading.value for heading in page.subheader] == [table.title for table in report.tables]
+    for shown, table in zip(page.dataframe, report.tables, strict=True):
+        for number, column in enumerate(table.columns):
+            assert [*shown.value[column].replace({np.nan: None})] == [row[number] for row in table.rows], column
+    for drawn, panel in zip(figures(page), report.panels, strict=True):
+        for series in panel.series:
+            curve = next(one for one in drawn["data"] if one.get("name") == series.name)
+            assert numbers(curve["y"]) == pytest.approx(np.array(series.y, float), nan_ok=True)
+    statements = [f"{'holds' if true else 'does not hold'}] {said}" for said, true in report.checks.items()]
+    assert all(statement in everything(page) for statement in statements)
+
+
+def test_only_synthetic_data_are_warned_of():
+    page = open_page("experiments", experiment="e9")  # two real data sets and two twins
+    assert sum("SYNTHETIC DATA" in warning.value for warning in page.warning) == len(page.warning) == 2
+    assert sum(caption.value.startswith("Data: ") for caption in page.caption) == 2
 
 
 def test_a_link_opens_its_experiment():

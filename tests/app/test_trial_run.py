@@ -19,7 +19,7 @@ from designer.examples import EXAMPLES, example
 from designer.search import Cancelled
 from samplers.config import SamplerConfig
 from samplers.runner import run_config
-from tests.app.pages import button, everything, figures, numbers, page, query, settled
+from tests.app.pages import button, everything, figures, numbers, open_page, page, query, settled
 
 GOOD = b"# n_data: 5000\nmu,sigma,log_ratio\n-1e-4,0.02,0\n2e-5,0.03,0.1\n1e-5,0.02,0\n"
 BAD = b"# n_data: 5000\nmu,sigma\n-1e-4,0.02\nabc,0.03\n1e-5,-1\n"
@@ -135,6 +135,19 @@ def test_too_large_a_file_is_refused_in_code(monkeypatch):
     assert "larger than 1 MB" in text and example("logistic").digest[:12] in text
 
 
+def test_more_pairs_than_a_page_can_work_on_are_for_the_command_line():
+    def pairs(count):
+        sink = io.BytesIO()
+        TrialRun(5000, np.full(count, 1e-4), np.full(count, 0.02)).to_npz(sink)
+        return sink.getvalue()
+
+    most = int(session.LIMITS["pairs"][1])
+    text = everything(upload(page("trial_run"), "long.npz", pairs(most + 1)))
+    assert f"long.npz: {most + 1:,} pairs, more than the {most:,} that a page can work on" in text
+    assert "upload a part of them, or use the command line" in text
+    assert example("logistic").digest[:12] in text  # still in use
+
+
 def test_a_link_to_somebody_elses_file_says_which():
     found = page("trial_run", source="upload", digest="ab" * 32)
     text = everything(found)
@@ -167,6 +180,10 @@ def test_a_builtin_experiment_makes_a_trial_run(monkeypatch):
     assert query(found, "source") == "toy"
 
 
+def toy_pairs(seed: int) -> TrialRun:
+    return TrialRun(5000, [1e-5], [0.02 + seed])
+
+
 def toy(key: str, started: threading.Event | None = None) -> Builtin:
     """A built-in chain whose pairs depend on the seed; with an event, one that runs until it is cancelled."""
 
@@ -176,17 +193,64 @@ def toy(key: str, started: threading.Event | None = None) -> Builtin:
             while not job.cancelled():
                 time.sleep(0.01)
             raise Cancelled
-        return Loaded(f"the {key}", TrialRun(5000, [1e-5], [0.02 + seed]), f"seed {seed}")
+        return Loaded(f"the {key}", toy_pairs(seed), f"seed {seed}")
 
     return Builtin(key, f"title of {key}", "one pair", make)
 
 
 def test_running_it_again_gives_other_pairs_and_uses_them(monkeypatch):
     monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
-    found = page("trial_run", source="toy")
+    found = page("trial_run")
+    found.selectbox[0].select("toy").run()
     for seed in range(3):
         settled(button(found, "Run it").click().run())
-        assert TrialRun(5000, [1e-5], [0.02 + seed]).digest[:12] in everything(found)
+        assert toy_pairs(seed).digest[:12] in everything(found)
+        assert (query(found, "seed"), query(found, "digest")) == (str(seed), toy_pairs(seed).digest)
+
+
+@pytest.mark.parametrize("name", ["trial_run", "design"])
+def test_a_link_to_a_built_in_run_makes_the_same_pairs_again(name, monkeypatch):
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    found = page(name, source="toy", seed="1", digest=toy_pairs(1).digest)
+    assert f"the toy: 1 pairs, N = 5,000, digest {toy_pairs(1).digest[:12]}" in everything(found)
+    assert "not the pairs of the link" not in everything(found)
+
+
+def test_after_a_link_the_next_run_has_another_seed(monkeypatch):
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    found = page("trial_run", source="toy", seed="1")
+    assert query(found, "digest") == toy_pairs(1).digest
+    settled(button(found, "Run it again").click().run())
+    assert toy_pairs(2).digest[:12] in everything(found)
+
+
+def test_other_pairs_than_those_of_the_link_are_told_for_good(monkeypatch):
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    found = page("trial_run", source="toy", seed="1", digest="ab" * 32)
+    for _ in range(2):
+        assert f"seed 1 gave the digest {toy_pairs(1).digest[:12]}… here, abababababab… there" in everything(found)
+        found.run()
+    settled(button(found, "Run it again").click().run())
+    assert "not the pairs of the link" not in everything(found)
+
+
+def test_a_link_to_a_built_in_run_can_be_cancelled_and_started_again(monkeypatch):
+    started = threading.Event()
+    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("slow", started), toy("quick")))
+    found = open_page("trial_run", source="slow", seed="3")
+    assert started.wait(30)
+    assert "title of slow" in found.get("progress")[0].proto.text and not found.selectbox
+    button(found, "Cancel").click().run()
+    settled(found).run()
+    assert "experiment with seed 3, whose pairs are not here" in everything(found)
+    assert example("logistic").digest[:12] in everything(found)
+    button(found, "Run it").click().run()
+    assert found.session_state["job-trial"].key == "slow:3" and found.session_state["job-trial"].running
+    button(found, "Cancel").click().run()
+    settled(found).run()
+    found.selectbox[0].select("quick").run()
+    settled(button(found, "Run it").click().run())
+    assert toy_pairs(0).digest[:12] in everything(found)
 
 
 def test_a_running_job_has_its_own_name_and_tells_when_it_was_cancelled(monkeypatch):
@@ -288,6 +352,8 @@ def test_sources_are_equal_after_a_trip_through_the_url():
         Source("stationary", 123, 0.123456789012345, 7, 9),
         Source("stationary", 123, 0.3, 7, 9, 0.123456789012345),
         Source("upload", digest="ab"),
+        Source("run-e3", seed=1),
+        Source("run-e3", seed=1, digest="ab"),
     ):
         found = AppTest.from_function(script)
         found.session_state["there"] = there
@@ -298,9 +364,7 @@ def test_sources_are_equal_after_a_trip_through_the_url():
 def test_a_built_in_chain_gives_pairs_and_its_whole_config(tmp_path):
     """The journey: run a chain, design, export; the export is a config that `austerity run` takes as it is."""
     found = page("trial_run", source="run-e3-proxy")
-    button(found, "Run it").click().run()
-    settled(found)
-    loaded = found.session_state["kept-runs"]["run-e3-proxy"]
+    loaded = found.session_state["kept-runs"]["run-e3-proxy:0"]
     assert found.session_state["job-trial"].state.note.startswith("recording pairs")
     assert len(loaded.trial) == 100 and loaded.trial.n_data == 12_214
     assert "synthetic" in loaded.origin

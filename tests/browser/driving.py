@@ -101,6 +101,30 @@ class Screen:
             slider.press("ArrowRight" if steps > 0 else "ArrowLeft")
         return self.settle(600)
 
+    def pick(self, label: str, option: str) -> Screen:
+        """Choose from a list with the mouse; a list that closes because the page moves below it is opened again."""
+        box, wanted = self.page.get_by_role("combobox", name=label), self.page.get_by_role("option", name=option)
+        for _ in range(10):
+            box.click()
+            self.settle()
+            if wanted.count():
+                break
+        wanted.click()
+        return self.settle(600)
+
+    def drag(self, name: str, share: float) -> Screen:
+        """Take the knob of a slider with the mouse and let it go at this share of the track."""
+        slider = self.page.get_by_role("slider", name=name).first
+        slider.scroll_into_view_if_needed()
+        thumb = self.settle().page.get_by_role("slider", name=name).first.locator("xpath=ancestor::div[2]")
+        knob, line = thumb.bounding_box(), thumb.locator("..").bounding_box()
+        mouse, height = self.page.mouse, knob["y"] + knob["height"] / 2
+        mouse.move(knob["x"] + knob["width"] / 2, height)
+        mouse.down()
+        mouse.move(line["x"] + share * line["width"], height, steps=5)
+        mouse.up()
+        return self.settle(600)
+
     def theme(self, *, dark: bool) -> Screen:
         """Light or dark, as the system has it."""
         self.page.emulate_media(color_scheme="dark" if dark else "light")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, time_schedule
+from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, best_step, time_schedule
 from designer.further import budget
 from designer.further.budget import Option, best_option, sensitivity, time_options
 from designer.further.phases import anytime_schedule, risk_curves, risk_over_time, weighted
@@ -139,6 +139,34 @@ def test_sensitivity_of_gaussian_moments():
     assert sensitivity(theta**2, log_posterior) == pytest.approx(math.sqrt(0.5), abs=8 * se)
 
 
+def test_noise_is_no_sensitivity():
+    """Of 50 symmetric parameters, from so few draws that the root mean square of the covariances alone is about .5."""
+    theta = np.random.default_rng(4).standard_normal((100, 50))
+    log_posterior = -0.5 * (theta**2).sum(axis=1)
+    away = theta - theta.mean(axis=0)
+    raw = (away * (log_posterior - log_posterior.mean())[:, None]).mean(axis=0)
+    assert np.sqrt(np.mean(raw**2) / np.mean(away**2)) > 0.4
+    # the product of two halves has mean 0 and sd (D / 2) / (draws / 2) / sqrt(D) = 0.07
+    assert sensitivity(theta, log_posterior) < math.sqrt(4 * 0.07)
+    several = [sensitivity(theta, -0.5 * (theta**2).sum(axis=1)) for theta in _normal_draws(40)]
+    assert np.median(several) < 0.25
+
+
+def _normal_draws(count: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(6)
+    return [rng.standard_normal((100, 50)) for _ in range(count)]
+
+
+def test_an_exact_step_costs_what_both_predictions_say():
+    """One place for it: a fixed part, half the likelihoods of all data, one look."""
+    cost, trial = Cost(3.0, 0.5, 2.0), TrialRun.at_stationarity(1000, 0.5, 20, np.random.default_rng(1))
+    assert cost.exact(1000) == 3.0 + 250.0 + 2.0
+    (exact,) = time_options(trial, cost, Quantity(10.0, 0.1), epsilons=())
+    assert exact.seconds == cost.exact(1000)
+    (row,) = best_step(trial, 0.1, [1.0], cost=cost, refine=False).rows
+    assert row.exact_efficiency == pytest.approx(row.exact_jump / cost.exact(1000))
+
+
 def test_what_cannot_be_is_refused(known):
     trial = TrialRun.at_stationarity(1000, 0.5, 20, np.random.default_rng(1))
     with pytest.raises(BadInput, match="seconds = 0: must lie in"):
@@ -149,10 +177,10 @@ def test_what_cannot_be_is_refused(known):
         time_options(trial, COST, Quantity(1.0, 0.1), dimension=1)
     with pytest.raises(BadInput, match="m = 1001"):
         time_options(trial, COST, Quantity(1.0, 0.1), m=[1001])
-    with pytest.raises(BadInput, match="at least two draws"):
+    with pytest.raises(BadInput, match="at least four draws"):
         sensitivity(np.ones((3, 2)), np.ones(2))
     with pytest.raises(BadInput, match="all the same"):
-        sensitivity(np.ones(3), np.ones(3))
+        sensitivity(np.ones(4), np.ones(4))
     with pytest.raises(BadInput, match="no test to choose from"):
         best_option([], 1.0)
     with pytest.raises(BadInput, match="exact_seconds = 0"):

@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from designer import Boundary, Cancelled, Design, Plan, Schedule, TrialRun, acceptance, characteristics, worst_case
-from designer.errors import BadInput
+from designer.errors import BadInput, NumericalFailure
+from designer.further import optimal
 from designer.further.bayes import mixture, solve
 from designer.further.optimal import MOST_LOOKS, bounds_of, optimal_boundaries, optimal_boundary, smallest_batch
 from designer.simulate import simulate, simulate_step
@@ -169,6 +170,22 @@ def test_a_gap_is_told():
     one = optimal_boundary(TrialRun(1000, [-7e-4], [0.04]), 0.02, 100)
     assert one.error <= 0.02 and one.usage <= min(rival.usage for rival in one.rivals) + 1e-4
     assert one.lower_bound < one.usage - 0.1 and not one.proven
+
+
+@pytest.mark.parametrize(("excess", "believed"), [(1e-4, False), (0.01, False), (1e-9, True)])
+def test_a_bound_above_what_is_read_is_no_proof(monkeypatch, excess, believed):
+    """A dynamic program whose values are too high would otherwise prove whatever it finds to be the best."""
+
+    def too_high(*arguments, **options):
+        solved = solve(*arguments, **options)
+        return solved._replace(value=solved.value + excess)
+
+    monkeypatch.setattr(optimal, "solve", too_high)
+    if believed:
+        assert 0.0 <= optimal_boundary(TRIAL, TOLERANCE, 4000).gap < 1e-3
+    else:
+        with pytest.raises(NumericalFailure, match="the dynamic program is not resolved"):
+            optimal_boundary(TRIAL, TOLERANCE, 4000)
 
 
 def test_the_worse_side_of_an_asymmetric_test_counts():

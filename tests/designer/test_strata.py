@@ -29,7 +29,8 @@ def spread_pairs(count, low=0.1, high=5.0, seed=1):
 
 def test_files_give_back_the_very_same_test():
     single = search(spread_pairs(30), 0.05, space=Space(500, 1000, (0.5, 0.5))).best
-    for test in (TWO, Stratified(200, (0.1 + 0.2,), (LOW, HIGH), 1 / 3, 0.1, single), Stratified(50, (), (LOW,))):
+    whole = Stratified(200, (0.1 + 0.2,), (LOW, HIGH), 1 / 3, 0.1, single)
+    for test in (TWO, whole, Stratified(50, (), (LOW,)), Stratified(50, (), (LOW,), error=0.1)):
         assert Stratified.from_toml(test.to_toml()) == test
         assert Stratified.from_json(test.to_json()) == test
 

@@ -454,6 +454,15 @@ def test_large_files_are_refused_before_parsing(kind, tmp_path, monkeypatch):
         assert "larger than the limit of" in str(refusal(reader(kind), source))
 
 
+def test_an_archive_of_bytes_is_refused_before_they_become_numbers(monkeypatch):
+    pairs, sink = 20 * 10**6, io.BytesIO()
+    np.savez_compressed(sink, mu=np.zeros(pairs, dtype=np.int8), sigma=np.int8(1))
+    assert sink.tell() < 50_000
+    monkeypatch.setattr(np, "full", lambda *_, **__: pytest.fail("memory was taken"))
+    found = refusal(TrialRun.from_npz, sink.getvalue(), n_data=100)
+    assert str(found) == "the data: 20,000,000 rows, more than the limit of 5,000,000"
+
+
 def test_endless_sources_are_given_up():
     class Endless(io.RawIOBase):
         given = 0

@@ -1,15 +1,21 @@
 """How seeds are damaged, and one target fed with that for a while, where there is no atheris.
 
-`python -m tests.fuzz.damage TARGET CORPUS -max_total_time=60 -artifact_prefix=PREFIX`
+`python -m tests.fuzz.damage TARGET CORPUS -max_total_time=60 -timeout=20 -rss_limit_mb=2048 -artifact_prefix=PREFIX`,
+and `-seed=7` for the inputs of an earlier run.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import hashlib
 import random
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+from tests.fuzz.bounds import TooLong, TooMuch, bounded, limit_address_space
 
 TOKENS = [
     *(b"nan inf -inf 1e999 -1 0 1e-400 9223372036854775808 0x1 1_0 true null".split()),
@@ -68,22 +74,66 @@ _ACCIDENTS: list[Callable[[random.Random, bytearray, list[bytes]], None]] = [
 ]
 
 
+class Limits(NamedTuple):
+    """Of a campaign, named as the options of libFuzzer that say the same."""
+
+    max_total_time: float
+    timeout: float  # seconds for one input
+    rss_limit_mb: float
+    artifact_prefix: str
+    seed: int = 0  # 0: any
+
+    @classmethod
+    def of(cls, options: list[str]) -> Limits:
+        """As in `-max_total_time=60`; others are for libFuzzer alone."""
+        given = dict(option.lstrip("-").split("=", 1) for option in options)
+        prefix = given.pop("artifact_prefix")
+        numbers = {name: float(given[name]) for name in ("max_total_time", "timeout", "rss_limit_mb")}
+        return cls(**numbers, artifact_prefix=prefix, seed=int(given.get("seed", 0)))
+
+
+def fuzz(name: str, target: Callable[[bytes], object], seeds: list[bytes], limits: Limits) -> int:
+    """Feed one target until the time is over; returns how many inputs that were. The first bad one is kept and raised.
+
+    The input at work is in a file as well, for what ends the process at once: a crash of foreign code, or a loop in it
+    that no alarm reaches, which is ended after twice the time.
+    """
+    seed = limits.seed or random.SystemRandom().randrange(1, 2**32)
+    print(f"{name}: --seed {seed}", flush=True)
+    rng, tried, running = random.Random(seed), 0, Path(limits.artifact_prefix + "running")
+    for data in seeds:  # loads and compiles what takes memory once
+        target(data)
+    limit_address_space(2 * limits.rss_limit_mb)
+    until, watched = time.monotonic() + limits.max_total_time, 0.0
+    while (now := time.monotonic()) < until:
+        if now - watched > 1.0:
+            faulthandler.dump_traceback_later(2.0 * limits.timeout + 1.0, exit=True)
+            watched = now
+        data = damaged(rng, seeds)
+        tried += 1
+        running.write_bytes(data)
+        try:
+            with bounded(limits.timeout, limits.rss_limit_mb):
+                target(data)
+        except BaseException as problem:
+            running.rename(f"{limits.artifact_prefix}{_kind(problem)}-{hashlib.sha256(data).hexdigest()[:16]}")
+            raise
+    faulthandler.cancel_dump_traceback_later()
+    running.unlink(missing_ok=True)
+    return tried
+
+
+def _kind(problem: BaseException) -> str:
+    """As libFuzzer names what it keeps."""
+    return "timeout" if isinstance(problem, TooLong) else "oom" if isinstance(problem, TooMuch) else "crash"
+
+
 def main() -> None:
     from tests.fuzz.targets import TARGETS
 
-    name, folder, *given = sys.argv[1:]
-    options = dict(option.lstrip("-").split("=", 1) for option in given)
+    name, folder, *options = sys.argv[1:]
     seeds = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
-    rng, until, tried = random.Random(name), time.monotonic() + float(options["max_total_time"]), 0
-    while time.monotonic() < until:
-        data = damaged(rng, seeds)
-        tried += 1
-        try:
-            TARGETS[name](data)
-        except BaseException:
-            Path(options["artifact_prefix"] + f"crash-{tried}").write_bytes(data)
-            raise
-    print(f"{name}: {tried:,} inputs")
+    print(f"{name}: {fuzz(name, TARGETS[name], seeds, Limits.of(options)):,} inputs")
 
 
 if __name__ == "__main__":

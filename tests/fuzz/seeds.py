@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import xarray
 from pyarrow import parquet
 
+from designer.further.strata_records import Stratified
 from designer.records import Design, Predicted, Provenance, TrialRun
 from samplers.results import collect, to_netcdf
 from samplers.store import Checkpoint, Store
@@ -24,6 +26,10 @@ DESIGN = Design(
     predicted=Predicted(mean_abs_delta=0.01),
     provenance=Provenance(version="0.1.0", criterion="average", trial="0" * 64),
 )
+STRATA = Stratified(
+    100, (0.5, 2.0), (Design(12_214, 100, 0.1), Design(12_214, 500, 0.05, 0.75), Design(12_214, 200, 0.01, 1.0, 1.5))
+)
+PROMISED = Stratified(100, (1.5,), STRATA.designs[:2], 0.01, 0.2, DESIGN)
 CONFIG = b"""
 [test]
 kind = "sequential"
@@ -66,6 +72,19 @@ COMMANDS = [
     "run config.toml --design design.toml --output folder --chains 2 --resume",
     "experiment list",
     "app --port 0 --host ::1 --no-browser",
+    "steps trial.csv --tolerance 0.02 --scales 0.5,1 --rule barker --output design.toml --table steps.csv",
+    "strata trial.parquet --tolerance 1e-2 --strata 4 --m-low 100 --m-high 5,000 -o strata.toml --quiet",
+    "boundary trial.csv --tolerance 0.05 --growth 1.5 --asymmetric --output boundary.json",
+    "budget trial.csv --seconds 60 --cost 1e-6,1e-8,0 --autocorrelation 20 --sensitivity .5 --m 100,500 --anytime",
+    "compare trial.csv --best --factor 10 --simulate --pairs 5 --seed 3 -o table.csv --json",
+    "pairs posterior.nc --count 50 --acceptance .3 --output trial.npz",
+    "posterior trial.csv --design design.toml --dimension 50 --json",
+    "summary trial.csv --n-data 12_214 --m 500 --epsilon 5e-2",
+    "audit config.toml --design design.json --steps 200 --every 2 --seed 1",
+    "run config.toml --output folder --draws 10 --cluster tcp://host:8786",
+    "frontier trial.csv --tolerances 0.1 --cluster tls://[::1]:8786",
+    "selfcheck --json",
+    "demo --json",
     "--version",
     "design --help",
 ]
@@ -120,6 +139,23 @@ def _netcdf(sealed: bool) -> bytes:
         return content if sealed else content[: content.rindex(b"\nsha256")]
 
 
+def _posterior(*, prior: bool = False, packed: bool = False) -> bytes:
+    """What ArviZ writes for PyMC and others: 2 chains of 6 draws, 15 data of two variables."""
+    rng, dims = np.random.default_rng(1), ("chain", "draw")
+    likelihood = xarray.Dataset(
+        {"y": ((*dims, "i"), rng.normal(size=(2, 6, 9))), "z": ((*dims, "j", "k"), rng.normal(size=(2, 6, 3, 2)))}
+    )
+    groups = {"log_likelihood": likelihood, "posterior": xarray.Dataset({"theta": (dims, rng.normal(size=(2, 6)))})}
+    if prior:
+        groups["log_prior"] = xarray.Dataset({"theta": (dims, rng.normal(size=(2, 6)))})
+    encoding = {"/log_likelihood": {"y": {"zlib": True, "chunksizes": (1, 3, 9)}}} if packed else None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "posterior.nc"
+        tree = xarray.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+        tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+        return path.read_bytes()
+
+
 def seeds() -> dict[str, list[bytes]]:
     """For every target, what it understands."""
     x, y = np.arange(18.0).reshape(9, 2), np.arange(9) % 2
@@ -135,6 +171,8 @@ def seeds() -> dict[str, list[bytes]]:
         "trial_npz": [_trial("npz"), _npz(mu=TRIAL.mu, sigma=TRIAL.sigma, n_data=np.int64(99))],
         "design_toml": [DESIGN.to_toml().encode(), CONFIG],
         "design_json": [DESIGN.to_json().encode()],
+        "strata_toml": [STRATA.to_toml().encode(), PROMISED.to_toml().encode(), DESIGN.to_toml().encode()],
+        "strata_json": [STRATA.to_json().encode(), PROMISED.to_json().encode(), DESIGN.to_json().encode()],
         "config_toml": [CONFIG, *OTHER_CONFIGS],
         "data_csv": [labelled, labelled.replace(b",", b";"), labelled.replace(b",", b"\t"), b'"a","y"\n"1","true"\n'],
         "data_numbers_csv": [labelled, b"a;y\n1,5;2,5\n3,25;4\n"],
@@ -145,6 +183,12 @@ def seeds() -> dict[str, list[bytes]]:
         "checkpoint": [_checkpoint("chain-0000/state-000000000000.bin")],
         "description": [_checkpoint("run.bin")],
         "netcdf": [_netcdf(sealed=True), _netcdf(sealed=False)],
+        "posterior": [_posterior(), _posterior(prior=True), _posterior(packed=True)],
+        "url_source": [
+            b"source=stationary&trial_n=1000&acceptance=0.25&pairs=50&seed=7&spread=0.5",
+            b"n=100&source=upload&digest=0123456789abcdef",
+            b"source=run-e3&topic=strata",
+        ],
         "url_design": [b"12214,500,0.05,0.5,1.0", b"1000000000000,2,1e-300,1,1.05"],
         "command_line": [command.replace(" ", "\n").encode() for command in COMMANDS],
     }

@@ -18,15 +18,19 @@ from pathlib import Path
 import numpy as np
 
 from app.cli import build_parser
-from app.session import design_of
+from app.session import Source, design_of
+from app.terminal import read_design
+from app.views.posterior_upload import UNPACKED
 from designer.errors import BadInput
 from designer.records import Design, TrialRun
 from samplers.config import SamplerConfig
 from samplers.datasets import load
+from samplers.interop import KINDS, trial_from_posterior
 from samplers.results import from_netcdf
 from samplers.sealed import MAGIC
 from samplers.store import DamagedFile, Store
 from samplers.tables import DataTable, Labels
+from tests.fuzz.links import source_in_link
 
 MOST_LINES, LONGEST_LINE = 25, 2000  # of a refusal
 MOST_ROWS = 100_000  # of what a few bytes may become: nothing here unpacks to more
@@ -50,14 +54,31 @@ def refused_in_words(parse: Callable[[], object]) -> bool:
 def _trial(suffix: str) -> Callable[[bytes], bool]:
     def parse(data: bytes) -> bool:
         def read() -> None:
-            trial = TrialRun.from_upload("trial" + suffix, data)
-            assert 0 < len(trial) <= MOST_ROWS
-            assert np.isfinite(trial.log_acceptance).all()
-            assert (trial.kappa > 0.0).all()
+            _check_trial(TrialRun.from_upload("trial" + suffix, data))
 
         return refused_in_words(read)
 
     return parse
+
+
+def _check_trial(trial: TrialRun) -> None:
+    assert 0 < len(trial) <= MOST_ROWS
+    assert np.isfinite(trial.log_acceptance).all()
+    assert (trial.kappa > 0.0).all()
+
+
+def posterior(data: bytes) -> bool:
+    """The posterior of another tool, as the dashboard takes it from a browser; nothing vouches for its bytes."""
+    kind, acceptance = KINDS[len(data) % len(KINDS)], 0.3 if len(data) % 2 else None  # as good as any choice
+
+    def read() -> None:
+        rng, file = np.random.default_rng(1), io.BytesIO(data)
+        found = trial_from_posterior(rng, file, kind, acceptance=acceptance, most_bytes=UNPACKED)
+        _check_trial(found.trial)
+        assert found.scale > 0.0
+        assert all(remark.isprintable() for remark in found.remarks)
+
+    return refused_in_words(read)
 
 
 def _text(data: bytes) -> str:
@@ -82,6 +103,23 @@ def design_json(data: bytes) -> bool:
         assert Design.from_json(design.to_json()) == design
 
     return refused_in_words(read)
+
+
+def _design_file(suffix: str) -> Callable[[bytes], bool]:
+    """What `run --design` reads, one design or one per stratum; what is read can be written and read back."""
+
+    def parse(data: bytes) -> bool:
+        with _file(data, suffix) as path:
+
+            def read() -> None:
+                found = read_design(path)
+                assert found is not None
+                again = type(found).from_json if suffix == ".json" else type(found).from_toml
+                assert again(found.to_json() if suffix == ".json" else found.to_toml()) == found
+
+            return refused_in_words(read)
+
+    return parse
 
 
 def config_toml(data: bytes) -> bool:
@@ -158,6 +196,11 @@ def url_design(data: bytes) -> bool:
     return design_of(_text(data)) is None
 
 
+def url_source(data: bytes) -> bool:
+    """The trial run that a link names; a damaged one names the first example."""
+    return source_in_link(data) == Source()
+
+
 def command_line(data: bytes) -> bool:
     """Arguments, one per line: parsed, or refused in one line (`--help` and `--version` leave with 0)."""
 
@@ -188,6 +231,8 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "trial_npz": _trial(".npz"),
     "design_toml": design_toml,
     "design_json": design_json,
+    "strata_toml": _design_file(".toml"),
+    "strata_json": _design_file(".json"),
     "config_toml": config_toml,
     "data_csv": _data(".csv", "binary"),
     "data_numbers_csv": _data(".csv", "numbers"),
@@ -198,6 +243,8 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "checkpoint": checkpoint,
     "description": description,
     "netcdf": netcdf,
+    "posterior": posterior,
     "url_design": url_design,
+    "url_source": url_source,
     "command_line": command_line,
 }

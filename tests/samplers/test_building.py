@@ -352,13 +352,13 @@ def test_the_data_of_langevins_gradient_are_reported(folder, tmp_path):
     assert steps(plain).gradient_data == 0
 
 
-@pytest.mark.parametrize("kind", ["ica", "rj-logistic"])
+@pytest.mark.parametrize("kind", ["ica", "rj-logistic", "lasso"])
 def test_models_that_copy_a_mapped_file_say_so_before(folder, monkeypatch, kind):
-    monkeypatch.setattr("samplers.building.MAX_BYTES", 20_000)
-    path = "sound.csv" if kind == "ica" else "table.csv"
+    monkeypatch.setattr("samplers.memory.allowed", lambda: 80_000)
+    path = {"ica": "sound.csv", "lasso": "line.csv", "rj-logistic": "table.csv"}[kind]
     other = 'path = "x.npy"' + ("" if kind == "ica" else '\nlabels = "y.npy"')
     text = MODELS[kind].replace(f'path = "{path}"', other).replace("intercept = true\n", "")
-    with pytest.raises(BadInput, match=r"^data\.path: .*x\.npy: has 24,000 bytes; model\..* copies the rows"):
+    with pytest.raises(BadInput, match=r"^data\.path: .*x\.npy: model\..* copies the rows, which takes 48,000 bytes"):
         build(load(folder, EXACT + text))
     mapped = '[data]\npath = "x.npy"\nlabels = "y.npy"\n[model]\nprior_precision = 1.0\n'
     assert build(load(folder, EXACT + mapped)).model.n_data == N

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from samplers.datasets import load
+from samplers import memory
+from samplers.csv_files import MOST_TEXTS
+from samplers.datasets import MAX_COLUMNS, load
 from samplers.tables import DataTable
 
 X = [[1.5, -2.0], [0.25, 3e-3], [4.0, 5.0]]
@@ -244,3 +248,126 @@ def test_an_index_without_a_name_is_no_matter_if_other_columns_are_named(read, r
     assert found.names == ("a",)
     assert found.x[:, 0].tolist() == [1.5, 2.5]
     refuses(lambda: read(text), "line 1: a column has no name; data.columns says which columns to use")
+
+
+# --- what would not fit into memory -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """Half of the memory here is a megabyte."""
+    monkeypatch.setattr(memory, "allowed", lambda: 2 * 10**6)
+
+
+@pytest.fixture
+def arrow_peak():
+    """The most memory that Arrow had since the test began."""
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    yield pool.max_memory
+    pa.set_memory_pool(before)
+
+
+def repeated(path, name, text, rows, **options):
+    """A Parquet file that says the same text in every row."""
+    texts = pa.DictionaryArray.from_arrays(np.zeros(rows, dtype=np.int32), [text])
+    table = pa.table({"a": np.arange(float(rows)), name: texts})
+    parquet.write_table(table, path, store_schema=False, compression="zstd", **options)  # read as plain texts
+
+
+def test_a_long_text_in_every_row_is_held_once(tmp_path, refuses, arrow_peak):
+    path = tmp_path / "d.parquet"
+    repeated(path, "y", "a" * 20_000, 3000)
+    assert parquet.read_schema(path).field("y").type == pa.string()
+    assert path.stat().st_size < 30_000
+    refuses(lambda: load(DataTable(path=str(path)), "binary"), "data.label: has the values 'aaaaaaa")
+    refuses(lambda: load(DataTable(path=str(path)), None), "column 'y': is of type string, not numbers")
+    refuses(lambda: load(DataTable(path=str(path)), "numbers"), "column 'y': is of type string, not numbers")
+    repeated(path, "y", " " * 20_000 + "1", 3000)
+    np.testing.assert_array_equal(load(DataTable(path=str(path)), "binary").y, np.ones(3000))
+    assert arrow_peak() < 10**6  # written out, the texts have 60 MB
+
+
+def test_texts_of_a_label_are_measured_before_they_are_unpacked(tmp_path, refuses, arrow_peak, little):
+    path = tmp_path / "d.parquet"
+    repeated(path, "y", "a" * 20_000, 3000, use_dictionary=False)
+    assert path.stat().st_size < 100_000
+    before = arrow_peak()
+    refuses(
+        lambda: load(DataTable(path=str(path)), "binary"), "unpacks to 60,", "more than 1,000,000, half the memory here"
+    )
+    assert arrow_peak() == before
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.binary(), pa.struct({"b": pa.float64()})])
+def test_columns_of_other_types_are_refused_unread(tmp_path, refuses, monkeypatch, kind):
+    parquet.write_table(pa.table({"a": [1.0], "y": pa.nulls(1, kind)}), tmp_path / "d.parquet")
+    monkeypatch.setattr(parquet, "read_table", lambda *_, **__: pytest.fail("was read"))
+    table = DataTable(path=str(tmp_path / "d.parquet"))
+    refuses(lambda: load(table, None), "column 'y': is of type", "not numbers; data.columns says")
+    refuses(lambda: load(table, "binary"), "column 'y': is of type", "neither numbers nor texts")
+
+
+def test_labels_in_several_row_groups_and_as_categories(tmp_path):
+    path, y = tmp_path / "d.parquet", ["true", "false", "false", "1", "true", "0"]
+    for texts in (pa.array(y), pa.array(y).dictionary_encode(), pa.array(y, pa.large_string())):
+        parquet.write_table(pa.table({"a": range(6), "y": texts}), path, row_group_size=2)
+        np.testing.assert_array_equal(load(DataTable(path=str(path)), "binary").y, [1, -1, -1, 1, 1, -1])
+
+
+def test_archives_are_measured_as_what_their_bytes_become(tmp_path, refuses, little):
+    path = tmp_path / "d.npz"
+    np.savez(path, x=np.ones((50_000, 2), dtype=np.int8))
+    assert load(DataTable(path=str(path)), None).x.nbytes == 800_000
+    np.savez(path, x=np.ones((60_000, 2), dtype=np.int8))
+    refuses(lambda: load(DataTable(path=str(path)), None), "unpacks to 1,080,000 bytes, more than 1,000,000, half the")
+    np.savez(path, x=np.ones((2, 2)), columns=np.full(MAX_COLUMNS + 1, b"a"))
+    refuses(lambda: load(DataTable(path=str(path)), None), "10,001 columns")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x09\x00" + bytes(100))
+    refuses(lambda: load(DataTable(path=str(path)), None), "x is not of numbers or texts")
+
+
+def test_tables_are_measured_by_their_lines(read, refuses, little):
+    for end in ("\n", "\r\n", "\r"):
+        assert read(f"a{end}" + f"1{end}" * 30_000, None).x.shape == (30_000, 1)
+        refuses(
+            lambda end=end: read(f"a{end}" + f"1{end}" * 31_300, None), "unpacks to 1,001,6", "a .npy file would be"
+        )
+
+
+@pytest.mark.parametrize("array", [np.ones((70_000, 2), np.int8), np.ones((70_000, 2), ">f8"), np.ones((2, 70_000)).T])
+def test_files_that_cannot_be_used_as_they_are_must_fit(tmp_path, refuses, little, array):
+    np.save(tmp_path / "x.npy", array)
+    table = DataTable(path=str(tmp_path / "x.npy"))
+    refuses(lambda: load(table, None), "not float64 or float32 row by row: to convert it takes 1,120,000 bytes")
+    np.save(tmp_path / "x.npy", array[:50_000].copy(order="A"))
+    assert load(table, None).x.nbytes == 800_000
+    np.save(tmp_path / "x.npy", np.ones((200_000, 2)))  # mapped
+    assert isinstance(load(table, None).x, np.memmap)
+    np.save(tmp_path / "x.npy", np.ones((1, MAX_COLUMNS + 1)))
+    refuses(lambda: load(table, None), "10,001 columns")
+
+
+def test_labels_that_must_be_converted_must_fit(tmp_path, refuses, little):
+    np.save(tmp_path / "x.npy", np.ones((70_000, 1)))
+    table = DataTable(path=str(tmp_path / "x.npy"), labels=str(tmp_path / "y.npy"))
+    for kind, labels in ((np.int64, "binary"), (np.int8, "numbers"), ("U1", "binary")):
+        np.save(tmp_path / "y.npy", np.zeros(70_000, dtype=int).astype(kind))
+        refuses(lambda labels=labels: load(table, labels), "data.labels: 70,000 labels of type", "half the memory here")
+    np.save(tmp_path / "y.npy", np.zeros(70_000, dtype=np.int8))
+    assert isinstance(load(table, "binary").y, np.memmap)
+
+
+def test_of_many_different_labels_only_some_are_looked_at(read, tmp_path, refuses):
+    many = [f"{k}" for k in range(3 * MOST_TEXTS)]
+    words = "data.label: has the values", "…; must be 0 and 1"
+    text = "a,y\n" + "".join(f"1,{label}\n" for label in many)
+    refuses(lambda: read(text), *words)
+    refuses(lambda: read(text.replace("a,y", "a;y").replace("1,", '"1";')), *words)
+    ones = [f"1.{'0' * k}" for k in range(MOST_TEXTS + 1)]  # each of them would do
+    refuses(lambda: read("a,y\n" + "".join(f"1,{label}\n" for label in ones)), *words)
+    parquet.write_table(pa.table({"a": np.ones(len(many)), "y": many}), tmp_path / "d.parquet")
+    refuses(lambda: load(DataTable(path=str(tmp_path / "d.parquet")), "binary"), *words)
+    np.savez(tmp_path / "d.npz", x=np.ones(len(many)), y=many)
+    refuses(lambda: load(DataTable(path=str(tmp_path / "d.npz")), "binary"), *words)

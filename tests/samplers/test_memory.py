@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.tall import Measured, confined, make
+from benchmarks.tall import Measured, confined, evict, make
 from designer import Design
 from samplers import memory
+from samplers._permutation import MOST_DENSE
 from samplers.accept import SequentialTest
 from samplers.chain import Chain
 from samplers.control import Controlled, find_mode
@@ -115,16 +117,44 @@ def test_the_limit_of_a_container_counts(tmp_path):
 
 
 def test_a_real_process_with_less_memory_than_its_file(tmp_path):
-    """Some 120 MB of Python, and a file of twice as much as is left."""
-    rows = 10_000_000
-    with confined(200) as before:
+    """Some 120 MB of Python, and a file of twice as much as is left: the system must take pages back, and give them."""
+    rows, megabytes = 10_000_000, 200
+
+    def measured(n_data, *before):
+        command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", "0.2", "--folder"]
+        whole = [*before, *command, str(tmp_path)]
+        done = subprocess.run(whole, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+        return Measured(**json.loads(done.stdout))
+
+    with confined(megabytes) as before:
         if before is None:
             pytest.skip("control groups may not be made here")
         make(tmp_path, rows)
-        command = [sys.executable, "-m", "benchmarks.tall", "--one", str(rows), "--seconds", "0.5", "--folder"]
-        done = subprocess.run(
-            [*before, *command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
-        )
-    found = Measured(**json.loads(done.stdout))
-    assert found.file_megabytes == 170 and found.own_megabytes < 200
+        measured(MOST_DENSE + 1)  # compiles what so many data need, which takes more memory than there will be
+        evict(tmp_path)
+        faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt
+        found = measured(rows, *before)
+        refused = _refused_by_group()
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt > faults  # it waited for the disk
+    assert refused > 0  # it wanted more than there was, and pages were taken back
+    assert found.file_megabytes == 170 and found.own_megabytes < 150
     assert found.data_per_step < 520
+
+
+def _refused_by_group():
+    """How often the processes in the control group of `confined` wanted more memory than they may have."""
+    (group,) = memory.CONTROL_GROUPS.glob(f"**/austerity-{os.getpid()}")
+    if (group / "memory.failcnt").exists():
+        return int((group / "memory.failcnt").read_text())
+    events = dict(line.split() for line in (group / "memory.events").read_text().splitlines())
+    return int(events["max"])
+
+
+def test_what_takes_too_much_memory_is_refused_before(monkeypatch, refuses):
+    monkeypatch.setattr(memory, "allowed", lambda: 2000)
+    memory.refuse("x.npz: unpacks to", 1000)
+    refuses(
+        lambda: memory.refuse("x.npz: unpacks to", 1001), "x.npz: unpacks to 1,001 bytes, more than 1,000, half the"
+    )
+    monkeypatch.setattr(memory, "MAX_BYTES", 500)
+    refuses(lambda: memory.refuse("it takes", 501, "do not"), "it takes 501 bytes, more than the limit of 500; do not")

@@ -4,9 +4,11 @@ import math
 import subprocess
 import sys
 
+import h5py
 import numpy as np
 import pytest
 
+from samplers import memory
 from samplers import results as results_module
 from samplers.results import Row, Summary, collect, collect_run, from_netcdf, summary, to_netcdf
 
@@ -144,13 +146,26 @@ def test_limits_and_missing_files(tree, tmp_path, refuses, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"a\.nc"):
         from_netcdf(path)
     to_netcdf(tree, path)
-    monkeypatch.setattr(results_module, "MAX_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr(memory, "MAX_BYTES", path.stat().st_size - 1)
     refuses(lambda: from_netcdf(path), "a.nc", "limit")
     big = collect([{"x": np.zeros(10**5)}])
     big.to_netcdf(path, engine="h5netcdf", encoding={"/posterior": {"x": {"zlib": True}, "draw": {"zlib": True}}})
-    monkeypatch.setattr(results_module, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(memory, "MAX_BYTES", 10**6)
     assert path.stat().st_size < 10**6
     refuses(lambda: from_netcdf(path), "unpacks to 1,600,008 bytes", "limit")
+    monkeypatch.setattr(memory, "MAX_BYTES", 10**7)
+    monkeypatch.setattr(memory, "allowed", lambda: 2 * 10**6)
+    refuses(lambda: from_netcdf(path), "a.nc: unpacks to 1,600,008 bytes, more than 1,000,000, half the memory here")
+
+
+def test_a_small_array_in_a_huge_chunk_is_not_read(tmp_path, refuses, monkeypatch):
+    path, size = tmp_path / "a.nc", 10**7
+    with h5py.File(path, "w") as file:
+        group = file.create_group("posterior")
+        group.create_dataset("x", data=[1.0], maxshape=(None,), chunks=(size // 8,), compression="gzip")
+    assert path.stat().st_size < 30_000
+    monkeypatch.setattr(memory, "allowed", lambda: size)
+    refuses(lambda: from_netcdf(path), "a.nc: a chunk of posterior/x unpacks to 10,000,000 bytes, more than 5,000,000")
 
 
 def test_a_failed_write_leaves_the_old_file(tree, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from samplers.chain import ChainStopped
 from samplers.config import SamplerConfig
 from samplers.control import Controlled
 from samplers.models.logistic import Logistic
-from samplers.runner import _warmed_up, audit_config, build, collect_pairs, run_config
+from samplers.runner import audit_config, build, collect_pairs, run_config, warmed_up
 from samplers.store import Store
 
 N_DATA = 2000
@@ -131,7 +131,7 @@ def test_trials_and_audits_begin_after_warmup_and_its_adaptation(folder):
     text = CONFIG.replace('kind = "proxy"', 'kind = "adaptive"').replace("warmup = 100", "warmup = 1500")
     (folder / "config.toml").write_text(text)
     config = SamplerConfig.load(folder / "config.toml")
-    chain = _warmed_up(config, build(config))
+    chain = warmed_up(config, build(config))
     assert chain.steps == 1500
     assert not np.allclose(chain.proposal.factor, build(config).proposal.factor)
     assert audit_config(config, 200, 2).pairs == 100

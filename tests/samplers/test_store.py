@@ -475,6 +475,22 @@ def test_a_really_full_device(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["state", "draws"])
+def test_a_file_that_the_disk_cannot_read_is_refused_like_an_altered_one(chain, kind):
+    if not Path("/proc/self/mem").exists():
+        pytest.skip("nothing here that fails to be read")
+    expected = grow(chain, [10, 20])
+    path = files(chain, f"{kind}-*")[-1]
+    path.unlink()
+    path.symlink_to("/proc/self/mem")  # a read of its beginning is an input/output error
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        path.read_bytes()
+    with damaged(path.name, "cannot be read from the disk; not used"):
+        assert chain.latest().step == 10
+    with damaged(path.name):
+        same(chain.draws(), {name: values[:10] for name, values in expected.items()})
+
+
 def test_a_directory_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a directory")
     for directory in (tmp_path / "file", tmp_path / "file" / "run"):

@@ -37,6 +37,8 @@ def show() -> None:
     """Draw the page: one topic at a time, so that only its work is done."""
     st.title("Go further")
     run = session.in_use()
+    if run is None:
+        return
     st.caption(f"Trial run in use — {run.line}")
     shows = {entry.key: entry.show for entry in ENTRIES}
     titles = {entry.key: entry.label for entry in ENTRIES}

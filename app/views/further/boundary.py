@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from app import exports, jobs, session, share
+from app import exports, session, share
 from app.captioned import captioned
 from app.figures import boundary as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
-from app.views.further.parts import Topic, below, tolerance
+from app.views.further.parts import Topic, answered, below, tolerance
 from designer.further.optimal import bounds_of, optimal_boundary, smallest_batch
 from designer.further.optimal_records import OptimalBoundary
 from designer.records import TrialRun
@@ -88,7 +88,7 @@ def show(run: Loaded) -> None:
         )
     key = f"{run.trial.digest}-{most!r}-{m}-{growth!r}-{asymmetric}"
     work = partial(_work, run.trial, most, m, growth, not asymmetric)
-    found: OptimalBoundary | None = jobs.automatic(topic.key, key, "Searching among all boundaries", work)
+    found: OptimalBoundary | None = answered(topic, key, "Searching among all boundaries", work)
     if found is not None:
         _tell(found)
     with below(topic, {TOLERANCE.key: most, BATCH.key: m, GROWTH.key: growth, ASYMMETRIC: asymmetric}):

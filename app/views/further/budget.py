@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app import jobs, share
+from app import share
 from app.captioned import captioned
 from app.figures import budget as figures
 from app.jobs import Job
 from app.knobs import BATCH, Knob, batch_knob, knob
 from app.session import Loaded
-from app.views.further.parts import Topic, below
+from app.views.further.parts import Topic, answered, below
 from designer.criteria import Cost
 from designer.further.budget import Option, Quantity, best_option, time_options
 from designer.further.phases import RiskCurves, TimePlan, anytime_schedule, risk_curves, time_schedule
@@ -132,7 +132,7 @@ def show(run: Loaded) -> None:
         asked = _Asked(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
     work = partial(_work, run.trial, asked)
     key = f"{run.trial.digest}-{asked!r}"
-    found: _Found | None = jobs.automatic(TOPIC.key, key, "Weighing bias and variance", work)
+    found: _Found | None = answered(TOPIC, key, "Weighing bias and variance", work)
     if found is not None:
         _answer(found, asked.seconds)
         _figures(found, asked.seconds)

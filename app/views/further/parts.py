@@ -1,15 +1,21 @@
-"""What the topics share: the knob of the tolerance, and what stands below an answer."""
+"""What the topics share: the knob of the tolerance, answers that are remembered, and what stands below them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import session, share
+from app import jobs, session, share
+from app.jobs import Job
 from app.knobs import Knob, reset_button
+
+KEPT = 30  # answers that are remembered, over all sessions
+_answers: dict[tuple[str, str], Any] = {}
+_turn = Lock()
 
 
 class Topic(NamedTuple):
@@ -48,6 +54,26 @@ def choice(name: str, label: str, titles: Mapping[str, str], meaning: str) -> st
 def choice_key(name: str) -> str:
     """The widget of such a list."""
     return f"{name}-chosen"
+
+
+def answered(topic: Topic, key: str, label: str, work: Callable[[Job], Any]) -> Any:
+    """What a topic's work gives, at once if it was given to anybody lately; None while it is computed, as a job.
+
+    The key says all that the answer depends on: the digest of the trial run, and the knobs.
+    """
+    known = _answers.get((topic.key, key))
+    if known is not None:
+        job = jobs.current(topic.key)
+        if job is not None and job.key != key:
+            job.cancel()
+        return known
+    found = jobs.automatic(topic.key, key, label, work)
+    if found is not None:
+        with _turn:
+            _answers[topic.key, key] = found
+            for oldest in list(_answers)[:-KEPT]:
+                del _answers[oldest]
+    return found
 
 
 def below(topic: Topic, values: Mapping[str, object]) -> DeltaGenerator:

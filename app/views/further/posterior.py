@@ -8,13 +8,13 @@ from typing import NamedTuple, TypeVar
 
 import streamlit as st
 
-from app import jobs, share
+from app import share
 from app.captioned import captioned
 from app.figures import posterior as figures
 from app.jobs import Job
 from app.knobs import BATCH, EPSILON, Knob, batch_knob, knob
 from app.session import Loaded
-from app.views.further.parts import Topic, below
+from app.views.further.parts import Topic, answered, below
 from designer.errors import BadInput
 from designer.further.posterior import PosteriorError, Wish, inflation_curve, marginals, posterior_error, tolerance_for
 from designer.records import Design, TrialRun
@@ -97,7 +97,7 @@ def show(run: Loaded) -> None:
         dimension, skewness = int(knob(DIMENSION)), knob(SKEWNESS)
     asked = _Asked(m, epsilon, dimension, skewness, inflation)
     work = partial(_work, run.trial, asked)
-    found: _Found | None = jobs.automatic(TOPIC.key, f"{run.trial.digest}-{asked!r}", "Computing what is sampled", work)
+    found: _Found | None = answered(TOPIC, f"{run.trial.digest}-{asked!r}", "Computing what is sampled", work)
     if found is not None:
         _answer(found, asked)
         _figures(found, asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -95,6 +95,14 @@ FORMATS = {
 }
 
 
+class Ran(NamedTuple):
+    """A chain that was followed, and what it was asked for: the tolerance, and the batch and threshold at its start."""
+
+    followed: Followed
+    tolerance: float
+    first: tuple[int, float]
+
+
 def show(run: Loaded) -> None:
     """Draw the topic; it is about built-in chains, and the trial run in use plays no part."""
     st.write(
@@ -103,6 +111,8 @@ def show(run: Loaded) -> None:
     )
     titles = {key: chain.title for key, chain in BUILT_IN.items()}
     name = choice(CHAIN, "Chain", titles, "The papers' chains, on their data or a synthetic twin of them.")
+    if notice := twin_notice(built_in(name)):
+        st.caption(f"{notice[0].upper()}{notice[1:]}.")
     left, right = st.columns(2)
     with left:
         values = {spec.key: knob(spec) for spec in TOPIC.knobs[:3]}
@@ -110,17 +120,15 @@ def show(run: Loaded) -> None:
         values |= {spec.key: knob(spec) for spec in TOPIC.knobs[3:]}
     found = None
     with problems_in_words():
-        found = _followed(name, values)
+        found = _ran(name, values)
     if found is not None:
-        _answer(found, values[TOLERANCE.key])
+        _answer(found)
     with below(TOPIC, {CHAIN: name, **values}):
-        if found is not None and found.log:
-            share.download_csv("Log as CSV", "redesign.csv", lambda: _columns(found))
-    if notice := twin_notice(built_in(name)):
-        st.caption(notice)
+        if found is not None and found.followed.log:
+            share.download_csv("Log as CSV", "redesign.csv", lambda: _columns(found.followed))
 
 
-def _followed(name: str, values: dict[str, float]) -> Followed | None:
+def _ran(name: str, values: dict[str, float]) -> Ran | None:
     """The chain that was run last, once it has ended; it may belong to other settings, which is said."""
     if values[EVERY.key] > values[STEPS.key]:
         raise BadInput(f"steps from one search to the next: at most the {values[STEPS.key]:,} steps of the chain")
@@ -135,7 +143,7 @@ def _followed(name: str, values: dict[str, float]) -> Followed | None:
         st.caption("Cancelled.")
     if job.key != key:
         st.warning("What is shown belongs to other settings; run the chain again.", icon=":material/history:")
-    found: Followed | None = jobs.outcome_in_words(job)
+    found: Ran | None = jobs.outcome_in_words(job)
     return found
 
 
@@ -143,16 +151,18 @@ def _start(key: str, name: str, values: dict[str, float]) -> None:
     jobs.start(TOPIC.key, key, partial(_work, name, values))
 
 
-def _work(name: str, values: dict[str, float], job: Job) -> Followed:
+def _work(name: str, values: dict[str, float], job: Job) -> Ran:
     job.progress(0, 0, "reading the data and building the model")
     most, m, epsilon, every, steps = (values[spec.key] for spec in TOPIC.knobs)
     table = RedesignTable(tolerance=most, every=int(every), until=int(steps))
-    return follow_from(
+    found = follow_from(
         built_in(name), int(m), epsilon, table, int(steps), progress=job.progress, cancelled=job.cancelled
     )
+    return Ran(found, most, (min(int(m), found.n_data), epsilon))
 
 
-def _answer(found: Followed, most: float) -> None:
+def _answer(ran: Ran) -> None:
+    found = ran.followed
     if not found.log:
         st.info("Too few pairs were recorded for a search: follow the chain for longer.")
     else:
@@ -163,7 +173,7 @@ def _answer(found: Followed, most: float) -> None:
             f"{found.passes:,} passes, {found.share:.1%} of all data read."
         )
     captioned(
-        figures.over_time(found, most),
+        figures.over_time(found, ran.tolerance, ran.first),
         "redesign-figure",
         "Over the steps of the chain. Above: share of the data the tests read (line), and what each search predicts "
         "of the design before it (diamonds) and after it (dots). Middle: their predicted mean |Δ|, and the tolerance "

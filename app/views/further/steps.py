@@ -6,13 +6,13 @@ from functools import partial
 
 import streamlit as st
 
-from app import jobs, share
+from app import share
 from app.captioned import captioned
 from app.figures import steps as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
-from app.views.further.parts import Topic, below, tolerance
+from app.views.further.parts import Topic, answered, below, tolerance
 from designer.further.steps import BestStep, Hold, StepRow, best_step
 from designer.records import TrialRun
 
@@ -81,10 +81,10 @@ def show(run: Loaded) -> None:
         help="The bias of the chain's distribution is about error per step over mixing per step. To keep it, the error "
         "allowed falls with the squared jump. Equal error per step favours steps that hardly move.",
     )
-    hold = HOLDS[str(said)]
+    hold = HOLDS[said or next(iter(HOLDS))]  # a link may say nothing
     key = f"{run.trial.digest}-{most!r}-{power!r}-{hold}"
     work = partial(_work, run.trial, most, power, hold)
-    found: BestStep | None = jobs.automatic(TOPIC.key, key, "Searching a test for each step", work)
+    found: BestStep | None = answered(TOPIC, key, "Searching a test for each step", work)
     if found is not None:
         _answer(found)
     with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: said}):
@@ -93,7 +93,7 @@ def show(run: Loaded) -> None:
 
 
 def _answer(found: BestStep) -> None:
-    sentence = found.sentence[0].upper() + found.sentence[1:] + "."
+    sentence = f"{found.sentence[0].upper()}{found.sentence[1:]}.".replace("epsilon", "ε")
     if found.best is None:
         st.error(sentence, icon=":material/error:")
     elif found.best.efficiency < found.exact.exact_efficiency:

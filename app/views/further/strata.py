@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app import jobs, share
+from app import share
 from app.captioned import captioned
 from app.figures import strata as figures
 from app.jobs import Job
 from app.knobs import Knob, knob
 from app.session import Loaded
-from app.views.further.parts import Topic, below, tolerance
+from app.views.further.parts import Topic, answered, below, tolerance
 from designer.acceptance import Acceptance, acceptance
 from designer.further.strata import stratified
 from designer.further.strata_records import Stratified, StratumRow
@@ -75,9 +75,7 @@ def show(run: Loaded) -> None:
     with right:
         number = int(knob(STRATA))
     work = partial(_work, run.trial, most, number)
-    found: Found | None = jobs.automatic(
-        TOPIC.key, f"{run.trial.digest}-{most!r}-{number}", "Searching designs by κ", work
-    )
+    found: Found | None = answered(TOPIC, f"{run.trial.digest}-{most!r}-{number}", "Searching designs by κ", work)
     if found is not None:
         _answer(run.trial, found)
     with below(TOPIC, {TOLERANCE.key: most, STRATA.key: number}):

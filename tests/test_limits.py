@@ -1,0 +1,125 @@
+"""The table in docs/limits.md: every limit is that of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import annotated_types
+import pytest
+
+from app import jobs, server, session
+from app.cli import main
+from app.views import posterior_upload
+from designer import boundary, grids, parsing, schedule, trial_table
+from samplers import chain, csv_files, datasets, interop, memory, sealed, store
+from samplers.sources import download, files
+from samplers.tables import RedesignTable, RunTable
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LINES = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES if line.startswith("|")][2:]
+HALF, BY = "half of the memory", "by the archive's directory"
+
+
+def power(number: float) -> str:
+    """10¹⁵ for a power of ten."""
+    exponent = round(float(f"{number:e}".split("e")[1]))
+    assert float(f"1e{exponent}") == number
+    return f"10{str(exponent).translate(RAISED)}"
+
+
+def gib(size: int, unit: int = 2**30) -> int:
+    assert size % unit == 0
+    return size // unit
+
+
+def bound(table, field: str, kind: type) -> int:
+    """What a field of a config may be at most, or at least."""
+    (found,) = [rule for rule in table.model_fields[field].metadata if isinstance(rule, kind)]
+    return found.le if kind is annotated_types.Le else found.ge
+
+
+MEMORY = f"{gib(memory.MAX_BYTES)} GiB"
+MADE_UP = f"{session.LIMITS['pairs'][1]:,}"
+MOST, LEAST = annotated_types.Le, annotated_types.Ge
+LIMITS = {
+    "number of data N": f"2 … {power(schedule.MAX_N_DATA)}",
+    "ε": f"(0, 0.5]; below {power(boundary.TINY)} as {power(boundary.TINY)}",
+    "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
+    "looks written out one by one": f"{schedule.MAX_LISTED:,}",
+    "looks with uneven distances or bounds": f"{grids.ROUGH_LOOKS:,}",
+    "**trial run**: file": f"{gib(trial_table.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
+    "pairs of a trial run": f"{trial_table.MAX_PAIRS:,}",
+    "bytes in a line; columns": f"{trial_table.MAX_LINE:,}; {trial_table.MAX_COLUMNS:,}",
+    "an entry": f"at most {power(trial_table.LARGEST)} in size; sigma at least {power(1.0 / trial_table.LARGEST)}",
+    "an array of an `.npz`, unpacked": f"{8 * trial_table.MAX_PAIRS // 10**6} MB and a header, {BY}",
+    "**posterior** (netCDF): log-likelihoods, unpacked": (
+        f"{gib(interop.MAX_BYTES)} GiB (upload: {gib(posterior_upload.UNPACKED, 2**20)} MiB)"
+    ),
+    "draws of all its chains": power(interop.MOST_DRAWS),
+    "a chunk of it, unpacked": f"{gib(interop.MOST_CHUNK, 2**20)} MiB",
+    "pairs made of it; nearest ones": f"{interop.MOST_COUNT:,}; {interop.NEIGHBOURS:,}",
+    "**design, config** (TOML, JSON): characters": f"{parsing.MAX_TEXT:,}",
+    "draws (and warmup) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
+    "`redesign.pairs`": f"{bound(RedesignTable, 'pairs', LEAST)} … {bound(RedesignTable, 'pairs', MOST):,}",
+    "**data**: file": f"{MEMORY}, `.npy` (mapped) any",
+    "in memory: unpacked, converted or copied, with what it is made of": (
+        f"{MEMORY} or {HALF} of the machine or container, if that is less"
+    ),
+    "characters in a line of text": f"{csv_files.MAX_LINE:,}",
+    "columns of data": f"{datasets.MAX_COLUMNS:,}",
+    "different values of a label that are looked at": f"{csv_files.MOST_TEXTS:,}",
+    "**the papers' data sets** (`data.source`): file, and unpacked": f"{gib(files.MAX_BYTES)} GiB each",
+    "a download of them": f"{gib(download.MAX_DOWNLOAD, 2**20)} MiB",
+    "**a run's directory**: one file": f"{gib(sealed.MAX_BYTES)} GiB, with a checksum",
+    "steps; chains": f"{power(store.MAX_STEPS)}; {store.MAX_CHAINS:,}",
+    "**results** (netCDF): file": MEMORY,
+    "results, unpacked": f"{MEMORY} or {HALF}, if that is less",
+    "**dashboard**: request": f"{server.MOST_MEGABYTES} MB",
+    "pairs at stationarity": MADE_UP,
+    "pairs of an uploaded trial run": MADE_UP,
+    "jobs that wait or run": f"{jobs.MOST_IN_SESSION} a session; {jobs.MOST_IN_ALL} in all",
+    "pinned designs; remembered trial runs": f"{session.MOST_PINS}; {session.MOST_KEPT} a session",
+}
+TRIAL = "trial e4 --output t.csv"
+COMMANDS = {  # options without a constant, and what they may be
+    "`trial --pairs`, `--every`": [
+        (f"{TRIAL} --pairs", 10**6),
+        (f"{TRIAL} --every", 10**6),
+    ],
+    "`audit --steps`; `--every`": [("audit CONFIG --steps", 10**9), ("audit CONFIG --every", 10**6)],
+}
+WITHOUT_NUMBERS = {  # or with those of a definition, or of other people's parsers
+    "batch m",
+    "α",
+    "objects (pickles) in `.npz`, `.npy`",
+    "parts of a dotted key; depth of nesting",
+}
+
+
+def test_every_row_of_the_table_is_checked_here():
+    named = [row[0] for row in ROWS]
+    assert len({*named}) == len(named)
+    assert {*named} == {*LIMITS, *COMMANDS, *WITHOUT_NUMBERS}
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_the_table_of_limits_is_that_of_the_code(what):
+    (limit,) = [row[1] for row in ROWS if row[0] == what]
+    assert limit == LIMITS[what]
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_the_limits_of_options_are_those_of_the_table(what, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{k}.5" for k in range(20))
+    Path("rows.csv").write_text(f"a\n{rows}\n")
+    Path("config.toml").write_text(
+        '[test]\nkind = "sequential"\nn_data = 20\nm = 10\nepsilon = 0.05\n'
+        '[model]\nkind = "mixture"\n[data]\npath = "rows.csv"\n[proposal]\nscale = 1.0\n'
+    )
+    (limit,) = [row[1] for row in ROWS if row[0] == what]
+    assert {*limit.split("; ")} == {f"{most:,}" for _, most in COMMANDS[what]}
+    for command, most in COMMANDS[what]:
+        assert main([*command.replace("CONFIG", "config.toml").split(), str(most + 1)]) == 2
+        assert f"= {most + 1}: must be a whole number from 1 to {most:,}" in capsys.readouterr().err
