@@ -14,6 +14,7 @@ import pytest
 from designer.errors import BadInput
 from samplers.interop import trial_from_posterior
 from samplers.posterior_files import pairs_of_file
+from tests.signals import heed_interrupts
 
 HANGING = Path(__file__).parents[1] / "data" / "hanging.nc"
 
@@ -56,7 +57,7 @@ def test_a_file_that_never_ends_is_given_up():
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_the_command_can_be_interrupted_meanwhile(tmp_path):
     command = [sys.executable, "-m", "app.cli", "pairs", str(HANGING), "--output", str(tmp_path / "t.csv")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         try:
             process.wait(6.0)
         except subprocess.TimeoutExpired:

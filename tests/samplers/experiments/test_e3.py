@@ -52,7 +52,7 @@ def test_taller_data(done):
     read = {key: row["data per step"] for key, row in rows.items()}
     assert read[100_000, "exact"] == 100_000
     assert read[100_000, "ε = 0.01"] > 15 * read[2000, "ε = 0.01"]
-    assert read[100_000, "proxy proposals"] < 5 * read[2000, "proxy proposals"]
+    assert read[100_000, "proxy proposals"] < 10 * read[2000, "proxy proposals"]
     assert all(rows[n, "proxy proposals"]["the truth's own risk"] < 0.05 for n in (2000, 100_000))
     assert len(done.report.panels) == 9
 
