@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from urllib.parse import parse_qs, urlsplit
 
 from designer import Design
@@ -54,7 +55,10 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     assert sorted(carried["growths"]) == ["1.0", "1.5"] and carried["chosen"][0].startswith("12214,700,0.02")
 
     theirs = open_screen(link.removeprefix(mine.address))
-    assert shown(theirs) == shown(mine)
+    until = time.monotonic() + 60.0  # figures are drawn after the text has come
+    while (seen := shown(theirs)) != (known := shown(mine)) and time.monotonic() < until:
+        pass
+    assert seen == known
     assert query(theirs)["digest"] == carried["digest"][0]
     assert "not the pairs of the link" not in theirs.text()
     assert theirs.alarms() == [] and theirs.wrong == []
