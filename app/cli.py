@@ -26,7 +26,6 @@ from app.commands import (
     sampling,
     serving,
     steps,
-    strata,
 )
 from app.signals import Stopped, stopped_by_signals
 from app.terminal import Answer, in_words
@@ -200,17 +199,6 @@ def build_parser() -> Parser:
 
     sub = command("boundary", boundary.boundary, "The best possible stopping boundary, and how near the families come.")
     boundary.add_options(sub)
-
-    sub = command("strata", strata.strata, "Designs by kappa, which the first batch of a test tells.")
-    sub.add_argument("trial", metavar="TRIAL.csv", help="pairs the designs are made for")
-    sub.add_argument("--tolerance", type=number, required=True, help="largest mean |Delta| over all pairs")
-    sub.add_argument("--strata", type=whole, default=3, help="how many at most (default: %(default)s)")
-    sub.add_argument("--n-data", type=whole, help="N, the number of data, if the file does not say")
-    sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
-    sub.add_argument("--m-low", type=whole, help="smallest batch to consider (default: 500, less for small N)")
-    sub.add_argument("--m-high", type=whole, help="largest batch to consider (default: N/2)")
-    sub.add_argument("-o", "--output", metavar="FILE.toml", help="write the designs here (or .json), for run --design")
-    sub.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
     sub = command("summary", designing.summary, "What the pairs of a trial run look like, and whether the theory fits.")
     sub.add_argument("trial", metavar="TRIAL.csv", help="pairs of a trial run")

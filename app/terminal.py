@@ -16,7 +16,6 @@ from designer.errors import BadInput
 from designer.files import is_special, shorten, write_whole
 
 if TYPE_CHECKING:
-    from designer.further.strata_records import Stratified
     from designer.records import Design
     from samplers.chain import Progress
     from samplers.cluster import Cluster
@@ -73,26 +72,21 @@ def check_target(path: str | None, *suffixes: str) -> None:
         raise BadInput(f"{path}: cannot be written in {folder}")
 
 
-def write_design(path: str, design: Design | Stratified) -> None:
+def write_design(path: str, design: Design) -> None:
     """Write a design in the format of the file's suffix, as `read_design` reads it."""
     write_whole(path, design.to_json() if path.lower().endswith(".json") else design.to_toml())
 
 
-def read_design(path: str | None) -> Design | Stratified | None:
-    """The design, or the designs by kappa, in a file; its problems carry the file's name."""
-    from designer.further.strata_records import KIND, Stratified
-    from designer.parsing import parse_json, parse_toml, read_text
+def read_design(path: str | None) -> Design | None:
+    """Read the design in a file. Error messages begin with the file's name."""
+    from designer.parsing import read_text
     from designer.records import Design
 
     if path is None:
         return None
     try:
         text = read_text(path)
-        as_json = path.lower().endswith(".json")
-        match parse_json(text) if as_json else parse_toml(text):
-            case {"test": {"kind": str(kind)}} if kind == KIND:
-                return Stratified.from_json(text) if as_json else Stratified.from_toml(text)
-        return Design.from_json(text) if as_json else Design.from_toml(text)
+        return Design.from_json(text) if path.lower().endswith(".json") else Design.from_toml(text)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

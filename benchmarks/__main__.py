@@ -60,7 +60,7 @@ SECTIONS: dict[str, Section] = {
     "accuracy": _timed("accuracy"),
     "peers": _timed("comparison"),
 }
-SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "strata", "steps", "posterior", "skewness")}
+SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "steps", "posterior", "skewness")}
 SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "tall")}
 LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured when named
 SECTIONS |= {name: _of(name) for name in LONG}

@@ -21,8 +21,6 @@ posterior_error, tolerance_for
     the posterior that a chain with this test samples, and the tolerance that keeps it within a wish
 optimal_boundary, optimal_boundaries
     the best of all stopping boundaries, and what no boundary can do better than
-stratified
-    several designs, chosen by kappa after the first batch
 best_step
     the best step of a random walk together with its test
 best_epsilon, time_options, time_schedule, anytime_schedule
@@ -53,14 +51,12 @@ from designer.further import (
     OptimalBoundary,
     PosteriorError,
     Quantity,
-    Stratified,
     anytime_schedule,
     best_epsilon,
     best_step,
     optimal_boundaries,
     optimal_boundary,
     posterior_error,
-    stratified,
     time_options,
     time_schedule,
     tolerance_for,
@@ -102,7 +98,6 @@ __all__ = [
     "Space",
     "StepSimulation",
     "Stopping",
-    "Stratified",
     "StudentCheck",
     "Summary",
     "TailCheck",
@@ -124,7 +119,6 @@ __all__ = [
     "simulate_step",
     "stationary_bound",
     "stopping",
-    "stratified",
     "student_check",
     "summarise",
     "sweep_bound",

@@ -26,6 +26,7 @@ FORMAT = 1  # of the design file; raise it when an old reader would misunderstan
 BOUNDS_FORMAT = 2  # of one with explicit bounds
 MOST_BOUNDS = 10_000
 KIND = "sequential"
+REMOVED = "stratified"  # several designs by κ, which 0.1 could write
 MAX_NAMED = 10  # problems in one message
 
 
@@ -284,6 +285,7 @@ class Design(_Record):
         """The design in what a TOML or JSON text holds, as a dict."""
         if not isinstance(document, dict) or "test" not in document:
             raise BadInput("test: missing; a design file needs a table of this name")
+        refuse_strata(document["test"])
         version = integer("format", document.get("format", FORMAT), 1, 10**6)
         if version > BOUNDS_FORMAT:
             raise BadInput(f"format = {version}: written by a newer version; this one reads format {BOUNDS_FORMAT}")
@@ -292,6 +294,13 @@ class Design(_Record):
                 raise BadInput(f"{name} = {shown(document[name])}: must be a table")
         notes = {name: _located(name, model, document[name]) for name, model in _NOTES.items() if name in document}
         return _located("test", cls, _test_values(document["test"]) | notes)
+
+
+def refuse_strata(table: object) -> None:
+    """Refuse a table `test` that version 0.1 wrote for several designs, one per range of κ."""
+    if isinstance(table, dict) and (table.get("kind") == REMOVED or "strata" in table):
+        why = "strata (several designs, chosen by κ) were removed in 0.2.0"
+        raise BadInput(f"test: {why}; choose a single design with `austerity design`")
 
 
 _NOTES: Mapping[str, type[_Record]] = {"predicted": Predicted, "provenance": Provenance}

@@ -4,7 +4,7 @@ A chain has a model (what the data say), a proposal and a test, each built in or
 
 Chain, run
     one chain; several in parallel, as `Draws`
-SequentialTest, StratifiedTest, BarkerTest, ConcentrationTest, ExactTest
+SequentialTest, BarkerTest, ConcentrationTest, ExactTest
     the tests; each also answers a `Comparison` in anybody's own loop (`samplers.accept`)
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models (`samplers.models`, which also says what one's own needs)
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         Decision,
         ExactTest,
         SequentialTest,
-        StratifiedTest,
     )
     from samplers.chain import Chain, ChainStopped, Draws, Progress, run
     from samplers.cluster import Cluster
@@ -112,7 +111,6 @@ __all__ = [
     "Slice",
     "SliceChain",
     "StiefelWalk",
-    "StratifiedTest",
     "ValuedMRF",
     "audit",
     "audit_config",
@@ -130,7 +128,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "accept": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest StratifiedTest",
+    "accept": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
     "chain": "Chain ChainStopped Draws Progress run",
     "cluster": "Cluster",
     "config": "SamplerConfig",

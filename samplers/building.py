@@ -11,7 +11,6 @@ import numpy as np
 
 from designer.acceptance import Rule
 from designer.errors import BadInput, NumericalFailure
-from designer.further.strata_records import Stratified
 from designer.records import Design
 from designer.schedule import Floats
 from samplers import memory
@@ -20,7 +19,6 @@ from samplers.accept.comparison import AcceptTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
-from samplers.accept.stratified import StratifiedTest
 from samplers.chain import Chain
 from samplers.config import SamplerConfig
 from samplers.control import Controlled, find_mode
@@ -114,10 +112,10 @@ def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
     table = config.test
     if table is None:
         return ExactTest()
-    if isinstance(table, (Design, Stratified)):
+    if isinstance(table, Design):
         if table.n_data != n_data:
             raise BadInput(f"test.n_data = {table.n_data:,}: the data have {n_data:,} rows")
-        return SequentialTest.from_design(table) if isinstance(table, Design) else StratifiedTest(table)
+        return SequentialTest.from_design(table)
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
     options = table.model_dump(exclude={"kind"})

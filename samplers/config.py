@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from designer.acceptance import Rule
+from designer.design import refuse_strata
 from designer.errors import BadInput, shown
 from designer.files import shorten
-from designer.further.strata_records import Stratified
 from designer.parsing import parse_toml, read_text
 from designer.records import Design
 from samplers.schedules import ScheduleTable, check_schedule
@@ -40,7 +40,7 @@ from samplers.tables import (
 
 TABLES = ("test", "data", "model", "proposal", "run")
 MORE = ("redesign", "schedule")  # tables that need not be there
-NOTES = ("format", "predicted", "provenance", "single")  # of a design, or of designs in strata
+NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 wrote `single` beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: no draw depends on them
 PLACES = {"path", "labels", "folder"}  # of `[data]`: where they lie is no matter
 MOST_NAMED = 10  # problems in one message
@@ -52,7 +52,7 @@ class SamplerConfig(BaseModel):
     Parameters
     ----------
     test
-        A `Design`, a `Stratified`, the table of another test, or None for the exact test.
+        A `Design`, the table of another test, or None for the exact test.
     data, model, proposal, run
         The tables of these names; what they may hold is in `samplers.tables`.
     redesign, schedule
@@ -69,7 +69,7 @@ class SamplerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    test: Design | Stratified | BarkerTable | ConcentrationTable | None
+    test: Design | BarkerTable | ConcentrationTable | None
     data: DataTable
     model: ModelTable
     proposal: ProposalTable
@@ -87,9 +87,7 @@ class SamplerConfig(BaseModel):
         return self
 
     @classmethod
-    def from_toml(
-        cls, text: str, design: Design | Stratified | None = None, *, exact: bool = False, **run: Any
-    ) -> SamplerConfig:
+    def from_toml(cls, text: str, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
         """From the text of a config.
 
         `design` fills in or replaces `[test]`, `exact` does so with the exact test (which is not re-designed); `run`
@@ -118,9 +116,7 @@ class SamplerConfig(BaseModel):
             raise BadInput(_lines("", cls, error)) from None
 
     @classmethod
-    def load(
-        cls, path: str | Path, design: Design | Stratified | None = None, *, exact: bool = False, **run: Any
-    ) -> SamplerConfig:
+    def load(cls, path: str | Path, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
         """From a file; the paths of the data are relative to it."""
         try:
             text = read_text(path)
@@ -137,7 +133,7 @@ class SamplerConfig(BaseModel):
 
     def to_toml(self) -> str:
         """All of it as TOML text, which `from_toml` reads back exactly; of a design also what it promises."""
-        if isinstance(self.test, (Design, Stratified)):
+        if isinstance(self.test, Design):
             begin = self.test.to_toml()
         else:
             begin = _toml("test", {"kind": "exact"} if self.test is None else self.test.model_dump())
@@ -174,28 +170,27 @@ class SamplerConfig(BaseModel):
             if known[name] is None:  # as it was before there was such a table
                 del known[name]
         test = self.test
-        if isinstance(test, (Design, Stratified)):
+        if isinstance(test, Design):
             known["test"] = test.bare.to_json()
         else:
             known["test"] = test and test.model_dump(mode="json")
         return known
 
 
-def _test(document: dict[str, Any], text: str) -> Design | Stratified | Table | None:
+def _test(document: dict[str, Any], text: str) -> Design | Table | None:
     table = document.get("test")
     if table is None:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
+    refuse_strata(table)
     kind = table.get("kind", "sequential")
     if kind == "sequential":
         return Design.from_toml(text)
-    if kind == "stratified":
-        return Stratified.from_toml(text)
     if kind == "exact":
         if set(table) != {"kind"}:
             raise BadInput(f"test.{sorted(set(table) - {'kind'})[0]}: the exact test has no parameters")
         return None
     if not isinstance(kind, str) or kind not in TESTS:
-        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, stratified, exact, {', '.join(TESTS)}")
+        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, exact, {', '.join(TESTS)}")
     return _made("test", TESTS[kind], table)
 
 

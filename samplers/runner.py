@@ -15,7 +15,6 @@ import numpy as np
 
 from designer.errors import BadInput
 from designer.files import csv_text, shorten, write_whole
-from designer.further.strata_records import Stratified
 from designer.records import Design, TrialRun
 from designer.search import Cancelled
 from samplers.accept.exact import ExactTest
@@ -122,7 +121,7 @@ def opened(config: SamplerConfig, store: Store) -> Parts:
         "names": None if parts.names is None else list(parts.names),
         **parts.notes,
     }
-    store.describe(notes | ({"design": config.test.to_toml()} if isinstance(config.test, (Design, Stratified)) else {}))
+    store.describe(notes | ({"design": config.test.to_toml()} if isinstance(config.test, Design) else {}))
     return parts
 
 

@@ -8,7 +8,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from designer.acceptance import Rule
 from designer.errors import BadInput
-from designer.further.strata_records import Stratified
 from designer.records import Design
 from designer.schedule import MAX_N_DATA, check_growth
 from designer.space import Space
@@ -375,7 +374,7 @@ def _check_place(data: DataTable) -> None:
 
 def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
     """Refuse a rule or a threshold that the test cannot follow, and differences whose range it cannot know."""
-    if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable, Stratified)):
+    if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable)):
         raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":
         raise BadInput("run.rule = 'metropolis': test.kind = 'barker' follows Barker's rule only")

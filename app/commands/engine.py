@@ -82,8 +82,6 @@ def asked_design(options: argparse.Namespace, n_data: int | None) -> Design:
             raise BadInput(f"give --design or {given[0]}, not both")
         if n_data not in (None, design.n_data):
             raise BadInput(f"{options.design}: the design is for n_data = {design.n_data:,}, not {n_data:,}")
-        if not isinstance(design, Design):
-            raise BadInput(f"{options.design}: holds designs by kappa; one design is needed here")
         return design
     needed = {"--n-data": n_data, "--m": options.m, "--epsilon": options.epsilon}
     if missing := [name for name, value in needed.items() if value is None]:

@@ -2,8 +2,6 @@
 
 optimal_boundary, optimal_boundaries
     the best of all stopping boundaries, and what no boundary can do better than (`optimal`, `bayes`)
-stratified, Stratified
-    several designs, chosen by kappa after the first batch (`strata`, `strata_records`)
 posterior_error, tolerance_for
     the posterior that a chain with a test samples, and the tolerance that keeps it within a wish (`posterior`)
 best_step, effective_share
@@ -18,8 +16,6 @@ from designer.further.optimal_records import OptimalBoundary, Rival
 from designer.further.phases import Phase, TimePlan, anytime_schedule, time_schedule
 from designer.further.posterior import PosteriorError, Wish, posterior_error, tolerance_for
 from designer.further.steps import BestStep, StepRow, best_step, effective_share
-from designer.further.strata import stratified
-from designer.further.strata_records import Stratified, StratumRow
 
 __all__ = [
     "BestStep",
@@ -30,8 +26,6 @@ __all__ = [
     "Quantity",
     "Rival",
     "StepRow",
-    "Stratified",
-    "StratumRow",
     "TimePlan",
     "Wish",
     "anytime_schedule",
@@ -42,7 +36,6 @@ __all__ = [
     "optimal_boundary",
     "posterior_error",
     "sensitivity",
-    "stratified",
     "time_options",
     "time_schedule",
     "tolerance_for",

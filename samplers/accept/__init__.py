@@ -2,7 +2,7 @@
 
 ExactTest
     All the data, every time.
-SequentialTest, StratifiedTest
+SequentialTest
     Batch after batch until a Student test is sure (K14); with the design chosen by the spread of the first batch.
 BarkerTest
     The noise of a minibatch takes the place of u (S17), with the tables `correction` and `ridge_correction`.
@@ -16,7 +16,6 @@ from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.correction import Correction, correction, ridge_correction
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
-from samplers.accept.stratified import StratifiedTest
 
 __all__ = [
     "AcceptTest",
@@ -29,7 +28,6 @@ __all__ = [
     "ExactTest",
     "NonFiniteTerm",
     "SequentialTest",
-    "StratifiedTest",
     "clt_bound",
     "correction",
     "draw_threshold",

@@ -150,11 +150,10 @@ class SequentialTest:
 
     def _decided(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         with reading(rng, comparison) as read:
-            return self.go_on(read, comparison, v, Read())
+            return self._look_by_look(read, comparison, v)
 
-    def go_on(self, read: Reader, comparison: Comparison, v: float, done: Read) -> Decision:
-        """Decide with threshold v, given what was read before the first look, by the same reader."""
-        n_data, c, known = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1)
+    def _look_by_look(self, read: Reader, comparison: Comparison, v: float) -> Decision:
+        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), Read()
         for j in range(self._looks.size):
             if j == known[0].size:
                 known = self._looks.upto(j + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,28 @@ prior_precision = 1.0
 [run]
 draws = 200
 chains = 2
+"""
+REDESIGN = """
+[test]
+kind = "sequential"
+n_data = 500
+m = 250
+epsilon = 1e-6
+[data]
+path = "table.csv"
+[model]
+prior_precision = 1.0
+control = 0
+[proposal]
+kind = "random-walk"
+[run]
+draws = 500
+chains = 1
+[redesign]
+tolerance = 0.05
+every = 400
+until = 400
+pairs = 40
 """
 
 
@@ -143,6 +166,28 @@ def test_a_design_as_json_can_be_run(run, folder):
     code, out, _ = run("run", folder / "config.toml", "--design", target, "--output", folder / "out", "--json")
     assert code == 0
     assert json.loads(out)["data_per_step"] >= design.m
+
+
+def test_a_file_with_strata_is_refused_by_its_name(run, folder):
+    strata = Path(__file__).parents[1] / "data" / "strata.toml"
+    refusal = (
+        "test: strata (several designs, chosen by κ) were removed in 0.2.0; "
+        "choose a single design with `austerity design`\n"
+    )
+    for command in (("run", folder / "config.toml", "--output", folder / "out"), ("evaluate", "--mu-std", 1)):
+        assert run(*command, "--design", strata) == (2, "", f"austerity: {strata}: {refusal}")
+    assert not (folder / "out").exists()
+
+
+def test_a_run_tells_of_its_designs(run, folder):
+    (folder / "redesign.toml").write_text(REDESIGN)
+    code, out, err = run("run", folder / "redesign.toml", "--output", folder / "designed", "--quiet")
+    assert (code, err) == (0, "")
+    assert "chain 0: designed 1 times, changed 1 times" in out
+    assert "step 400: changed to m = " in out
+    code, out, _ = run("run", folder / "redesign.toml", "--output", folder / "designed", "--resume", "--json")
+    ((change,),) = json.loads(out)["redesign"]
+    assert (code, change["step"], change["changed"]) == (0, 400, True)
 
 
 def test_problems_with_the_table_name_line_and_column(run, folder):

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from app.views.further import ENTRIES, boundary, budget, parts, posterior, redesign, steps, strata
+from app.views.further import ENTRIES, boundary, budget, parts, posterior, redesign, steps
 from tests.app.pages import alternative_texts, button, everything, figures, open_page, page
 
 SMALL = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20", "seed": "1", "spread": "0.2"}
@@ -24,7 +24,6 @@ TURNED = {
         "bm": "200",
     },
     "steps": {"steptol": "0.04", "steppow": "1.5", "stephold": "equal error"},
-    "strata": {"strtol": "0.04", "strnum": "2"},
     "redesign": {
         "redchain": "e4",
         "redtol": "0.04",
@@ -59,7 +58,7 @@ def test_a_topic_has_a_link_a_reset_a_file_and_words_for_its_figures(topic):
 
 
 def test_every_topic_is_in_the_list_and_names_a_page_that_exists():
-    topics = [each.TOPIC for each in (posterior, budget, steps, strata, redesign)] + [boundary._topic(5000)]
+    topics = [each.TOPIC for each in (posterior, budget, steps, redesign)] + [boundary._topic(5000)]
     assert {topic.key for topic in topics} == {entry.key for entry in ENTRIES} == set(TURNED)
     for topic in topics:
         assert Path("docs", topic.page).is_file()
@@ -91,7 +90,7 @@ def test_a_budget_in_which_exact_decisions_are_best_says_so():
     assert "No schedule of several tests does better" in said
 
 
-@pytest.mark.parametrize("topic", ["posterior", "boundary", "budget", "steps", "strata"])
+@pytest.mark.parametrize("topic", ["posterior", "boundary", "budget", "steps"])
 def test_what_was_computed_for_one_is_shown_to_the_next_at_once(topic):
     link = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20", "seed": "5", "topic": topic}
     first, second = page("further", **link), open_page("further", **link)
@@ -103,5 +102,5 @@ def test_only_so_many_answers_are_remembered(monkeypatch):
     monkeypatch.setattr(parts, "KEPT", 2)
     monkeypatch.setattr(parts, "_answers", {})
     for seed in range(3):
-        page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="strata")
+        page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="steps")
     assert len(parts._answers) == 2

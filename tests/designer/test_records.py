@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -296,6 +297,17 @@ def test_refusals_of_toml_carry_the_path(old, new, text):
 )
 def test_refusals_of_json(broken, text):
     assert message(Design.from_json, broken).startswith(text)
+
+
+def test_strata_are_refused_with_what_to_do_instead():
+    written = (Path(__file__).parents[1] / "data" / "strata.toml").read_text()
+    refusal = (
+        "test: strata (several designs, chosen by κ) were removed in 0.2.0; "
+        "choose a single design with `austerity design`"
+    )
+    assert message(Design.from_toml, written) == refusal
+    assert message(Design.from_json, json.dumps(tomllib.loads(written))) == refusal
+    assert message(Design.from_toml, written.replace('kind = "stratified"\n', "")) == refusal
 
 
 @pytest.mark.parametrize("part", ["a", "a-b", '"a b"', '"\\""', "'\"'", " a\t"])

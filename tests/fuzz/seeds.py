@@ -12,7 +12,6 @@ import pyarrow as pa
 import xarray
 from pyarrow import parquet
 
-from designer.further.strata_records import Stratified
 from designer.records import Design, Predicted, Provenance, TrialRun
 from samplers.results import collect, to_netcdf
 from samplers.store import Checkpoint, Store
@@ -26,10 +25,6 @@ DESIGN = Design(
     predicted=Predicted(mean_abs_delta=0.01),
     provenance=Provenance(version="0.1.0", criterion="average", trial="0" * 64),
 )
-STRATA = Stratified(
-    100, (0.5, 2.0), (Design(12_214, 100, 0.1), Design(12_214, 500, 0.05, 0.75), Design(12_214, 200, 0.01, 1.0, 1.5))
-)
-PROMISED = Stratified(100, (1.5,), STRATA.designs[:2], 0.01, 0.2, DESIGN)
 CONFIG = b"""
 [test]
 kind = "sequential"
@@ -73,7 +68,6 @@ COMMANDS = [
     "experiment list",
     "app --port 0 --host ::1 --no-browser",
     "steps trial.csv --tolerance 0.02 --scales 0.5,1 --rule barker --output design.toml --table steps.csv",
-    "strata trial.parquet --tolerance 1e-2 --strata 4 --m-low 100 --m-high 5,000 -o strata.toml --quiet",
     "boundary trial.csv --tolerance 0.05 --growth 1.5 --asymmetric --output boundary.json",
     "budget trial.csv --seconds 60 --cost 1e-6,1e-8,0 --autocorrelation 20 --sensitivity .5 --m 100,500 --anytime",
     "compare trial.csv --best --factor 10 --simulate --pairs 5 --seed 3 -o table.csv --json",
@@ -171,8 +165,8 @@ def seeds() -> dict[str, list[bytes]]:
         "trial_npz": [_trial("npz"), _npz(mu=TRIAL.mu, sigma=TRIAL.sigma, n_data=np.int64(99))],
         "design_toml": [DESIGN.to_toml().encode(), CONFIG],
         "design_json": [DESIGN.to_json().encode()],
-        "strata_toml": [STRATA.to_toml().encode(), PROMISED.to_toml().encode(), DESIGN.to_toml().encode()],
-        "strata_json": [STRATA.to_json().encode(), PROMISED.to_json().encode(), DESIGN.to_json().encode()],
+        "design_file_toml": [DESIGN.to_toml().encode()],
+        "design_file_json": [DESIGN.to_json().encode()],
         "config_toml": [CONFIG, *OTHER_CONFIGS],
         "data_csv": [labelled, labelled.replace(b",", b";"), labelled.replace(b",", b"\t"), b'"a","y"\n"1","true"\n'],
         "data_numbers_csv": [labelled, b"a;y\n1,5;2,5\n3,25;4\n"],
@@ -187,7 +181,7 @@ def seeds() -> dict[str, list[bytes]]:
         "url_source": [
             b"source=stationary&trial_n=1000&acceptance=0.25&pairs=50&seed=7&spread=0.5",
             b"n=100&source=upload&digest=0123456789abcdef",
-            b"source=run-e3&topic=strata",
+            b"source=run-e3&topic=steps",
         ],
         "url_design": [b"12214,500,0.05,0.5,1.0", b"1000000000000,2,1e-300,1,1.05"],
         "command_line": [command.replace(" ", "\n").encode() for command in COMMANDS],

@@ -106,7 +106,7 @@ def design_json(data: bytes) -> bool:
 
 
 def _design_file(suffix: str) -> Callable[[bytes], bool]:
-    """What `run --design` reads, one design or one per stratum; what is read can be written and read back."""
+    """The file that `run --design` reads; what is read can be written and read back."""
 
     def parse(data: bytes) -> bool:
         with _file(data, suffix) as path:
@@ -114,7 +114,7 @@ def _design_file(suffix: str) -> Callable[[bytes], bool]:
             def read() -> None:
                 found = read_design(path)
                 assert found is not None
-                again = type(found).from_json if suffix == ".json" else type(found).from_toml
+                again = Design.from_json if suffix == ".json" else Design.from_toml
                 assert again(found.to_json() if suffix == ".json" else found.to_toml()) == found
 
             return refused_in_words(read)
@@ -231,8 +231,8 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "trial_npz": _trial(".npz"),
     "design_toml": design_toml,
     "design_json": design_json,
-    "strata_toml": _design_file(".toml"),
-    "strata_json": _design_file(".json"),
+    "design_file_toml": _design_file(".toml"),
+    "design_file_json": _design_file(".json"),
     "config_toml": config_toml,
     "data_csv": _data(".csv", "binary"),
     "data_numbers_csv": _data(".csv", "numbers"),

@@ -32,7 +32,7 @@ def test_any_link_opens(link):
 
 def test_what_is_whole_in_a_link_is_found():
     link = {"source": "stationary", "trial_n": "5000", "n": "1000", "cm": "77", "pin": ["100,10,0.1,0.5,1.0"]}
-    page = opened(link | {"topic": "budget", "experiment": "e4", "strnum": "nonsense"})
+    page = opened(link | {"topic": "budget", "experiment": "e4", "bm": "nonsense"})
     source, _, pins, _ = page.session_state["seen"]
     assert (source.kind, source.n_data, len(pins)) == ("stationary", 5000, 1)
     assert page.session_state["design"].n_data == 1000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,7 +123,7 @@ def test_paths_are_relative_to_the_config(tmp_path):
 
 
 WRONG = [
-    ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, stratified, exact, barker,"),
+    ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, exact, barker,"),
     ("[test]\nkind = 3\n" + DATA, "test.kind = 3"),
     ("[test]\nkind = 'barker'\nsigma = 3.0\n" + DATA, "test.sigma = 3.0: must be less than or equal to 1.4"),
     ("[test]\nkind = 'barker'\nepsilon = 0.1\n" + DATA, "test.epsilon: unknown; allowed are kind, m, sigma, skew_corr"),
@@ -192,3 +194,11 @@ def test_what_is_wrong_is_told_in_one_line_with_its_path(text, message):
         config(text)
     assert message in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_strata_are_refused_unless_another_test_replaces_them(refuses):
+    text = (Path(__file__).parents[1] / "data" / "strata.toml").read_text() + DATA
+    refuses(lambda: config(text), "test: strata", "removed in 0.2.0", "`austerity design`")
+    single = Design(12_214, 500, 0.05)
+    assert SamplerConfig.from_toml(text, single).test == single
+    assert SamplerConfig.from_toml(text, exact=True).test is None

@@ -10,7 +10,7 @@ import streamlit as st
 from app import session
 from app.chrome import problems_in_words
 from app.session import Loaded
-from app.views.further import boundary, budget, posterior, redesign, steps, strata
+from app.views.further import boundary, budget, posterior, redesign, steps
 from app.views.further.parts import choice
 
 
@@ -28,7 +28,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("boundary", "Best possible boundary", boundary.show),
     Entry("budget", "A time budget", budget.show),
     Entry("steps", "Step size and test together", steps.show),
-    Entry("strata", "Designs by κ", strata.show),
     Entry("redesign", "Design while it runs", redesign.show),
 )
 
