@@ -12,7 +12,6 @@ chain on much data never gets there; a `floor` under |beta|_1 makes the posterio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -20,18 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.acceptance import Rule
-from designer.errors import BadInput, integer, real
+from designer.errors import BadInput, real
 from designer.schedule import Floats, Ints
 from samplers import _gibbs_kernels
-from samplers.accept.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import MAX_DRAWS, ChainStopped, Draws
+from samplers.accept.comparison import Comparison
 from samplers.models.logistic import Logistic
 
 Bools = npt.NDArray[np.bool_]
 Move = Literal["update", "birth", "death"]
 
-MOVES: tuple[Move, ...] = ("update", "birth", "death")
 LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -50,37 +46,6 @@ class Jump(NamedTuple):
     change: float
     state: RJState
     log_ratio: float
-
-
-class RJDraws(NamedTuple):
-    """What happened in consecutive steps.
-
-    gamma and beta after every kept step; of all steps the move (a place in MOVES), whether it was accepted, the data
-    read and the looks taken.
-    """
-
-    gamma: Bools
-    beta: Floats
-    move: npt.NDArray[np.int8]
-    accepted: Bools
-    n_used: Ints
-    n_looks: Ints
-
-    def first(self, steps: int, thin: int = 1) -> RJDraws:
-        """The first few steps, of which every thin-th was kept."""
-        counts = self.move[:steps], self.accepted[:steps], self.n_used[:steps], self.n_looks[:steps]
-        return RJDraws(self.gamma[: steps // thin], self.beta[: steps // thin], *counts)
-
-    @property
-    def inclusion(self) -> Floats:
-        """P(gamma_j = 1 | data) of every coefficient (K14 Fig. 13)."""
-        return np.asarray(self.gamma.mean(axis=0))
-
-    @property
-    def acceptance(self) -> dict[Move, float]:
-        """Accepted share of each kind of move; nan if never tried."""
-        tried = [self.accepted[self.move == number] for number in range(len(MOVES))]
-        return {move: float(seen.mean()) if seen.size else math.nan for move, seen in zip(MOVES, tried, strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +67,12 @@ class RJLogistic:
 
     Examples
     --------
-    >>> from samplers.accept import ExactTest
+    >>> from samplers import ExactTest, JumpChain
     >>> rng = np.random.default_rng(1)
     >>> x = rng.standard_normal((1000, 5))
     >>> model = RJLogistic.from_data(x, rng.logistic(size=1000) < x @ [2.0, 0.0, 0.0, 0.0, -2.0], rate=0.1)
-    >>> draws = run(rng, model, ExactTest(), start=model.start([0]), draws=4000)
-    >>> (draws.inclusion > 0.5).tolist()
+    >>> draws = JumpChain(model, ExactTest(), model.start([0]).beta, rng).advance(4000)
+    >>> (np.mean(draws.theta != 0.0, axis=0) > 0.5).tolist()
     [True, False, False, False, True]
     """
 
@@ -230,77 +195,6 @@ class RJLogistic:
 
         bound = abs(jump.change) * float(self.largest[jump.component])  # the slope of log sigm is below 1
         return Comparison(self.n_data, terms, jump.log_ratio, rule, bound, full)
-
-    def step(
-        self, rng: np.random.Generator, state: RJState, test: AcceptTest, rule: Rule = "metropolis"
-    ) -> tuple[RJState, Decision, Move]:
-        """One step: propose a move, ask the test, move or stay."""
-        jump = self.propose(rng, state)
-        try:
-            decision = test.decide(rng, self.comparison(state, jump, rule))
-        except NonFiniteTerm as bad:
-            raise ChainStopped(0, jump.state.beta, bad.index, Draws.empty(0, self.dimension)) from None
-        return (jump.state if decision.accept else state), decision, jump.move
-
-
-def run(
-    rng: np.random.Generator,
-    model: RJLogistic,
-    test: AcceptTest,
-    *,
-    start: RJState,
-    draws: int,
-    thin: int = 1,
-    rule: Rule = "metropolis",
-    progress: Callable[[int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> RJDraws:
-    """draws x thin steps of reversible jump; every thin-th state is kept.
-
-    Parameters
-    ----------
-    rng
-        Random numbers.
-    model
-        Which also proposes.
-    test
-        Decides.
-    start
-        A state, as `model.start` makes it.
-    draws, thin
-        States that are kept, and steps for each.
-    rule
-        "metropolis" or "barker".
-    progress, cancelled
-        Called with the number of draws so far; asked after each, and what there is is returned when it says True.
-    """
-    draws, thin = integer("draws", draws, 1, MAX_DRAWS), integer("thin", thin, 1, MAX_DRAWS)
-    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
-        made_for = test.plan.schedule.n_data
-        raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
-    state, kept = model.checked(start), _room(draws, thin, model.dimension)
-    for s in range(draws * thin):
-        try:
-            state, decision, move = model.step(rng, state, test, rule)
-        except ChainStopped as stop:
-            before = kept.first(s, thin)
-            seen = Draws(before.beta, before.accepted, before.n_used, before.n_looks)
-            raise ChainStopped(s, stop.theta, stop.index, seen) from None
-        kept.move[s] = MOVES.index(move)
-        kept.accepted[s], kept.n_used[s], kept.n_looks[s] = decision
-        if (s + 1) % thin == 0:
-            kept.gamma[s // thin], kept.beta[s // thin] = state
-            if progress is not None:
-                progress((s + 1) // thin)
-            if cancelled is not None and cancelled():
-                return kept.first(s + 1, thin)
-    return kept
-
-
-def _room(draws: int, thin: int, dimension: int) -> RJDraws:
-    gamma, beta, steps = np.empty((draws, dimension), dtype=np.bool_), np.empty((draws, dimension)), draws * thin
-    counts = np.empty(steps, dtype=np.int64), np.empty(steps, dtype=np.int64)
-    return RJDraws(gamma, beta, np.empty(steps, dtype=np.int8), np.empty(steps, dtype=np.bool_), *counts)
 
 
 def _norm(beta: Floats) -> float:

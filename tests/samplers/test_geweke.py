@@ -12,11 +12,12 @@ from designer import Design
 from samplers.accept import BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.chain import Chain
 from samplers.control import Controlled
+from samplers.jump_chain import JumpChain
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture, draw_mixture
-from samplers.models.rj_logistic import RJLogistic, RJState
+from samplers.models.rj_logistic import RJLogistic
 from samplers.proposals import Langevin, ProxyStep, RandomWalk, StiefelWalk
 
 N_DATA, DIMENSION, ROUNDS, BATCHES = 12, 2, 3000, 25
@@ -216,17 +217,16 @@ def jump_deviations(kind) -> np.ndarray:
     weights = np.array([RATE, RATE**2 / 2.0, RATE**3 / 6.0])
     shares = weights / weights.sum()
     middle = 0.5 * (np.log(FLOOR) + np.log(CEILING))
-    state = RJState(np.array([True, False, False]), np.array([0.5, 0.0, 0.0]))
+    theta = np.array([0.5, 0.0, 0.0])
 
     def values() -> np.ndarray:
-        nonlocal state
-        y = rng.random(6) < 1.0 / (1.0 + np.exp(-x @ state.beta))
+        nonlocal theta
+        y = rng.random(6) < 1.0 / (1.0 + np.exp(-x @ theta))
         options = {"rate": RATE, "sd_update": 0.8, "sd_birth": 0.8, "floor": FLOOR}
         model = kind(x * np.where(y, 1.0, -1.0)[:, None], **options)
-        for _ in range(3):
-            state, _, _ = model.step(rng, state, ExactTest())
-        k = np.arange(1, COEFFICIENTS + 1) == state.gamma.sum()
-        return np.array([*(k - shares), np.log(np.abs(state.beta).sum()) - middle, *state.beta])
+        theta = JumpChain(model, ExactTest(), theta, rng).advance(3).theta[-1]
+        k = np.arange(1, COEFFICIENTS + 1) == np.count_nonzero(theta)
+        return np.array([*(k - shares), np.log(np.abs(theta).sum()) - middle, *theta])
 
     return in_standard_errors(values, 3000)
 
