@@ -9,11 +9,12 @@ from typing import Any
 from app.question import Question
 from app.session import STATIONARY, Source
 from designer.criteria import Cost
+from designer.design import Design
 from designer.evaluated import Evaluated
 from designer.examples import EXAMPLES
 from designer.files import csv_text
-from designer.records import Design, TrialRun
 from designer.space import Space
+from designer.trial_run import TrialRun
 from samplers.config import SamplerConfig
 
 USUAL = Question()

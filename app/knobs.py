@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from designer.records import Design
+from designer.design import Design
 from designer.schedule import MAX_N_DATA, MIN_GROWTH
 
 

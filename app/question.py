@@ -8,9 +8,9 @@ from app.jobs import Job
 from designer.acceptance import Rule
 from designer.advice import Relaxation, relaxations
 from designer.criteria import Cost, Criterion
-from designer.records import TrialRun
 from designer.search import Options, SearchResult, search
 from designer.space import Space
+from designer.trial_run import TrialRun
 
 
 class Question(NamedTuple):

@@ -19,11 +19,12 @@ from app.question import Answer
 from app.session import Loaded, Source
 from designer import Acceptance, acceptance, stopping
 from designer.criteria import measure_of
+from designer.design import Design
 from designer.diagnostics import histograms_of, worst_tail_check
 from designer.pictures import look_table, some_of, summary
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
 from designer.search import ACCURACY
+from designer.trial_run import TrialRun
 
 MOST_LOOKS = 40
 PAGE = Path(__file__).with_name("report.html")

@@ -16,11 +16,12 @@ import streamlit as st
 
 from app import cached, jobs
 from app.jobs import Job
+from designer.design import Design
 from designer.errors import BadInput
 from designer.examples import EXAMPLES
-from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA
 from designer.stationary import MOST_SPREAD
+from designer.trial_run import TrialRun
 from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
 from samplers.runner import collect_pairs
 

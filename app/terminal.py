@@ -16,7 +16,7 @@ from designer.errors import BadInput
 from designer.files import is_special, shorten, write_whole
 
 if TYPE_CHECKING:
-    from designer.records import Design
+    from designer.design import Design
     from samplers.chain import Progress
     from samplers.cluster import Cluster
 
@@ -79,8 +79,8 @@ def write_design(path: str, design: Design) -> None:
 
 def read_design(path: str | None) -> Design | None:
     """Read the design in a file. Error messages begin with the file's name."""
+    from designer.design import Design
     from designer.parsing import read_text
-    from designer.records import Design
 
     if path is None:
         return None

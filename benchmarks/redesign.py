@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from designer import Design, search
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from samplers.accept.exact import ExactTest
 from samplers.accept.sequential import SequentialTest
 from samplers.building import Parts, build

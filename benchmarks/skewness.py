@@ -17,10 +17,11 @@ import numpy as np
 from designer._jit import kernel
 from designer._test_kernels import pick, standard_error
 from designer.acceptance import predictions
+from designer.design import Design
 from designer.diagnostics import skewed_population
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
 from designer.simulate import student_bounds
+from designer.trial_run import TrialRun
 
 N_DATA, BLOCK, REPEATS = 20_000, 2000, 200_000
 BOUNDS = [(0.05, 0.5), (0.01, 0.5), (0.1, 0.5), (0.2, 0.5), (0.001, 0.5), (0.05, 1.0), (0.05, 0.75)]  # epsilon, alpha

@@ -35,12 +35,13 @@ from scipy.special import ndtr
 from benchmarks.digits import exact_curves, few_looks
 from designer.acceptance import Acceptance, Rule, acceptance, curves, cut, exact_probability, integrate, reach_of
 from designer.boundary import TINY
+from designer.design import Design
 from designer.errors import NumericalFailure
 from designer.files import write_whole
 from designer.grids import Resolution
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import MAX_GROWTH, MIN_GROWTH, Floats
+from designer.trial_run import TrialRun
 from designer.walk import Characteristics, characteristics, sweep
 
 MOST_DATA = 1e12

@@ -42,6 +42,7 @@ array([0.309, 0.037])
 from designer.acceptance import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
 from designer.boundary import Boundary
 from designer.criteria import Cost
+from designer.design import Design, Predicted, Provenance
 from designer.diagnostics import StudentCheck, Summary, TailCheck, student_check, summarise, tail_check
 from designer.errors import BadInput, NumericalFailure
 from designer.evaluated import Evaluated
@@ -62,12 +63,12 @@ from designer.further import (
     tolerance_for,
 )
 from designer.plan import Plan
-from designer.records import Design, Predicted, Provenance, TrialRun
 from designer.resample import Bootstrap, CrossValidation, bootstrap, cross_validate
 from designer.schedule import Schedule
 from designer.search import Cancelled, SearchResult, search
 from designer.simulate import Simulation, StepSimulation, simulate, simulate_step
 from designer.space import Grid, Space
+from designer.trial_run import TrialRun
 from designer.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 
 __all__ = [

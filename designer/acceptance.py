@@ -13,12 +13,13 @@ from typing import Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from designer import _kernels
+from designer.design import Design
 from designer.errors import BadInput, integer, real
 from designer.grids import WINDOW
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.skew import FINEST, SLACK, Mask, in_range, out_of_range, skew_of, slopes
+from designer.trial_run import TrialRun
 from designer.walk import outcomes
 
 Rule = Literal["metropolis", "barker"]

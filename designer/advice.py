@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, Unpack
 
 from designer.criteria import Criterion
-from designer.records import TrialRun
 from designer.search import Options, SearchResult, search
 from designer.space import Space
+from designer.trial_run import TrialRun
 
 Relaxed = Literal["tolerance", "m_high", "epsilon_low", "alpha", "fixed_m"]
 

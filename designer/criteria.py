@@ -10,9 +10,9 @@ import numpy as np
 from designer.acceptance import Rule, check_rule, check_same_data, covered, curves, integrate, reach_of, skew_corrected
 from designer.errors import BadInput, real
 from designer.plan import Plan
-from designer.records import TrialRun
 from designer.schedule import Floats
 from designer.skew import in_range, skew_of, worst_effect
+from designer.trial_run import TrialRun
 from designer.walk import outcomes
 
 Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]

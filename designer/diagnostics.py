@@ -12,12 +12,13 @@ from designer import _test_kernels
 from designer.acceptance import Rule, check_rule, exact_probability
 from designer.boundary import epsilon_of
 from designer.criteria import measure_of
+from designer.design import Design
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.skew import LARGEST
 from designer.space import Space
+from designer.trial_run import TrialRun
 
 Verdict = Literal["good", "fair", "poor", "unknown"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from designer.acceptance import Rule, acceptance
+from designer.design import Design, Predicted, Provenance
 from designer.plan import as_plan
-from designer.records import Design, Predicted, Provenance, TrialRun
 from designer.skew import skew_of, worst_effect
+from designer.trial_run import TrialRun
 from designer.walk import worst_case
 
 ACCURACY = 1e-9  # of the predicted numbers, which come with their estimate

@@ -9,8 +9,9 @@ from typing import NamedTuple, Unpack
 
 from designer.acceptance import Rule, acceptance
 from designer.criteria import Criterion
-from designer.records import Design, TrialRun
+from designer.design import Design
 from designer.search import ACCURACY, Options, SearchResult, searches
+from designer.trial_run import TrialRun
 
 
 class FrontierPoint(NamedTuple):

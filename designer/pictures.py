@@ -14,13 +14,14 @@ import numpy as np
 
 from designer.acceptance import Acceptance, Rule, acceptance, check_rule
 from designer.boundary import epsilon_of
+from designer.design import Design
 from designer.errors import BadInput, integer, real
 from designer.grids import CONTINUITY, EXACT_LOOKS, width
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats, Ints
 from designer.search import Cancelled
 from designer.simulate import MAX_REPEATS, Simulation, pooled, simulate
+from designer.trial_run import TrialRun
 from designer.walk import Stopping, characteristics, worst_case
 
 EYE = 1e-6  # accuracy of a curve that is only looked at

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.errors import BadInput
-from designer.records import Design
 from designer.schedule import Schedule
 
 

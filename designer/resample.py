@@ -9,12 +9,13 @@ import numpy as np
 
 from designer.acceptance import Acceptance, Rule, acceptance
 from designer.criteria import Criterion, WorstCase, check_criterion
+from designer.design import Design
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import ACCURACY, Options, search
 from designer.skew import skew_of
+from designer.trial_run import TrialRun
 
 GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
 FEW_PAIRS = 10

@@ -20,15 +20,16 @@ import numpy as np
 
 from designer.boundary import epsilon_of, threshold
 from designer.criteria import Cost, Criterion, check_criterion, measure_of
+from designer.design import Design
 from designer.documented import documented
 from designer.errors import BadInput, integer, real
 from designer.evaluated import Evaluated, Row, tabulated
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA, Floats
 from designer.search_records import Cancelled, Options, Progress, SearchResult
 from designer.skew import in_range, out_of_range, skew_of
 from designer.space import Shape, Space
+from designer.trial_run import TrialRun
 
 SCAN_ACCURACY = 4e-4  # of the first look around; merges neighbouring looks
 ACCURACY = 3e-7  # of everything that decides between feasible and not

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypedDict
 
 from designer.acceptance import Rule
 from designer.criteria import Cost, Criterion
+from designer.design import Design
 from designer.evaluated import Evaluated
-from designer.records import Design
 from designer.space import Grid, Space
 
 Progress = Callable[[int, int], None]

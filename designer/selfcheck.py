@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.plan import Plan
-from designer.records import Design
 from designer.schedule import Floats, Schedule
 from designer.walk import characteristics, worst_case
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from designer import _test_kernels
 from designer.acceptance import Rule, check_rule
+from designer.design import Design
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan, as_plan
-from designer.records import Design
 from designer.schedule import Floats, Ints
 
 MAX_POPULATION = 10**8

@@ -17,9 +17,9 @@ from designer import _skew_kernels
 from designer.errors import BadInput, NumericalFailure
 from designer.grids import Grid, Resolution
 from designer.plan import Plan
-from designer.records import TrialRun
 from designer.rules import rules
 from designer.schedule import Floats
+from designer.trial_run import TrialRun
 from designer.walk import capped, totals
 
 FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.boundary import Boundary, check_epsilon, epsilon_of, threshold
+from designer.design import Design
 from designer.errors import BadInput, integer, real
 from designer.plan import Plan
-from designer.records import Design
 from designer.schedule import Schedule, check_growth
 
 MOST_GRID = 1_000_000

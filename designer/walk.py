@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import _kernels, grids
+from designer.design import Design
 from designer.errors import BadInput, NumericalFailure, real
 from designer.grids import WINDOW, Grid, Resolution, grid_of
 from designer.plan import Plan, as_plan
-from designer.records import Design
 from designer.rules import rules
 from designer.schedule import Floats, Ints
 

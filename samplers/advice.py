@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.acceptance import Rule, acceptance, exact_probability
+from designer.design import Design
 from designer.diagnostics import skewed_population
 from designer.errors import BadInput, integer, real
-from designer.records import Design, TrialRun
 from designer.schedule import Floats, Schedule
 from designer.search import Cancelled
+from designer.trial_run import TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import AcceptTest, Comparison
 from samplers.accept.concentration import ConcentrationTest

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from designer.errors import BadInput, real
-from designer.records import TrialRun
 from designer.search import LEAST_TOLERANCE, search
 from designer.space import Space
+from designer.trial_run import TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.accept.correction import correction

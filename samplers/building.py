@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designer.acceptance import Rule
+from designer.design import Design
 from designer.errors import BadInput, NumericalFailure
-from designer.records import Design
 from designer.schedule import Floats
 from samplers import memory
 from samplers.accept.barker import BarkerTest

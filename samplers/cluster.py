@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from designer.errors import BadInput, Busy
 from designer.files import shorten, write_whole
-from designer.records import TrialRun
 from designer.search import Cancelled
+from designer.trial_run import TrialRun
 from samplers import cluster_tasks
 from samplers.blas import default_threads
 from samplers.chain import Progress

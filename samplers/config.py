@@ -14,11 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from designer.acceptance import Rule
-from designer.design import refuse_strata
+from designer.design import Design, refuse_strata
 from designer.errors import BadInput, shown
 from designer.files import shorten
 from designer.parsing import parse_toml, read_text
-from designer.records import Design
 from samplers.schedules import ScheduleTable, check_schedule
 from samplers.tables import (
     MODELS,

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.acceptance import acceptance
+from designer.design import Design
 from designer.errors import BadInput, integer
 from designer.plan import Plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats, Ints
+from designer.trial_run import TrialRun
 from samplers.accept.comparison import Comparison, LevelTest
 from samplers.accept.sequential import SequentialTest
 from samplers.models.mrf_values import Values

@@ -21,9 +21,9 @@ import numpy as np
 
 from designer.errors import BadInput, integer, real, shown
 from designer.files import shorten
-from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA, Floats, Ints
 from designer.stationary import log_acceptance_at, scale_to
+from designer.trial_run import TrialRun
 from samplers.memory import MAX_BYTES
 from samplers.trial import Sums
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from designer.errors import BadInput
 from designer.files import shorten
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from samplers.interop import PosteriorPairs, trial_from_posterior
 
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from designer.acceptance import Rule
 from designer.criteria import OverPairs
+from designer.design import Design
 from designer.errors import BadInput
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import ACCURACY, Cancelled, search
+from designer.trial_run import TrialRun
 from samplers.accept.sequential import SequentialTest
 from samplers.building import AnyChain, Parts, build
 from samplers.chain import BLOCK, Chain, ChainStopped, Draws, streams

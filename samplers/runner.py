@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from designer.design import Design
 from designer.errors import BadInput
 from designer.files import csv_text, shorten, write_whole
-from designer.records import Design, TrialRun
 from designer.search import Cancelled
+from designer.trial_run import TrialRun
 from samplers.accept.exact import ExactTest
 from samplers.blas import blas_threads
 from samplers.building import AnyChain, Parts, build

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
+from designer.design import Design
 from designer.errors import BadInput
-from designer.records import Design
 from designer.schedule import MAX_N_DATA, Floats
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.errors import BadInput, integer
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from designer.walk import characteristics
 from samplers.accept.comparison import Comparison, Decision
 from samplers.accept.sequential import SequentialTest

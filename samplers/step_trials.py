@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from designer.errors import BadInput, integer, real
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from samplers.chain import Chain, compare
 from samplers.proposals import RandomWalk
 from samplers.trial import Observed, Pair, moments

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 from designer.acceptance import Rule
+from designer.design import Design
 from designer.errors import BadInput
-from designer.records import Design
 from designer.schedule import MAX_N_DATA, check_growth
 from designer.space import Space
 from samplers.accept.correction import HIGHEST, LOWEST

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.criteria import Cost
+from designer.design import Design
 from designer.errors import BadInput, integer
 from designer.further.budget import Quantity, sensitivity
-from designer.records import Design
 from designer.schedule import Floats
 from designer.space import usual_batch
 from samplers.accept.comparison import AcceptTest

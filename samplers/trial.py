@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.acceptance import Rule, acceptance
+from designer.design import Design
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
+from designer.trial_run import TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.comparison import Comparison, NonFiniteTerm, draw_threshold, evaluate
 from samplers.chain import Chain, ChainStopped, Draws, all_steps_or_none, compare

@@ -35,7 +35,7 @@ def boundary(options: argparse.Namespace) -> Answer:
     """`austerity boundary`."""
     from designer.acceptance import check_rule
     from designer.further.optimal import optimal_boundaries
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from designer.criteria import Cost
     from designer.further.budget import Option, Quantity
     from designer.further.phases import TimePlan
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
     from samplers.time_costs import TimeCosts
 
 
@@ -71,7 +71,7 @@ def budget(options: argparse.Namespace) -> Answer:
     from designer.acceptance import check_rule
     from designer.further.budget import best_option, check_time, time_options
     from designer.further.phases import anytime_schedule, time_schedule
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
     from samplers.schedules import schedule_text
 
     check_target(options.output, ".toml")

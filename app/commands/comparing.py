@@ -15,7 +15,7 @@ from designer.errors import BadInput, integer, real
 from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
     from samplers.advice import Candidates, Measured, Prediction
 
 USUAL = {"m": 500, "epsilon": 0.05, "delta": 0.01}
@@ -58,7 +58,7 @@ def add_options(sub: argparse.ArgumentParser) -> None:
 
 def compare(options: argparse.Namespace) -> Answer:
     """`austerity compare`."""
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
     from samplers.advice import CONTROLLED, PLAIN
 
     check_target(options.output)
@@ -86,7 +86,7 @@ def compare(options: argparse.Namespace) -> Answer:
 
 def _controlled(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
     """Pairs with control variates: recorded ones, or these with a smaller kappa."""
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
     from samplers.advice import with_control_variates
 
     if options.control is None:
@@ -115,7 +115,7 @@ def _part(name: str, trial: TrialRun, options: argparse.Namespace, show: Show | 
 
 def _candidates(trial: TrialRun, options: argparse.Namespace, tell: Callable[[int, int], None]) -> Candidates:
     """The tests as the options say, or each at its best."""
-    from designer.records import Design
+    from designer.design import Design
     from samplers.accept.barker import BarkerTest
     from samplers.accept.concentration import ConcentrationTest
     from samplers.advice import Candidates

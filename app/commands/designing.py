@@ -13,8 +13,8 @@ from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from designer.frontier import FrontierPoint
-    from designer.records import TrialRun
     from designer.search import Options, SearchResult
+    from designer.trial_run import TrialRun
 
 
 def design(options: argparse.Namespace) -> Answer:
@@ -53,7 +53,7 @@ def frontier(options: argparse.Namespace) -> Answer:
     """`austerity frontier`."""
     from designer.frontier import FrontierPoint
     from designer.frontier import frontier as compute
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     check_target(options.output)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
@@ -79,7 +79,7 @@ def summary(options: argparse.Namespace) -> Answer:
     """`austerity summary`."""
     from designer.acceptance import check_rule
     from designer.diagnostics import SUMMARY_LEVELS, summarise, worst_tail_check
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     found = summarise(trial, check_rule(options.rule))
@@ -158,7 +158,7 @@ def _frontier_row(point: FrontierPoint) -> tuple[Any, ...]:
 
 def _trial(options: argparse.Namespace) -> TrialRun | None:
     """The trial run named on the command line, or one made for an acceptance rate, or none."""
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     if options.trial is not None and options.acceptance is not None:
         raise BadInput("give a trial run or --acceptance, not both")

@@ -11,7 +11,7 @@ from designer.errors import BadInput
 
 if TYPE_CHECKING:
     from designer.acceptance import Acceptance
-    from designer.records import Design
+    from designer.design import Design
 
 
 def evaluate(options: argparse.Namespace) -> Answer:
@@ -46,7 +46,7 @@ def evaluate(options: argparse.Namespace) -> Answer:
 def delta(options: argparse.Namespace) -> Answer:
     """`austerity delta`."""
     from designer.acceptance import acceptance, check_rule
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     test = asked_design(options, trial.n_data)
@@ -73,7 +73,7 @@ def delta(options: argparse.Namespace) -> Answer:
 
 def asked_design(options: argparse.Namespace, n_data: int | None) -> Design:
     """The test of a design file, or the one that the other options describe."""
-    from designer.records import Design
+    from designer.design import Design
 
     knobs = {"--m": options.m, "--epsilon": options.epsilon, "--alpha": options.alpha, "--growth": options.growth}
     given = [name for name, value in knobs.items() if value is not None]

@@ -13,7 +13,7 @@ from designer.errors import BadInput
 
 if TYPE_CHECKING:
     from designer.further.posterior import PosteriorError
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def posterior(options: argparse.Namespace) -> Answer:
     """`austerity posterior`."""
     from designer.acceptance import check_rule
     from designer.further.posterior import posterior_error
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)

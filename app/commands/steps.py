@@ -12,7 +12,7 @@ from designer.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from designer.further.steps import StepRow
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
 COLUMNS = ("m", "epsilon", "alpha")  # of the design in the table
 
@@ -22,8 +22,8 @@ def steps(options: argparse.Namespace) -> Answer:
     from designer.acceptance import check_rule
     from designer.criteria import Cost
     from designer.further.steps import EVALUATIONS, SCALES, best_step
-    from designer.records import TrialRun
     from designer.space import Space
+    from designer.trial_run import TrialRun
 
     check_target(options.output, *DESIGN_FILES)
     check_target(options.table)
@@ -79,7 +79,7 @@ def flat_row(row: StepRow) -> dict[str, float | int | None]:
 
 def _other(text: str, n_data: int | None) -> tuple[float, TrialRun]:
     """A trial run at another step, given as SCALE=FILE."""
-    from designer.records import TrialRun
+    from designer.trial_run import TrialRun
 
     scale, mark, path = text.partition("=")
     try:

@@ -11,10 +11,11 @@ from plotly.subplots import make_subplots
 
 from app.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, layout
 from designer.acceptance import Acceptance
+from designer.design import Design
 from designer.evaluated import Evaluated
 from designer.frontier import FrontierPoint
 from designer.pictures import some_of
-from designer.records import Design, TrialRun
+from designer.trial_run import TrialRun
 
 MOST_POINTS = 2000  # sent to the browser
 LINES = {"average": (BLUE, "solid"), "fixed-m": (ORANGE, "dash"), "worst-case": (PURPLE, "dot")}

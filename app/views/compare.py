@@ -11,7 +11,8 @@ from app import cached, jobs, session, share
 from app.captioned import captioned
 from app.figures.compare import costs
 from app.knobs import Knob, knob, reset_button, shown
-from designer.records import Design, TrialRun
+from designer.design import Design
+from designer.trial_run import TrialRun
 from samplers.accept.barker import BarkerTest
 from samplers.accept.concentration import ConcentrationTest
 from samplers.advice import (

@@ -14,8 +14,9 @@ from app.figures.design import Marked
 from app.question import Answer, Question, answer
 from app.session import Loaded
 from app.views import design_checks, design_export, design_knobs
+from designer.design import Design
 from designer.pictures import look_table, some_of
-from designer.records import Design, TrialRun
+from designer.trial_run import TrialRun
 
 PATIENCE = 1.0  # seconds that the page waits for a search before it shows a progress bar instead
 MOST_LOOKS = 200  # rows of the table of looks

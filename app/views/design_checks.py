@@ -13,10 +13,11 @@ from app.figures import design as figures
 from app.figures.design import Marked
 from app.jobs import Job
 from app.question import Question
+from designer.design import Design
 from designer.frontier import FrontierPoint
 from designer.frontier import frontier as compute_frontier
-from designer.records import Design, TrialRun
 from designer.resample import CrossValidation, cross_validate, halves
+from designer.trial_run import TrialRun
 
 FOLDS = 5
 TOLERANCES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)

@@ -9,9 +9,9 @@ import streamlit as st
 from app import exports, report, session, share
 from app.question import Answer
 from app.session import Loaded
+from designer.design import Design
 from designer.errors import BadInput
 from designer.parsing import MAX_TEXT
-from designer.records import Design
 
 
 def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:

@@ -13,8 +13,8 @@ from designer.acceptance import Rule
 from designer.advice import Relaxation
 from designer.criteria import Criterion
 from designer.errors import BadInput
-from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA
+from designer.trial_run import TrialRun
 
 TOLERANCE = Knob(
     "tol",

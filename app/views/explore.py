@@ -15,8 +15,8 @@ from app.captioned import captioned
 from app.figures import explore as figures
 from app.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from designer import pictures
+from designer.design import Design
 from designer.grids import EXACT_LOOKS
-from designer.records import Design
 from designer.simulate import Simulation
 from designer.walk import Stopping
 

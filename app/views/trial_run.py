@@ -19,8 +19,8 @@ from app.views.posterior_upload import FromDraws
 from designer.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
 from designer.errors import BadInput
 from designer.examples import EXAMPLES
-from designer.records import TrialRun
 from designer.schedule import MAX_N_DATA
+from designer.trial_run import TrialRun
 from designer.trial_table import BadFile
 
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]

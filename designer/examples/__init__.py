@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from designer.errors import BadInput
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 
 __all__ = ["EXAMPLES", "Example", "example"]
 

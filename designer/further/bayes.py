@@ -17,8 +17,8 @@ import numpy as np
 
 from designer.acceptance import Rule, panel_rule
 from designer.further import _optimal_kernels as kernels
-from designer.records import TrialRun
 from designer.schedule import Floats, Schedule
+from designer.trial_run import TrialRun
 
 WINDOW, FIRST_WINDOW = 9.0, 4.0  # |z| followed at a look: this, and so much more at the first, where bounds are largest
 AGAINST = 6.0  # no rule considered decides against a z beyond this

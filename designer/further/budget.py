@@ -14,13 +14,14 @@ import numpy as np
 
 from designer.acceptance import Rule, check_rule
 from designer.criteria import Cost
+from designer.design import Design
 from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.erring import mean_acceptance
 from designer.further.posterior import MOST_PARAMETERS, heated
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import Cancelled
 from designer.space import usual_batch
+from designer.trial_run import TrialRun
 
 EPSILONS = tuple(float(f"{value:.3g}") for value in np.geomspace(0.001, 0.4, 24))
 POINTS = 101  # of A: the temperature is needed to a few digits only

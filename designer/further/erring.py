@@ -10,8 +10,8 @@ import scipy  # its parts are loaded when they are used
 
 from designer.acceptance import Rule, curves, exact_probability, integrate
 from designer.plan import Plan
-from designer.records import TrialRun
 from designer.schedule import Floats
+from designer.trial_run import TrialRun
 
 KAPPAS = 16  # in a table, between which acceptance probabilities are interpolated
 SPACING, FARTHEST = 0.05, 6.5  # of the normal variable at whose levels quantiles stand for a distribution

@@ -20,15 +20,16 @@ import numpy as np
 
 from designer.acceptance import Rule, check_rule, curves, integrate, reach_of
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.documented import documented
 from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.bayes import AGAINST, mixture, solve
 from designer.further.optimal_records import OptimalBoundary, Rival
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import MAX_N_DATA, Floats, Schedule, check_growth
 from designer.search import ACCURACY, LEAST_TOLERANCE, Cancelled, search
 from designer.space import Space, usual_batch
+from designer.trial_run import TrialRun
 
 MOST_LOOKS = 400
 MOST_PAIRS = 20_000

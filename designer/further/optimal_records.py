@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from designer.records import Design
+from designer.design import Design
 
 PROVEN = 2e-3  # of the data, between a rule and the bound, up to which it may be called the best
 

@@ -25,15 +25,16 @@ from designer.acceptance import (
     exact_probability,
     stationary_bound,
 )
+from designer.design import Design
 from designer.errors import BadInput, NumericalFailure, integer, real
 from designer.further.erring import KAPPAS, POINTS, SPACING, mean_acceptance, quantile_levels, spanning, tabulate
 from designer.further.targets import Target
 from designer.further.walk_on_a_line import UNSURE, ErringWalk, never_met, settle
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import Cancelled
 from designer.space import usual_batch
+from designer.trial_run import TrialRun
 
 MOST_PARAMETERS = 10**9
 HOTTEST = 100.0  # temperature beyond which there is no answer

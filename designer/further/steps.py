@@ -26,11 +26,12 @@ import numpy as np
 
 from designer.acceptance import Rule, acceptance, check_rule, exact_probability
 from designer.criteria import Cost
+from designer.design import Design
 from designer.errors import BadInput, integer, real
-from designer.records import Design, TrialRun
 from designer.schedule import Floats
 from designer.search import ACCURACY, LEAST_TOLERANCE, Cancelled, search
 from designer.space import Space
+from designer.trial_run import TrialRun
 
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
 EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for theta and for theta'

@@ -13,8 +13,8 @@ from designer.errors import BadInput, NumericalFailure
 from designer.further.erring import KAPPAS, Table, mean_acceptance, tabulate
 from designer.further.targets import Target
 from designer.plan import Plan
-from designer.records import TrialRun
 from designer.schedule import Floats
+from designer.trial_run import TrialRun
 
 GRID, MOST_STATES = 301, 1201
 POINTS = 401  # of A in the table: it is interpolated between them, too

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.errors import BadInput, integer
 from designer.plan import Plan, as_plan
-from designer.records import Design
 from designer.schedule import Floats, Ints, Schedule
 from designer.simulate import student_bounds
 from samplers import _kernels

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.records import Design
+from designer.design import Design
 from designer.schedule import Floats
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest

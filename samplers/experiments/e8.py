@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.acceptance import acceptance, sweep_bound
-from designer.records import TrialRun
 from designer.schedule import Floats, Ints
+from designer.trial_run import TrialRun
 from samplers import gibbs
 from samplers.accept.comparison import AcceptTest
 from samplers.accept.exact import ExactTest

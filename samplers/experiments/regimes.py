@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.acceptance import Rule
-from designer.records import Design
+from designer.design import Design
 from designer.schedule import Floats
 from samplers.accept import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.chain import Chain, Draws

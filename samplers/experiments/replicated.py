@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from designer.records import Design
+from designer.design import Design
 from designer.schedule import Floats
 from samplers.accept.sequential import SequentialTest
 from samplers.chain import Chain

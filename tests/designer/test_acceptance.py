@@ -8,9 +8,10 @@ import pytest
 
 from designer.acceptance import acceptance, curves, cut, integrate, reach_of
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Schedule
+from designer.trial_run import TrialRun
 from designer.walk import characteristics, outcomes, worst_case
 from tests import naive
 

@@ -7,9 +7,9 @@ import pytest
 
 from designer import grids
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.grids import EXACT_LOOKS
 from designer.plan import Plan, as_plan
-from designer.records import Design
 from designer.schedule import Schedule
 from designer.walk import characteristics, stopping, worst_case
 

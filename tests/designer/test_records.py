@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from designer.design import Design, Predicted, Provenance
 from designer.errors import BadInput, integer, real
-from designer.records import Design, Predicted, Provenance, TrialRun
 from designer.schedule import MAX_N_DATA
+from designer.trial_run import TrialRun
 
 DIGEST = "0123456789abcdef" * 4
 PLAIN = Design(12214, 500, 0.05)
@@ -468,6 +469,6 @@ def test_refusals_of_stationary_pairs(args, text):
 
 
 def test_import_leaves_slow_libraries_alone():
-    code = "import sys, designer.records; print(*{'pyarrow', 'pandas'} & {*sys.modules})"
+    code = "import sys, designer.design, designer.trial_run; print(*{'pyarrow', 'pandas'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -12,15 +12,16 @@ from benchmarks import skewness
 from benchmarks.skewness import Group
 from designer.acceptance import acceptance, predictions
 from designer.boundary import Boundary
+from designer.design import Design
 from designer.diagnostics import skewed_population
 from designer.errors import BadInput
 from designer.plan import Plan, as_plan
-from designer.records import Design, TrialRun
 from designer.schedule import Schedule
 from designer.search import search
 from designer.simulate import simulate, simulate_step
 from designer.skew import LARGEST, slopes
 from designer.space import Grid, Space
+from designer.trial_run import TrialRun
 from designer.walk import outcomes
 
 RULES = ["metropolis", "barker"]

@@ -6,8 +6,9 @@ import pytest
 from benchmarks.digits import exact_curves, few_looks
 from benchmarks.stress import NOTHING, check_chunk, check_design, curve_theorems, random_design, shown
 from designer.acceptance import acceptance
+from designer.design import Design
 from designer.plan import as_plan
-from designer.records import Design, TrialRun
+from designer.trial_run import TrialRun
 from designer.walk import characteristics
 
 DESIGNS = 120

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from designer.acceptance import acceptance, stationary_bound, sweep_bound
-from designer.records import Design, TrialRun
+from designer.design import Design
+from designer.trial_run import TrialRun
 from tests.naive import dobrushin, stationary, total_variation
 
 

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from designer import trial_files, trial_table, trial_text
 from designer.errors import BadInput
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from designer.trial_table import TEMPLATE, BadFile, Problem
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -14,10 +14,10 @@ from scipy.stats import multivariate_normal
 
 from designer import walk
 from designer.boundary import Boundary, threshold
+from designer.design import Design
 from designer.errors import NumericalFailure
 from designer.grids import Resolution
 from designer.plan import Plan, as_plan
-from designer.records import Design
 from designer.schedule import Schedule
 from designer.walk import characteristics, outcomes, stopping, sweep, worst_case
 from tests import naive

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app import knobs, session, views
 from app.knobs import Knob
 from app.session import Source
-from designer.records import Design
+from designer.design import Design
 
 STREAMLITS_OWN = ("embed", "embed_options")  # which no page sees
 QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")

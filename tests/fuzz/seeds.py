@@ -12,7 +12,8 @@ import pyarrow as pa
 import xarray
 from pyarrow import parquet
 
-from designer.records import Design, Predicted, Provenance, TrialRun
+from designer.design import Design, Predicted, Provenance
+from designer.trial_run import TrialRun
 from samplers.results import collect, to_netcdf
 from samplers.store import Checkpoint, Store
 

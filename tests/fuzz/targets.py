@@ -21,8 +21,9 @@ from app.cli import build_parser
 from app.session import Source, design_of
 from app.terminal import read_design
 from app.views.posterior_upload import UNPACKED
+from designer.design import Design
 from designer.errors import BadInput
-from designer.records import Design, TrialRun
+from designer.trial_run import TrialRun
 from samplers.config import SamplerConfig
 from samplers.datasets import load
 from samplers.interop import KINDS, trial_from_posterior

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from app.cli import build_parser, main
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from samplers import csv_files, datasets, memory
 from samplers.config import SamplerConfig
 from samplers.tables import DataTable

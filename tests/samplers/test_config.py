@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from designer import BadInput, Design
-from designer.records import Predicted, Provenance
+from designer.design import Predicted, Provenance
 from samplers.config import SamplerConfig
 from samplers.tables import BarkerTable, ConcentrationTable, DataTable, RunTable
 

@@ -16,7 +16,7 @@ from app.session import Loaded
 from app.views.further.parts import Topic, answered, below, tolerance
 from designer.further.optimal import bounds_of, optimal_boundary, smallest_batch
 from designer.further.optimal_records import OptimalBoundary
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 
 ASYMMETRIC = "bndasym"
 FILE = "boundary.toml"

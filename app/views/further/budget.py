@@ -17,7 +17,7 @@ from app.views.further.parts import Topic, answered, below
 from designer.criteria import Cost
 from designer.further.budget import Option, Quantity, best_option, time_options
 from designer.further.phases import RiskCurves, TimePlan, anytime_schedule, risk_curves, time_schedule
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 from samplers.schedules import schedule_text
 
 MODEL = r"""

@@ -15,9 +15,10 @@ from app.jobs import Job
 from app.knobs import BATCH, EPSILON, Knob, batch_knob, knob
 from app.session import Loaded
 from app.views.further.parts import Topic, answered, below
+from designer.design import Design
 from designer.errors import BadInput
 from designer.further.posterior import PosteriorError, Wish, inflation_curve, marginals, posterior_error, tolerance_for
-from designer.records import Design, TrialRun
+from designer.trial_run import TrialRun
 
 T = TypeVar("T")
 MODEL = r"""

@@ -14,7 +14,7 @@ from app.knobs import Knob, knob
 from app.session import Loaded
 from app.views.further.parts import Topic, answered, below, tolerance
 from designer.further.steps import BestStep, Hold, StepRow, best_step
-from designer.records import TrialRun
+from designer.trial_run import TrialRun
 
 HOLD = "stephold"
 HOLDS: dict[str, Hold] = {"equal bias": "jump", "equal error": "step"}  # as people and the URL say it
