@@ -36,12 +36,12 @@ QUOTES = "\"' \t"
 NEEDED = "a header row must name the columns mu and sigma, and may name log_ratio, skew and n_data"
 
 TEMPLATE = """\
-# A trial run: one row per pair (theta, theta') that a chain proposed.
+# A trial run: one row per move from θ to θ' that a chain proposed.
 # The number of data N:
 # n_data: 12214
-# mu, sigma: mean and population standard deviation over all data of l_i = log p(x_i; theta') - log p(x_i; theta).
-# log_ratio: c = log[prior(theta) q(theta'|theta) / (prior(theta') q(theta|theta'))]. Mind the sign: this is MINUS the
-#   usual log ratio of priors and proposals. It is 0 for a flat prior and a symmetric proposal; the column is optional.
+# mu, sigma: mean and population standard deviation, over all data, of l_i = log p(x_i; θ') - log p(x_i; θ).
+# log_ratio: c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))]. Mind the sign: this is MINUS the usual log ratio of
+#   priors and proposals. It is 0 for a flat prior and a symmetric proposal; the column is optional.
 # skew: skewness of the l_i; optional.
 mu,sigma,log_ratio,skew
 -6.1e-05,0.0118,0.0,0.41

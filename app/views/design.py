@@ -109,7 +109,7 @@ def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
     _actions(design, question or asked)
     _pictures(mark, found, run.trial)
     _looks(design)
-    design_checks.fresh_pairs(design, asked, run.trial)
+    design_checks.fresh_pairs(asked, run.trial)
     design_checks.frontier(mark, asked, run.trial)
     design_checks.pinned(mark, asked, run.trial)
     design_export.offer(design, found, run, given=loaded is not None)

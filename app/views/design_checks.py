@@ -13,7 +13,6 @@ from app.figures import design as figures
 from app.figures.design import Marked
 from app.jobs import Job
 from app.question import Question
-from designer.design import Design
 from designer.frontier import FrontierPoint
 from designer.frontier import frontier as compute_frontier
 from designer.resample import CrossValidation, cross_validate, halves
@@ -28,7 +27,7 @@ SHARES = {
 SEED = 0  # of every split, so that a link shows the same
 
 
-def fresh_pairs(design: Design, asked: Question, trial: TrialRun) -> None:
+def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     """Designs made without a fifth of the pairs, measured on that fifth."""
     st.subheader("Does it hold on fresh pairs?")
     if asked.criterion == "worst-case":

@@ -21,18 +21,11 @@ from designer.errors import BadInput
 from designer.examples import EXAMPLES
 from designer.schedule import MAX_N_DATA
 from designer.trial_run import TrialRun
-from designer.trial_table import BadFile
+from designer.trial_table import TEMPLATE, BadFile
 
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
 PREVIEW = 100  # rows of the table shown
 MADE = ("n_data", "acceptance", "spread", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
-
-TEMPLATE = """# n_data: 12214
-mu,sigma,log_ratio,skew
--0.000081,0.0130,0.0,0.3
-0.000052,0.0110,0.0,-0.1
--0.000210,0.0125,0.0,0.2
-"""
 
 COLUMNS = """
 One row per proposed move θ → θ′ of your chain, with $l_i = \\log p(x_i; θ') - \\log p(x_i; θ)$ over all N data:
