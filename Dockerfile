@@ -12,6 +12,7 @@ COPY pyproject.toml README.md ./
 COPY designer designer
 COPY samplers samplers
 COPY app app
+COPY austerity austerity
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
@@ -22,7 +23,7 @@ RUN pip install --no-cache-dir /wheels/*.whl && rm -r /wheels
 USER austerity
 WORKDIR /home/austerity
 # compiles the kernels into NUMBA_CACHE_DIR and fails the build if the engine is wrong on this machine
-RUN austerity selfcheck && python -c "from app.server import warm; warm()"
+RUN austerity selfcheck && python -c "from app.dashboard.serve.server import warm; warm()"
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-c", \
     "from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4).read() == b'ok'"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.chains import BATCH, EPSILON, LOOSER, Problem, make_problem, measure
 from benchmarks.reference import N_STORED, STORED, Reference, from_json, reference
-from designer.schedule import Floats
+from designer.core.arrays import Floats
 
 SIZES = (12_214, N_STORED)
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from designer import Boundary, OptimalBoundary, Plan, Schedule, TrialRun, acceptance, optimal_boundary
-from designer.examples import example
-from designer.further.optimal import bounds_of
-from designer.simulate import simulate_step
+from designer.check.simulate import simulate_step
+from designer.further.optimal_boundary.boundary import bounds_of
+from designer.pairs.examples import example
 
 N_DATA, LOOKS, PAIRS = 100_000, 25, 100
 ACCEPTANCES, TOLERANCES = (0.2, 0.45, 0.8), (0.1, 0.02, 0.005)

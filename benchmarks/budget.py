@@ -17,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from designer import Cost, TrialRun
-from designer.further.budget import Option, Quantity, best_option, time_options
-from designer.further.phases import TimePlan, anytime_schedule, risk_over_time, time_schedule, weighted
-from designer.schedule import Floats
-from samplers.accept.exact import ExactTest
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain
-from samplers.control import Controlled
+from designer.core.arrays import Floats
+from designer.further.budget.epsilon import Option, Quantity, best_option, time_options
+from designer.further.budget.phases import TimePlan, anytime_schedule, risk_over_time, time_schedule, weighted
+from samplers.adapt.phases import Phases
+from samplers.chains.chain import Chain
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models.control import Controlled
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
-from samplers.schedules import Phases
-from samplers.trial import observe
+from samplers.study.observe import observe
 
 ROWS, COMPONENTS, M = 1000, 5, 100
 SCALE = 0.11  # of the walk, in posterior sds

@@ -1,7 +1,8 @@
 """A time budget on E3, K14's digits at full size: fixed tests, schedules, control variates, and a start far away.
 
-Part `e3` of `python -m benchmarks.budget`. The walk, prior and batches are those of E3 (`samplers.experiments.e3`); the
-quantities are the predicted probabilities of some test points, over their posterior sds.
+Part `e3` of `python -m benchmarks.budget`. The walk, prior and batches are those of E3
+(`samplers.experiments.studies.e3`); the quantities are the
+predicted probabilities of some test points, over their posterior sds.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from benchmarks.budget import (
     table,
 )
 from designer import Design, TrialRun
-from designer.further.budget import Option, Quantity, best_option, sensitivity
-from designer.further.phases import time_schedule, weighted
-from designer.schedule import Floats
-from samplers.accept.exact import ExactTest
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain
-from samplers.control import Controlled, find_mode
+from designer.core.arrays import Floats
+from designer.further.budget.epsilon import Option, Quantity, best_option, sensitivity
+from designer.further.budget.phases import time_schedule, weighted
+from samplers.chains.chain import Chain
+from samplers.data.sources import load
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.sources import load
 
 PRIOR_PRECISION, SCALE, M, CONTROLLED_M = 10.0, 0.01, 500, 100
 EPSILONS = (0.01, 0.05, 0.1, 0.2)

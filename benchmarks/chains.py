@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from designer import Design
-from designer.schedule import Floats
-from samplers.accept.comparison import AcceptTest
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain, Draws, streams
-from samplers.control import Controlled, find_mode
+from designer.core.arrays import Floats
+from samplers.chains.chain import Chain, Draws, streams
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
+from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.chains import BATCH, DIMENSION, EPSILON, LOOSER, PRIOR_PRECISION, Problem, ess, make_problem, measure
-from samplers.accept.exact import ExactTest
+from samplers.decide.exact import ExactTest
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"

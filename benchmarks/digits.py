@@ -9,8 +9,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from designer.design import Design
-from designer.plan import as_plan
+from designer.rule.design import Design
+from designer.rule.plan import as_plan
 
 DIGITS = 50
 MOST_LOOKS = 5

@@ -11,10 +11,10 @@ import numpy as np
 from benchmarks.rivals import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Design, TrialRun, acceptance, characteristics
-from designer.boundary import threshold
-from designer.grids import Resolution
-from designer.plan import as_plan
-from designer.walk import sweep
+from designer.engine.look_grid import Resolution
+from designer.engine.walk import sweep
+from designer.rule.boundary import threshold
+from designer.rule.plan import as_plan
 
 MU_STD = np.linspace(0.0, 20.0, 200)
 IMPORT = "import time, numba; s = time.perf_counter(); import designer; print(time.perf_counter() - s)"

@@ -19,9 +19,9 @@ from benchmarks.digits import MOST_LOOKS, exact_curves
 from benchmarks.rivals import characteristics_by_cdf, characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Design, characteristics
-from designer.boundary import threshold
-from designer.plan import as_plan
-from designer.schedule import Floats
+from designer.core.arrays import Floats
+from designer.rule.boundary import threshold
+from designer.rule.plan import as_plan
 
 MU_STD = np.linspace(0.0, 10.0, 50)
 EPSILON, BATCH = 0.05, 500

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.store import DamagedFile, Store
+from samplers.runs.store import DamagedFile, Store
 
 N_DATA = 2000
 PATIENCE = 300.0  # seconds that one command may take

@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.chains import ess
 from benchmarks.steps import N_DATA, Problem, make_problem
 from designer import Design, TrialRun, acceptance
-from designer.plan import as_plan
-from samplers.accept import ExactTest, SequentialTest
-from samplers.gibbs_values import frequencies, value_error
+from designer.rule.plan import as_plan
+from samplers.chains.gibbs_values import frequencies, value_error
+from samplers.chains.slice_chain import Slice, SliceChain
+from samplers.decide import ExactTest, SequentialTest
 from samplers.models.mrf_values import ValuedMRF
-from samplers.slice import Slice, SliceChain
-from samplers.slice_audit import audit_slice
+from samplers.study.slice_audit import audit_slice
 
 REPEATS, UPDATES, AUDITED = 3000, 2500, 400
 

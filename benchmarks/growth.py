@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.chains import BATCH, EPSILON, Problem, make_problem, measure
 from benchmarks.timing import best_ms
 from designer import Design, Space, TrialRun, acceptance, characteristics, search
-from samplers.accept.exact import ExactTest
+from samplers.decide.exact import ExactTest
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "growth.png"
 MEANS = np.linspace(0.0, 20.0, 200)

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from designer import Design, TrialRun, posterior_error
-from designer.schedule import Floats
-from samplers.accept.exact import ExactTest
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain
+from designer.core.arrays import Floats
+from samplers.chains.chain import Chain
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
 from samplers.models.lasso import Lasso
 from samplers.proposals import RandomWalk
-from samplers.risk import block_error
-from samplers.trial import observe
+from samplers.study.observe import observe
+from samplers.study.risk import block_error
 
 N_DATA, M = 2000, 200
 STEPS, PAIRS = 400_000, 400

@@ -7,14 +7,14 @@ import time
 import numpy as np
 
 from designer import Design, search
-from designer.trial_run import TrialRun
-from samplers.accept.exact import ExactTest
-from samplers.accept.sequential import SequentialTest
-from samplers.building import Parts, build
-from samplers.experiments.configs import built_in
-from samplers.redesign import Followed, follow_from
-from samplers.tables import RedesignTable
-from samplers.trial import observe
+from designer.pairs.trial_run import TrialRun
+from samplers.adapt.redesign import Followed, follow_from
+from samplers.config.assemble import Parts, build
+from samplers.config.built_in import built_in
+from samplers.config.schema import RedesignTable
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.study.observe import observe
 
 TOLERANCE, STEPS, EVERY = 0.02, 2000, 500
 STARTS = {"all but exact": (6000, 1e-6), "too careless": (100, 0.3), "K14's usual": (500, 0.05)}

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.chains import Measured, Problem, ess, make_problem, measure
-from designer.schedule import Floats
-from samplers.accept.exact import ExactTest
+from designer.core.arrays import Floats
+from samplers.decide.exact import ExactTest
 
 STORED = Path(__file__).with_name("reference_1e6.json")
 N_STORED, PAIRS, SEED, CHAIN_SECONDS = 1_000_000, 1000, 7, 240.0

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 from benchmarks.chains import BATCH, EPSILON, LOOSER, PRIOR_PRECISION, Problem, make_problem, measure
-from samplers.accept.comparison import AcceptTest
-from samplers.accept.exact import ExactTest
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.exact import ExactTest
 from samplers.models import Model
 from samplers.proposals import Proposal
 
@@ -17,8 +17,8 @@ FIRST_DRAW = """
 import time
 start = time.perf_counter()
 from benchmarks.chains import make_problem
-from samplers.chain import Chain, streams
-from samplers.fused.block import run_block
+from samplers.chains.chain import Chain, streams
+from samplers.compiled.block import run_block
 imported = time.perf_counter()
 problem = make_problem(12_214)
 made = time.perf_counter()

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.rivals import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Grid, Space, TrialRun, acceptance, frontier, search
-from designer.boundary import threshold
+from designer.rule.boundary import threshold
 
 N_DATA, U_NODES = 1_950_000, 50
 

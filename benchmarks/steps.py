@@ -10,15 +10,15 @@ import numpy as np
 
 from benchmarks.chains import ess
 from designer import Space, best_step
-from designer.further.steps import BestStep, StepRow, effective_share
-from designer.schedule import Floats
-from samplers.accept import AcceptTest, ExactTest, SequentialTest
-from samplers.chain import Chain, Draws
-from samplers.control import Controlled, find_mode
+from designer.core.arrays import Floats
+from designer.further.step_size import BestStep, StepRow, effective_share
+from samplers.chains.chain import Chain, Draws
+from samplers.decide import AcceptTest, ExactTest, SequentialTest
 from samplers.models import Model
+from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
-from samplers.step_trials import trials_at
+from samplers.study.step_trials import trials_at
 
 N_DATA, DIMENSION, PAIRS, DRAWS = 10_000, 10, 200, 20_000
 SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)

@@ -33,16 +33,26 @@ import numpy as np
 from scipy.special import ndtr
 
 from benchmarks.digits import exact_curves, few_looks
-from designer.acceptance import Acceptance, Rule, acceptance, curves, cut, exact_probability, integrate, reach_of
-from designer.boundary import TINY
-from designer.design import Design
-from designer.errors import NumericalFailure
-from designer.files import write_whole
-from designer.grids import Resolution
-from designer.plan import as_plan
-from designer.schedule import MAX_GROWTH, MIN_GROWTH, Floats
-from designer.trial_run import TrialRun
-from designer.walk import Characteristics, characteristics, sweep
+from designer.core.arrays import Floats
+from designer.core.errors import NumericalFailure
+from designer.core.files import write_whole
+from designer.engine.look_grid import Resolution
+from designer.engine.step_error import (
+    Acceptance,
+    Rule,
+    acceptance,
+    curves,
+    cut,
+    exact_probability,
+    integrate,
+    reach_of,
+)
+from designer.engine.walk import Characteristics, characteristics, sweep
+from designer.pairs.trial_run import TrialRun
+from designer.rule.boundary import TINY
+from designer.rule.design import Design
+from designer.rule.looks import MAX_GROWTH, MIN_GROWTH
+from designer.rule.plan import as_plan
 
 MOST_DATA = 1e12
 DRIFTS = 8

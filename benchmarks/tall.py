@@ -27,13 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import BadInput, Design
-from samplers._permutation import MOST_DENSE
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain, Draws, streams
-from samplers.control import Controlled, find_mode
-from samplers.memory import CONTROL_GROUPS
+from samplers.chains.chain import Chain, Draws, streams
+from samplers.data.memory import CONTROL_GROUPS
+from samplers.decide._permutation import MOST_DENSE
+from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
 from samplers.models._kernels import blocks
+from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from designer import Design, TrialRun, acceptance, search
-from designer.examples import EXAMPLES, example
-from designer.schedule import Floats
-from samplers.accept.barker import BarkerTest
-from samplers.accept.concentration import ConcentrationTest
-from samplers.advice import Candidates, measure
+from designer.core.arrays import Floats
+from designer.pairs.examples import EXAMPLES, example
+from samplers.decide.barker import BarkerTest
+from samplers.decide.concentration import ConcentrationTest
+from samplers.study.compare_tests import Candidates, measure
 
 PAIRS, REPEATS = 20, 100
 CHAINS, STEPS = 2000, 2000

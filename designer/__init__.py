@@ -26,27 +26,24 @@ best_step
 best_epsilon, time_options, time_schedule, anytime_schedule
     the test, or the tests one after the other, with the least risk in a given time
 
-Bundled trial runs are in `designer.examples`.
+Bundled trial runs are in `designer.pairs.examples`.
 
 Examples
 --------
 >>> from designer import Design, characteristics, search
 >>> characteristics(Design(12214, 500, 0.05), [0.0, 2.0]).error.round(3)
 array([0.309, 0.037])
->>> from designer.examples import example
+>>> from designer.pairs.examples import example
 >>> found = search(example("logistic"), tolerance=0.01)
 >>> found.best.m, round(found.usage, 2)
 (500, 0.69)
 """
 
-from designer.acceptance import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
-from designer.boundary import Boundary
-from designer.criteria import Cost
-from designer.design import Design, Predicted, Provenance
-from designer.diagnostics import StudentCheck, Summary, TailCheck, student_check, summarise, tail_check
-from designer.errors import BadInput, NumericalFailure
-from designer.evaluated import Evaluated
-from designer.frontier import FrontierPoint, frontier
+from designer.check.simulate import Simulation, StepSimulation, simulate, simulate_step
+from designer.core.errors import BadInput, NumericalFailure
+from designer.core.progress import Cancelled
+from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
+from designer.engine.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 from designer.further import (
     BestStep,
     OptimalBoundary,
@@ -62,14 +59,18 @@ from designer.further import (
     time_schedule,
     tolerance_for,
 )
-from designer.plan import Plan
-from designer.resample import Bootstrap, CrossValidation, bootstrap, cross_validate
-from designer.schedule import Schedule
-from designer.search import Cancelled, SearchResult, search
-from designer.simulate import Simulation, StepSimulation, simulate, simulate_step
-from designer.space import Grid, Space
-from designer.trial_run import TrialRun
-from designer.walk import Characteristics, Stopping, characteristics, stopping, worst_case
+from designer.pairs.diagnostics import StudentCheck, Summary, TailCheck, student_check, summarise, tail_check
+from designer.pairs.trial_run import TrialRun
+from designer.rule.boundary import Boundary
+from designer.rule.design import Design, Predicted, Provenance
+from designer.rule.looks import Schedule
+from designer.rule.plan import Plan
+from designer.search.criteria import Cost
+from designer.search.frontier import FrontierPoint, frontier
+from designer.search.resample import Bootstrap, CrossValidation, bootstrap, cross_validate
+from designer.search.search import SearchResult, search
+from designer.search.space import Grid, Space
+from designer.search.table import Evaluated
 
 __all__ = [
     "Acceptance",

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from samplers.experiments import NAMES, experiment
-from samplers.experiments.report import Cell, Panel, Report, Table
-from samplers.experiments.running import Experiment, shipped
+from samplers.experiments.framework.report import Cell, Panel, Report, Table
+from samplers.experiments.framework.running import Experiment, shipped
 
 PAGE = Path(__file__).with_name("experiments.md")
 PICTURES = PAGE.parent / "pictures" / "experiments"
@@ -40,8 +40,8 @@ Checks are statements that the experiment should bear out, evaluated on the numb
 is shown as such. Seconds are those of the machine that ran it, two cores.
 
 This page is made by `python -m docs.make_experiments` from `samplers/experiments/stored`;
-`python -m samplers.experiments.store DIR` puts a finished run there, with the ground truth it computed, if any
-(`truth.npz`: means, standard errors, seed and digest).
+`python -m samplers.experiments.framework.store DIR` puts a finished run there, with the ground truth it computed
+(`truth.npz`, if any: means, standard errors, seed and digest).
 """
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from designer.trial_run import TrialRun
+from designer.pairs.trial_run import TrialRun
 
 Floats = npt.NDArray[np.float64]
 HERE = Path(__file__).parent

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import Design
-from samplers.accept.comparison import Comparison
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain, run
-from samplers.control import Controlled, find_mode
+from samplers.chains.chain import Chain, run
+from samplers.decide.comparison import Comparison
+from samplers.decide.sequential import SequentialTest
 from samplers.models import Rows
+from samplers.models.control import Controlled, find_mode
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.trial import audit, observe
+from samplers.study.observe import audit, observe
 
 Floats = npt.NDArray[np.float64]
 

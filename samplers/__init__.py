@@ -5,7 +5,7 @@ A chain has a model (what the data say), a proposal and a test, each built in or
 Chain, run
     one chain; several in parallel, as `Draws`
 SequentialTest, BarkerTest, ConcentrationTest, ExactTest
-    the tests; each also answers a `Comparison` in anybody's own loop (`samplers.accept`)
+    the tests; each also answers a `Comparison` in anybody's own loop (`samplers.decide`)
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models (`samplers.models`, which also says what one's own needs)
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
@@ -21,10 +21,11 @@ SamplerConfig, run_config, Cluster
 collect, summary, to_netcdf, from_netcdf
     draws as ArviZ wants them
 
-In modules of their own: `samplers.gibbs` and `samplers.gibbs_values` (Gibbs sampling), `samplers.irls` (reweighted
-least squares on growing samples), `samplers.advice` and `samplers.best_tests` (which test is
-cheapest), `samplers.step_trials` (trial runs for `designer.best_step`), `samplers.redesign` and `samplers.schedules`
-(tests that change on the way), `samplers.sources` (the papers' data) and `samplers.experiments`.
+In modules of their own: `samplers.chains.gibbs` and `samplers.chains.gibbs_values` (Gibbs sampling), `samplers.fit`
+(reweighted least squares on growing samples), `samplers.study.compare_tests` and `samplers.study.best_tests` (which
+test is cheapest), `samplers.study.step_trials` (trial runs for `designer.best_step`), `samplers.adapt.redesign` and
+`samplers.adapt.phases` (tests that change during a run), `samplers.data.sources` (the papers' data) and
+`samplers.experiments`.
 
 Names are imported when they are first asked for, so that `import samplers` costs nothing.
 
@@ -46,7 +47,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from samplers.accept import (
+    from samplers.chains.chain import Chain, ChainStopped, Draws, Progress, run
+    from samplers.chains.jump_chain import JumpChain
+    from samplers.chains.slice_chain import Slice, SliceChain
+    from samplers.cluster.client import Cluster
+    from samplers.config.config import SamplerConfig
+    from samplers.decide import (
         AcceptTest,
         BarkerTest,
         Comparison,
@@ -55,13 +61,8 @@ if TYPE_CHECKING:
         ExactTest,
         SequentialTest,
     )
-    from samplers.chain import Chain, ChainStopped, Draws, Progress, run
-    from samplers.cluster import Cluster
-    from samplers.config import SamplerConfig
-    from samplers.control import Controlled, find_mode
-    from samplers.interop import PosteriorPairs, trial_from_posterior
-    from samplers.jump_chain import JumpChain
     from samplers.models import LinearModel, Model
+    from samplers.models.control import Controlled, find_mode
     from samplers.models.ica import ICA
     from samplers.models.lasso import Lasso
     from samplers.models.logistic import Logistic
@@ -71,10 +72,10 @@ if TYPE_CHECKING:
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
     from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
-    from samplers.results import collect, from_netcdf, summary, to_netcdf
-    from samplers.runner import audit_config, collect_pairs, run_config
-    from samplers.slice import Slice, SliceChain
-    from samplers.trial import Audit, Observed, audit, observe
+    from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
+    from samplers.runs.run import audit_config, collect_pairs, run_config
+    from samplers.study.observe import Audit, Observed, audit, observe
+    from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
 
 __all__ = [
     "ICA",
@@ -128,13 +129,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "accept": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
-    "chain": "Chain ChainStopped Draws Progress run",
-    "cluster": "Cluster",
-    "config": "SamplerConfig",
-    "control": "Controlled find_mode",
-    "interop": "PosteriorPairs trial_from_posterior",
-    "jump_chain": "JumpChain",
+    "decide": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
+    "chains.chain": "Chain ChainStopped Draws Progress run",
+    "cluster.client": "Cluster",
+    "config.config": "SamplerConfig",
+    "models.control": "Controlled find_mode",
+    "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
+    "chains.jump_chain": "JumpChain",
     "models": "LinearModel Model",
     "models.ica": "ICA",
     "models.lasso": "Lasso",
@@ -145,10 +146,10 @@ _HOMES = {
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
     "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
-    "results": "collect from_netcdf summary to_netcdf",
-    "runner": "audit_config collect_pairs run_config",
-    "slice": "Slice SliceChain",
-    "trial": "Audit Observed audit observe",
+    "runs.results": "collect from_netcdf summary to_netcdf",
+    "runs.run": "audit_config collect_pairs run_config",
+    "chains.slice_chain": "Slice SliceChain",
+    "study.observe": "Audit Observed audit observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}
 

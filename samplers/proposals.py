@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer, real
-from designer.schedule import Floats, Ints
-from samplers.control import Controlled
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer, real
+from samplers.decide.subsample import Subsampler
 from samplers.models import _kernels
-from samplers.subsample import Subsampler
+from samplers.models.control import Controlled
 
 __all__ = ["GradientModel", "Langevin", "Proposal", "Proposed", "ProxyStep", "RandomWalk", "StiefelWalk"]
 

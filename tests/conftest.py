@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 
-from designer.errors import BadInput
+from designer.core.errors import BadInput
 
 settings.register_profile("austerity", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.load_profile("austerity")

@@ -48,7 +48,7 @@ inside grep -q '^CapEff:[[:space:]]*0*$' /proc/1/status || fail "it has capabili
 step "the kernels are compiled already, for the type of processor that has built the image"
 inside python -W error -c "
 from designer import Design, characteristics
-from designer._kernels import walk
+from designer.engine._walk_kernels import walk
 
 characteristics(Design(12_214, 500, 0.05), [0.0, 1.0])
 assert sum(walk.stats.cache_hits.values()) == 1, walk.stats

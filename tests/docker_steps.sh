@@ -28,7 +28,7 @@ cd "$work"
 
 step "compile the kernels, check the engine"
 "$work/venv/bin/austerity" selfcheck
-"$work/venv/bin/python" -c "from app.server import warm; warm()"
+"$work/venv/bin/python" -c "from app.dashboard.serve.server import warm; warm()"
 
 port=$("$work/venv/bin/python" -c "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])")
 healthy="from urllib.request import urlopen; assert urlopen('http://127.0.0.1:$port/_stcore/health', timeout=4).read() == b'ok'"
@@ -61,8 +61,8 @@ if [ "$(id -u)" = 0 ]; then # root writes anywhere; the container does not run a
 fi
 "${as_user[@]}" env HOME=/nonexistent "$work/venv/bin/python" -W error - << 'PYTHON'
 from designer import Design, characteristics
-from designer._jit import JIT
-from designer._kernels import walk
+from designer.core.jit import JIT
+from designer.engine._walk_kernels import walk
 
 characteristics(Design(12_214, 500, 0.05), [0.0, 1.0])
 assert JIT["cache"], "compiled code is not kept"

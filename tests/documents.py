@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.cli import build_parser, main
-from samplers.config import SamplerConfig
+from app.cli.main import build_parser, main
+from samplers.config.config import SamplerConfig
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(

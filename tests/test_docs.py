@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docs import make_experiments
-from samplers import tables
+from samplers.config import schema as tables
 from tests import documents
 from tests.documents import ROOT, Page, Wrong, blocks, pages
 

@@ -21,23 +21,23 @@ import samplers
 ROOT = Path(__file__).parent.parent
 PUBLIC = (
     "designer",
-    "designer.examples",
+    "designer.pairs.examples",
     "designer.further",
     "samplers",
-    "samplers.accept",
-    "samplers.advice",
-    "samplers.best_tests",
-    "samplers.gibbs",
-    "samplers.gibbs_values",
-    "samplers.irls",
+    "samplers.decide",
+    "samplers.study.compare_tests",
+    "samplers.study.best_tests",
+    "samplers.chains.gibbs",
+    "samplers.chains.gibbs_values",
+    "samplers.fit",
     "samplers.models",
     "samplers.proposals",
-    "samplers.sources",
-    "samplers.step_trials",
+    "samplers.data.sources",
+    "samplers.study.step_trials",
 )  # packages and modules whose `__all__` is what users build on
 MAPS = {
     name: importlib.import_module(name)
-    for name in ("designer", "designer.further", "samplers", "samplers.accept", "samplers.models")
+    for name in ("designer", "designer.further", "samplers", "samplers.decide", "samplers.models")
 }
 DESCRIPTORS = (property, classmethod, cached_property)
 SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from designer import TrialRun, search
-from designer.diagnostics import summarise
+from designer.pairs.diagnostics import summarise
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -7,13 +7,24 @@ from pathlib import Path
 import annotated_types
 import pytest
 
-from app import jobs, server, session
-from app.cli import main
-from app.views import posterior_upload
-from designer import boundary, grids, parsing, schedule, trial_table
-from samplers import chain, csv_files, datasets, interop, memory, sealed, store
-from samplers.sources import download, files
-from samplers.tables import RedesignTable, RunTable
+from app.cli.main import main
+from app.dashboard.jobs import jobs
+from app.dashboard.pages import posterior_upload
+from app.dashboard.serve import server
+from app.dashboard.state import session
+from designer.core import toml_json as parsing
+from designer.engine import look_grid
+from designer.pairs import columns as trial_table
+from designer.rule import boundary
+from designer.rule import looks as schedule
+from samplers.chains import chain
+from samplers.config.schema import RedesignTable, RunTable
+from samplers.data import csv as csv_files
+from samplers.data import load as datasets
+from samplers.data import memory
+from samplers.data.sources import download, files
+from samplers.runs import checksummed_file, store
+from samplers.study import posterior_pairs as interop
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LINES = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
@@ -47,7 +58,7 @@ LIMITS = {
     "ε": f"(0, 0.5]; below {power(boundary.TINY)} as {power(boundary.TINY)}",
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
-    "looks with uneven distances or bounds": f"{grids.ROUGH_LOOKS:,}",
+    "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
     "**trial run**: file": f"{gib(trial_table.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
     "pairs of a trial run": f"{trial_table.MAX_PAIRS:,}",
     "bytes in a line; columns": f"{trial_table.MAX_LINE:,}; {trial_table.MAX_COLUMNS:,}",
@@ -71,7 +82,7 @@ LIMITS = {
     "different values of a label that are looked at": f"{csv_files.MOST_TEXTS:,}",
     "**the papers' data sets** (`data.source`): file, and unpacked": f"{gib(files.MAX_BYTES)} GiB each",
     "a download of them": f"{gib(download.MAX_DOWNLOAD, 2**20)} MiB",
-    "**a run's directory**: one file": f"{gib(sealed.MAX_BYTES)} GiB, with a checksum",
+    "**a run's directory**: one file": f"{gib(checksummed_file.MAX_BYTES)} GiB, with a checksum",
     "steps; chains": f"{power(store.MAX_STEPS)}; {store.MAX_CHAINS:,}",
     "**results** (netCDF): file": MEMORY,
     "results, unpacked": f"{MEMORY} or {HALF}, if that is less",

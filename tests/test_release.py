@@ -19,13 +19,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 IN_THE_WHEEL = (
-    "app/views/method.md",
-    "app/report.html",
-    "app/static/figure.js",
-    "app/static/plotly-basic.min.js",
-    "app/static/plotly-basic.LICENSE",
-    "designer/reference.csv",
-    "designer/examples/__init__.py",
+    "app/dashboard/pages/method.md",
+    "app/dashboard/export/report.html",
+    "app/dashboard/widgets/static/figure.js",
+    "app/dashboard/widgets/static/plotly-basic.min.js",
+    "app/dashboard/widgets/static/plotly-basic.LICENSE",
+    "designer/check/reference.csv",
+    "designer/pairs/examples/__init__.py",
     "designer/py.typed",
     "samplers/py.typed",
     "app/py.typed",

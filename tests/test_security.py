@@ -27,13 +27,13 @@ for name in ("connect", "connect_ex", "sendto"):
     setattr(socket.socket, name, watch(name, getattr(socket.socket, name)))
 socket.getaddrinfo = watch("getaddrinfo", socket.getaddrinfo)
 
-from app import server
+from app.dashboard.serve import server
 
 server.application(server.SCRIPT, (), lambda: None)
 server.warm()
 
-from app.views import further
-from tests.app.pages import everything, page
+from app.dashboard.pages import further
+from tests.app.dashboard.driving import everything, page
 from tests.test_security import PAGES
 
 for name in PAGES:
@@ -47,7 +47,7 @@ try:
 except ConnectionRefusedError:
     print("quiet, and watched" if asked else "not watched")
 """
-# what app/main.py names; read from its text, since only a server can run it
+# what app/dashboard/main.py names; read from its text, since only a server can run it
 PAGES = re.findall(r"st\.Page\((\w+)\.show,", (ROOT / "app" / "main.py").read_text(encoding="utf-8"))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from app.figures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, layout
-from designer.further.optimal import bounds_of
-from designer.further.optimal_records import OptimalBoundary
+from designer.further.optimal_boundary.boundary import bounds_of
+from designer.further.optimal_boundary.result import OptimalBoundary
 
 TALLEST = 8.0  # of the axis; early bounds of O'Brien-Fleming type are enormous
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.figures.style import BLUE, DASHES, GREEN, GREY, LOG_AXIS, RED, SERIES, layout
-from designer.further.budget import Option
-from designer.schedule import Floats
+from designer.core.arrays import Floats
+from designer.further.budget.epsilon import Option
 
 
 def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, planned: float) -> go.Figure:

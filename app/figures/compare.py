@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.figures.style import LOG_AXIS, SERIES, layout
-from samplers.advice import Measured, Prediction
+from samplers.study.compare_tests import Measured, Prediction
 
 
 def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Sequence[Measured]]) -> go.Figure:

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, layout
-from designer.acceptance import Acceptance
-from designer.design import Design
-from designer.evaluated import Evaluated
-from designer.frontier import FrontierPoint
-from designer.pictures import some_of
-from designer.trial_run import TrialRun
+from designer.engine.step_error import Acceptance
+from designer.pairs.trial_run import TrialRun
+from designer.plotdata import some_of
+from designer.rule.design import Design
+from designer.search.frontier import FrontierPoint
+from designer.search.table import Evaluated
 
 MOST_POINTS = 2000  # sent to the browser
 LINES = {"average": (BLUE, "solid"), "fixed-m": (ORANGE, "dash"), "worst-case": (PURPLE, "dot")}

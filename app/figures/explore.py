@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from app.figures.plain import Parts, axis, figure, stacked, upright
 from app.figures.style import BLUE, DASHES, GREY, RED, SERIES, faded
-from designer.pictures import Path, Span, StopBars
-from designer.simulate import Simulation
-from designer.walk import Characteristics, Stopping
+from designer.check.simulate import Simulation
+from designer.engine.walk import Characteristics, Stopping
+from designer.plotdata import Path, Span, StopBars
 
 RIGHT, WRONG = BLUE, RED
 GAP = 0.07

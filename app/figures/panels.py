@@ -8,7 +8,7 @@ from textwrap import wrap
 import plotly.graph_objects as go
 
 from app.figures.style import DASHES, LOG_AXIS, SERIES, faded, layout
-from samplers.experiments.report import Numbers, Panel, Series
+from samplers.experiments.framework.report import Numbers, Panel, Series
 
 MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
 FEW, LINE = 3, 19  # series whose legend fits below a plot of the usual height; pixels that each further one needs

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app.figures.style import BLUE, GREY, LOG_AXIS, RED, layout
-from designer.further.posterior import Marginals, PosteriorError
+from designer.further.posterior.error import Marginals, PosteriorError
 
 
 def marginals(found: Marginals) -> go.Figure:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import BLUE, GREEN, GREY, ORANGE, RED, layout
-from samplers.redesign import Followed
+from samplers.adapt.redesign import Followed
 
 BEFORE = {"color": ORANGE, "size": 10, "symbol": "diamond-open", "line": {"width": 2}}
 AFTER = {"color": GREEN, "size": 8}

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from app.figures.plain import Parts, axis, figure, number, stacked
 from app.figures.style import DASHES, GREY, SERIES
-from designer.pictures import StepCurves
+from designer.plotdata import StepCurves
 
 EXACT = "exact acceptance probability P_a"
 ENDS = [0.0, 1.0]

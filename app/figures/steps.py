@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.figures.style import BLUE, GREEN, GREY, RED, layout
-from designer.further.steps import BestStep, StepRow
+from designer.further.step_size import BestStep, StepRow
 
 TICKS = (0.1, 0.2, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 8)
 FEW_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)  # where two panels share the width of a telephone

@@ -5,9 +5,9 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from app.figures.style import BLUE, GREY, RED, layout
-from designer.diagnostics import Histogram, StudentCheck
+from designer.pairs.diagnostics import Histogram, StudentCheck
 
-# title, axis and what the picture says, by the names of `designer.diagnostics.summarise`
+# title, axis and what the picture says, by the names of `designer.pairs.diagnostics.summarise`
 PANELS = {
     "log_acceptance": (
         "Log acceptance ratio A",

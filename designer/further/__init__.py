@@ -10,12 +10,12 @@ best_epsilon, time_options, time_schedule, anytime_schedule, sensitivity
     the test, or the tests one after the other, with the least risk in a given time (`budget`, `phases`)
 """
 
-from designer.further.budget import Option, Quantity, best_epsilon, sensitivity, time_options
-from designer.further.optimal import optimal_boundaries, optimal_boundary
-from designer.further.optimal_records import OptimalBoundary, Rival
-from designer.further.phases import Phase, TimePlan, anytime_schedule, time_schedule
-from designer.further.posterior import PosteriorError, Wish, posterior_error, tolerance_for
-from designer.further.steps import BestStep, StepRow, best_step, effective_share
+from designer.further.budget.epsilon import Option, Quantity, best_epsilon, sensitivity, time_options
+from designer.further.budget.phases import Phase, TimePlan, anytime_schedule, time_schedule
+from designer.further.optimal_boundary.boundary import optimal_boundaries, optimal_boundary
+from designer.further.optimal_boundary.result import OptimalBoundary, Rival
+from designer.further.posterior.error import PosteriorError, Wish, posterior_error, tolerance_for
+from designer.further.step_size import BestStep, StepRow, best_step, effective_share
 
 __all__ = [
     "BestStep",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from designer.errors import BadInput
-from samplers.experiments.running import Experiment
+from designer.core.errors import BadInput
+from samplers.experiments.framework.running import Experiment
 
 NAMES = (*(f"e{number}" for number in range(1, 14)), "regimes")
 
@@ -14,5 +14,5 @@ def experiment(name: str) -> Experiment:
     """The experiment of this name: e1 to e13, or regimes."""
     if name not in NAMES:
         raise BadInput(f"experiment = {name!r}: must be one of {', '.join(NAMES)}")
-    found: Experiment = import_module(f"samplers.experiments.{name}").EXPERIMENT
+    found: Experiment = import_module(f"samplers.experiments.studies.{name}").EXPERIMENT
     return found

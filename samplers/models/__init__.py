@@ -13,7 +13,7 @@ lasso
 rj_logistic
     `RJLogistic`: logistic regression with variable selection.
 mrf, mrf_values
-    `DenseMRF` and `ValuedMRF`: Markov random fields, for `samplers.gibbs` and `samplers.gibbs_values`.
+    `DenseMRF` and `ValuedMRF`: Markov random fields, for `samplers.chains.gibbs` and `samplers.chains.gibbs_values`.
 tempered
     `tempered`: any of them with its likelihood to the power 1 / temperature.
 """
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
 
 __all__ = ["LinearModel", "Model", "Rows"]
 

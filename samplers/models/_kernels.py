@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from designer._jit import kernel
-from designer.errors import BadInput
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput
+from designer.core.jit import kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 ORTHONORMAL = 1e-6  # departure from W'W = I that still counts as rounding

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput
+from samplers.data.scaling import unit
 from samplers.models import Rows, _kernels
-from samplers.scaling import unit
 
 MOST_SOURCES = 1000
 WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not quite white

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, real
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, real
 from samplers.models import Rows, _kernels
 
 Labels = npt.NDArray[np.int8]

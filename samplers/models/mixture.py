@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer, real
-from designer.schedule import MAX_N_DATA, Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer, real
+from designer.rule.looks import MAX_N_DATA
 from samplers.models import Rows, _kernels
 
 

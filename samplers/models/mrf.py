@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer, real
-from designer.schedule import Floats, Ints
-from samplers import _gibbs_kernels
-from samplers.accept.comparison import Comparison
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer, real
+from samplers.compiled import conditionals
+from samplers.decide.comparison import Comparison
 
 Bits = npt.NDArray[np.int8]
 Pairs = npt.NDArray[np.int16]
@@ -56,7 +56,7 @@ class DenseMRF:
             raise BadInput(f"log_psi[{bad[0][0]}, {bad[0][1]}] = {table[tuple(bad[0])]}: must be finite")
         n = (d - 1) * (d - 2) // 2
         steps = np.empty((d, n, 4))
-        _gibbs_kernels.fill_steps(table, steps)
+        conditionals.fill_steps(table, steps)
         above = np.repeat(np.arange(d - 1), np.arange(d - 1))
         below = np.arange(n) - above * (above - 1) // 2
         values = {
@@ -86,12 +86,12 @@ class DenseMRF:
     def terms(self, x: Bits, site: int, indices: Ints) -> Floats:
         """log psi(X_i = 1, x_j, x_k) - log psi(X_i = 0, x_j, x_k) for the given pairs (j, k)."""
         out = np.empty(indices.size)
-        _gibbs_kernels.pair_terms(self.steps, self.pairs, x, site, indices, out)
+        conditionals.pair_terms(self.steps, self.pairs, x, site, indices, out)
         return out
 
     def log_odds(self, x: Bits, site: int) -> float:
         """log P(X_i = 1 | x_-i) - log P(X_i = 0 | x_-i) (K14 Eqn 47)."""
-        return float(_gibbs_kernels.log_odds(self.steps, self.pairs, x, site))
+        return float(conditionals.log_odds(self.steps, self.pairs, x, site))
 
     def probability(self, x: Bits, site: int) -> float:
         """P(X_i = 1 | x_-i) (K14 Eqn 39)."""

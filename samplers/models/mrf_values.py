@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from designer.errors import BadInput, integer, real
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer, real
 
 Values = npt.NDArray[np.int64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designer.errors import real
-from designer.schedule import Floats, Ints
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import real
 from samplers.models import LinearModel, Model, Rows
 from samplers.models.mixture import Mixture
 

@@ -16,7 +16,8 @@ def broken(tmp_path_factory):
     script.write_text(
         'import streamlit as st\nst.title("Before")\nsecret = 42\nraise RuntimeError(f"secret {secret}")\n'
     )
-    serve = "import pathlib, sys; from app.server import serve; serve(port=0, script=pathlib.Path(sys.argv[1]))"
+    imports = "import pathlib, sys; from app.dashboard.serve.server import serve"
+    serve = f"{imports}; serve(port=0, script=pathlib.Path(sys.argv[1]))"
     with running("-c", serve, str(script)) as server:
         yield server
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from app.server import MOST_MEGABYTES
+from app.dashboard.serve.server import MOST_MEGABYTES
 from designer import Design, TrialRun, search
 
 CONFIG = """

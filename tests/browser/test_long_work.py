@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from designer import Design
-from samplers.config import SamplerConfig
+from samplers.config.config import SamplerConfig
 
 PATIENCE = 90_000  # milliseconds
 POINTS = """() => document.querySelector('.js-plotly-plot')._fullData

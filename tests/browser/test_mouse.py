@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from designer import Design, search
-from designer.examples import EXAMPLES, example
+from designer.pairs.examples import EXAMPLES, example
 from tests.browser.test_explore import query, sentence
 from tests.browser.test_journey import download, visit, wait_for
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.views.further import ENTRIES
+from app.dashboard.pages.further import ENTRIES
 
 PAGES = {
     "explore": "",

@@ -12,10 +12,12 @@ from urllib.parse import parse_qs
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import knobs, session, views
-from app.knobs import Knob
-from app.session import Source
-from designer.design import Design
+from app.dashboard import pages as views
+from app.dashboard.state import session
+from app.dashboard.state.session import Source
+from app.dashboard.widgets import knobs
+from app.dashboard.widgets.knobs import Knob
+from designer.rule.design import Design
 
 STREAMLITS_OWN = ("embed", "embed_options")  # which no page sees
 QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")
@@ -23,8 +25,9 @@ QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")
 # every knob of every page, and what else stands in the URL
 SCRIPT = """
 import streamlit as st
-from app import knobs, session
-from app.views import experiments, further
+from app.dashboard.widgets import knobs
+from app.dashboard.state import session
+from app.dashboard.pages import experiments, further
 from tests.fuzz.links import all_knobs
 st.session_state["seen"] = session.source(), session.chosen(), session.pins(), session.link_values()
 st.session_state["design"] = knobs.test_knobs()
@@ -37,7 +40,7 @@ st.session_state["named"] = further.choice("topic", "Topic", titles, ""), experi
 
 def all_knobs() -> list[Knob]:
     """Of all pages, each once."""
-    names = [found.name for found in pkgutil.walk_packages(views.__path__, "app.views.")]
+    names = [found.name for found in pkgutil.walk_packages(views.__path__, "app.dashboard.pages.")]
     modules = [knobs, *map(importlib.import_module, names)]
     found = [value for module in modules for value in vars(module).values() if isinstance(value, Knob)]
     return list({spec.key: spec for spec in found}.values())

@@ -12,10 +12,10 @@ import pyarrow as pa
 import xarray
 from pyarrow import parquet
 
-from designer.design import Design, Predicted, Provenance
-from designer.trial_run import TrialRun
-from samplers.results import collect, to_netcdf
-from samplers.store import Checkpoint, Store
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design, Predicted, Provenance
+from samplers.runs.results import collect, to_netcdf
+from samplers.runs.store import Checkpoint, Store
 
 TRIAL = TrialRun(12_214, [-1e-4, 2e-5, 0.0], [0.013, 0.011, 0.5], [0.0, 0.1, -0.1], [0.4, -0.2, 0.0])
 DESIGN = Design(

@@ -17,20 +17,20 @@ from pathlib import Path
 
 import numpy as np
 
-from app.cli import build_parser
-from app.session import Source, design_of
-from app.terminal import read_design
-from app.views.posterior_upload import UNPACKED
-from designer.design import Design
-from designer.errors import BadInput
-from designer.trial_run import TrialRun
-from samplers.config import SamplerConfig
-from samplers.datasets import load
-from samplers.interop import KINDS, trial_from_posterior
-from samplers.results import from_netcdf
-from samplers.sealed import MAGIC
-from samplers.store import DamagedFile, Store
-from samplers.tables import DataTable, Labels
+from app.cli.main import build_parser
+from app.cli.terminal import read_design
+from app.dashboard.pages.posterior_upload import UNPACKED
+from app.dashboard.state.session import Source, design_of
+from designer.core.errors import BadInput
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from samplers.config.config import SamplerConfig
+from samplers.config.schema import DataTable, Labels
+from samplers.data.load import load
+from samplers.runs.checksummed_file import MAGIC
+from samplers.runs.results import from_netcdf
+from samplers.runs.store import DamagedFile, Store
+from samplers.study.posterior_pairs import KINDS, trial_from_posterior
 from tests.fuzz.links import source_in_link
 
 MOST_LINES, LONGEST_LINE = 25, 2000  # of a refusal

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.views import further
-from tests.app.pages import open_page
+from app.dashboard.pages import further
+from tests.app.dashboard.driving import open_page
 from tests.fuzz.links import names, opened
 
 VALUES = st.one_of(

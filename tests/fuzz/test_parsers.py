@@ -15,11 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from app.cli import build_parser, main
-from designer.trial_run import TrialRun
-from samplers import csv_files, datasets, memory
-from samplers.config import SamplerConfig
-from samplers.tables import DataTable
+from app.cli.main import build_parser, main
+from designer.pairs.trial_run import TrialRun
+from samplers.config.config import SamplerConfig
+from samplers.config.schema import DataTable
+from samplers.data import csv as csv_files
+from samplers.data import load as datasets
+from samplers.data import memory
 from tests.fuzz.bounds import bounded
 from tests.fuzz.damage import TOKENS, damaged
 from tests.fuzz.seeds import COMMANDS, seeds

@@ -12,13 +12,13 @@ from scipy.linalg import expm
 from scipy.stats import ks_2samp, kstest, multivariate_normal, norm
 
 from designer import Design
-from samplers.accept.exact import ExactTest
-from samplers.accept.sequential import SequentialTest
-from samplers.chain import Chain
+from samplers.chains.chain import Chain
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
 from samplers.models import _kernels
 from samplers.models.lasso import Lasso, draw_line
 from samplers.proposals import Langevin, Proposed, StiefelWalk
-from tests.samplers.test_models import away
+from tests.samplers.models.test_models import away
 
 # --- Stiefel walk -----------------------------------------------------------------------------------------------------
 

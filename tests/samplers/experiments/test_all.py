@@ -7,9 +7,9 @@ import unicodedata
 
 import pytest
 
-from designer.errors import BadInput
+from designer.core.errors import BadInput
+from samplers.data.sources import NAMES as DATA_SETS
 from samplers.experiments import NAMES, experiment
-from samplers.sources import NAMES as DATA_SETS
 
 EVERY = [pytest.param(name, id=name) for name in NAMES]
 FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # on Windows; others forbid less

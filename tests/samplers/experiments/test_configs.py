@@ -2,11 +2,11 @@
 
 import pytest
 
-from designer.errors import BadInput
-from designer.search import Cancelled
-from samplers.config import SamplerConfig
-from samplers.experiments.configs import BUILT_IN, built_in, twin_notice
-from samplers.runner import build, collect_pairs
+from designer.core.errors import BadInput
+from designer.core.progress import Cancelled
+from samplers.config.built_in import BUILT_IN, built_in, twin_notice
+from samplers.config.config import SamplerConfig
+from samplers.runs.run import build, collect_pairs
 
 
 def smaller(config, rows=3000, warmup=300):

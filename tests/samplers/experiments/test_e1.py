@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.e1 import EXPERIMENT, _z
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e1 import EXPERIMENT, _z
 
 
 @pytest.fixture(scope="module")

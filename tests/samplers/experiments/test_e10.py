@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from samplers.experiments.e10 import EXPERIMENT
-from samplers.experiments.running import run_experiment
-from samplers.experiments.tempered import Binned, Posterior, Quadrature
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.problems.tempered import Binned, Posterior, Quadrature
+from samplers.experiments.studies.e10 import EXPERIMENT
 from samplers.models.mixture import Mixture, draw_mixture
 
 

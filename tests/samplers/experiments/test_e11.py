@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer.search import Cancelled
-from samplers.experiments.e11 import EXPERIMENT, TESTS, Unbounded
-from samplers.experiments.running import Work, run_experiment
+from designer.core.progress import Cancelled
+from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.studies.e11 import EXPERIMENT, TESTS, Unbounded
 from samplers.models.logistic import Logistic
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
 
 
 @pytest.fixture(scope="module")

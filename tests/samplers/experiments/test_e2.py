@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.e2 import EXPERIMENT
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e2 import EXPERIMENT
 
 
 @pytest.fixture(scope="module")

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from samplers.accept.exact import ExactTest
-from samplers.chain import Chain
-from samplers.control import find_mode
+from samplers.chains.chain import Chain
+from samplers.data.sources import load
+from samplers.decide.exact import ExactTest
 from samplers.experiments import experiment
-from samplers.experiments.compared import estimate, judged
-from samplers.experiments.replicated import replicated, risk_of
-from samplers.experiments.running import Work, run_experiment
-from samplers.experiments.walks import timed_chain
+from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.problems.exact_vs_sequential import estimate, judged
+from samplers.experiments.problems.replicated import replicated, risk_of
+from samplers.experiments.problems.timed_chain import timed_chain
+from samplers.models.control import find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
-from samplers.sources import load
 
 NAMES = ("exact", "ε = 0.01", "ε = 0.1", "control variates", "proxy proposals")
 

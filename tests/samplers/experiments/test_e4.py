@@ -2,10 +2,11 @@
 
 import pytest
 
-from designer.search import Cancelled
-from samplers.experiments import e4, experiment
-from samplers.experiments.running import Work, run_experiment
-from samplers.experiments.shared import Shared
+from designer.core.progress import Cancelled
+from samplers.experiments import experiment
+from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.framework.shared import Shared
+from samplers.experiments.studies import e4
 
 
 @pytest.fixture(scope="module")

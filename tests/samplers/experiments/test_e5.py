@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from samplers.experiments.e5 import EXPERIMENT, SHOWN
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e5 import EXPERIMENT, SHOWN
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from samplers.accept.exact import ExactTest
+from samplers.decide.exact import ExactTest
 from samplers.experiments import experiment
-from samplers.experiments.e6 import Counting, apart, inclusion_error
-from samplers.experiments.origins import choices, on_data_set
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.origins import choices, on_data_set
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e6 import Counting, apart, inclusion_error
 from samplers.models.rj_logistic import RJLogistic
 
 

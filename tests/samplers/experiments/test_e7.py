@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from samplers.experiments import experiment
-from samplers.experiments.e7 import Settings, distance
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e7 import Settings, distance
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from samplers.experiments import experiment
-from samplers.experiments.e8 import Settings, _count, _errors
-from samplers.experiments.running import run_experiment
+from samplers.experiments.framework.running import run_experiment
+from samplers.experiments.studies.e8 import Settings, _count, _errors
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer.search import Cancelled
-from samplers.experiments.arrivals import arrived, target_table
-from samplers.experiments.e9 import EXPERIMENT, Settings, outcome, problem
-from samplers.experiments.running import Work, run_experiment
+from designer.core.progress import Cancelled
+from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.problems.time_to_target import arrived, target_table
+from samplers.experiments.studies.e9 import EXPERIMENT, Settings, outcome, problem
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer.search import Cancelled
-from samplers.accept import BarkerTest, ConcentrationTest, ExactTest
-from samplers.chain import Chain
-from samplers.control import Controlled
-from samplers.experiments import peers, regime_map
-from samplers.experiments.regime_map import NUTS, Cell, Row, row_of
-from samplers.experiments.regimes import EXPERIMENT, evaluations_per_datum
-from samplers.experiments.running import Work, run_experiment
-from samplers.experiments.tall import BoundedResiduals, moments, tall_problem
+from designer.core.progress import Cancelled
+from samplers.chains.chain import Chain
+from samplers.decide import BarkerTest, ConcentrationTest, ExactTest
+from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.problems import peers
+from samplers.experiments.problems.tall import BoundedResiduals, moments, tall_problem
+from samplers.experiments.studies import regime_map
+from samplers.experiments.studies.regime_map import NUTS, Cell, Row, row_of
+from samplers.experiments.studies.regimes import EXPERIMENT, evaluations_per_datum
+from samplers.models.control import Controlled
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from designer.search import Cancelled
-from samplers.experiments import identity
-from samplers.experiments.report import Panel, Report, Series, Table
-from samplers.experiments.running import MISSING, Experiment, Work, computed, run_experiment
+from designer.core.progress import Cancelled
+from samplers.experiments.framework import identity
+from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.running import MISSING, Experiment, Work, computed, run_experiment
 
 RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
 
@@ -119,7 +119,7 @@ def test_a_damaged_part_is_computed_again(tmp_path):
 
 
 SOURCE = """
-from samplers.experiments.seeds import generator
+from samplers.experiments.framework.seeds import generator
 
 FACTOR = 2.0
 

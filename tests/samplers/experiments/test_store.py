@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from designer.errors import BadInput
+from designer.core.errors import BadInput
 from docs import make_experiments
-from samplers.experiments import NAMES, store
-from samplers.experiments.report import Panel, Report, Series, Table
-from samplers.experiments.running import shipped, stored
+from samplers.experiments import NAMES
+from samplers.experiments.framework import store
+from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.running import shipped, stored
 
 
 def report(points):

@@ -1,0 +1,1 @@
+"""What leaves the dashboard: files, code, reports."""

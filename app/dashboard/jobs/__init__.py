@@ -1,0 +1,1 @@
+"""Long work outside the page's run."""

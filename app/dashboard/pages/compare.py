@@ -1,0 +1,308 @@
+"""Page: Compare tests on the same pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.dashboard import cached
+from app.dashboard.jobs import jobs
+from app.dashboard.state import session, share
+from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.knobs import Knob, knob, reset_button, shown
+from app.figures.compare import costs
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from samplers.decide.barker import BarkerTest
+from samplers.decide.concentration import ConcentrationTest
+from samplers.study.best_tests import best_candidates
+from samplers.study.compare_tests import (
+    CONTROLLED,
+    PLAIN,
+    Candidates,
+    Measured,
+    Prediction,
+    cheapest,
+    measure,
+    with_control_variates,
+)
+
+KIND, BEST = "compare", "cbest"
+PAIRS = 20  # simulated
+COUNTED = r"""
+A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
+keeps $\log p(x_i;\theta)$ of every datum evaluates each once. The Barker minibatch test follows Barker's acceptance
+$1/(1+e^{-A})$, which accepts less often than Metropolis'; its error is against its own rule. The concentration test is
+shown with a known range; without one it must read all data to find it.
+
+Barker accepts each move between half as often as Metropolis and as often. The last column therefore counts each of its
+steps twice: in a slowly mixing chain two of them are worth a Metropolis step, whatever the posterior. That holds for
+tests without error; one that errs is counted as if it did not. Evaluations per right move are the typical cost, in many
+dimensions the exact one: moves that the sequential test accepts by error are no progress, and only
+$\min(P_a, P_a + \Delta)$ of its steps count.
+"""
+SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
+
+M = Knob(
+    "cm",
+    "Batch size m of all tests",
+    "Data read before the first look, and at every further one of the sequential and the Barker test. Raising it makes "
+    "each look surer and costs more when the decision is easy.",
+    2,
+    10**9,
+    500,
+    [50, 100, 200, 300, 400, 500, 600, 800, 1000, 2000, 5000, 10_000],
+)
+EPSILON = Knob(
+    "ceps",
+    "Threshold ε of the sequential test",
+    "It decides when the p-value of the other decision is below ε. Raising it stops earlier: less data, more error.",
+    1e-12,
+    0.5,
+    0.05,
+    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5],
+    "%.6g",
+)
+TOLERANCE = Knob(
+    "ctol",
+    "Largest mean |Δ| to tolerate",
+    "Tests with a larger error in the acceptance probability are not recommended. Raising it lets cheaper tests win.",
+    1e-9,
+    1.0,
+    0.05,
+    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+    "%.6g",
+)
+DELTA = Knob(
+    "cdelta",
+    "Guarantee δ of the concentration test",
+    "It decides wrongly with at most this probability, whatever the data. Raising it needs less data.",
+    1e-9,
+    0.5,
+    0.01,
+    [0.0001, 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
+    "%.6g",
+)
+RANGE = Knob(
+    "crange",
+    "Range of $l_i$ in standard deviations",
+    "The concentration test must know a bound on |l_i|. Raising it makes the test more careful: it reads more data.",
+    1.0,
+    1e6,
+    6.0,
+    [2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0],
+    "%.6g",
+)
+FACTOR = Knob(
+    "cfactor",
+    "With control variates, κ shrinks by",
+    "How many times smaller control variates make the spread of the log-likelihood differences. Raising it makes every "
+    "test on a subsample cheaper. A trial run with them measures it: the two bundled logistic ones are such a pair.",
+    1.0,
+    1e6,
+    30.0,
+    [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
+    "%.6g",
+)
+KNOBS = (M, EPSILON, TOLERANCE, DELTA, RANGE, FACTOR)
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("Compare tests")
+    run = session.in_use()
+    if run is None:
+        return
+    st.caption(f"{run.line} ({run.origin})")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        values = _knobs()
+    trials = {PLAIN: run.trial, CONTROLLED: with_control_variates(run.trial, values[FACTOR.key])}
+    with right:
+        tests = _best(trials, values) if values[BEST] else _given(trials, values)
+        if tests is None:
+            return
+        rows = {name: cached.predictions(trial.digest, tests[name], trial) for name, trial in trials.items()}
+        _answer(rows, values[TOLERANCE.key])
+        measured = _simulation(trials, tests)
+        captioned(costs(rows, measured), "costs", _caption(measured))
+    for name, found in rows.items():
+        st.header(name.capitalize())
+        _table(found, tests[name], measured.get(name, []))
+    st.caption(
+        "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
+        "concentration test are predicted to a few per cent. The simulation checks them all."
+    )
+    share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
+    with st.expander("What is counted", icon=":material/function:"):
+        st.markdown(COUNTED)
+        st.caption("Derivation, measurements and limits: `docs/which_test.md`.")
+
+
+def _knobs() -> dict[str, float]:
+    """All knobs that matter, by their keys in the URL."""
+    best = st.toggle(
+        "Each test with its best knobs",
+        key=BEST,
+        bind="query-params",
+        persist_state="session",
+        help="Every test gets the batch and the threshold that read the fewest data with an error within the "
+        "tolerance, so that none loses for want of tuning.",
+    )
+    drawn = (TOLERANCE, FACTOR) if best else (M, EPSILON, TOLERANCE, FACTOR)
+    values: dict[str, float] = {BEST: best, **{spec.key: knob(spec) for spec in drawn}}
+    with st.expander("Concentration test"):
+        values |= {spec.key: knob(spec) for spec in ((RANGE,) if best else (DELTA, RANGE))}
+    reset_button(KNOBS, {BEST: False})
+    share.copy_link(values | session.link_values())
+    return values
+
+
+def _given(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates]:
+    """The tests as the knobs say, the same for all pairs."""
+    m, barker = int(values[M.key]), BarkerTest(m=int(values[M.key]))
+    careful = ConcentrationTest(m=m, delta=values[DELTA.key])
+    return {
+        name: Candidates(
+            Design(trial.n_data, min(m, trial.n_data), values[EPSILON.key]), barker, careful, values[RANGE.key]
+        )
+        for name, trial in trials.items()
+    }
+
+
+def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates] | None:
+    """Each test at its best for the tolerance, for each set of pairs, as a job; None until it has ended."""
+    tolerance, spread = values[TOLERANCE.key], values[RANGE.key]
+    key = repr((tolerance, spread, [trial.digest for trial in trials.values()]))
+
+    def work(job: jobs.Job) -> dict[str, Candidates]:
+        return {
+            name: best_candidates(trial, tolerance, spread, progress=part, cancelled=job.cancelled)
+            for name, trial, part in _parts(trials, job)
+        }
+
+    found: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
+    return found
+
+
+def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
+    """Each set of pairs, with what tells its progress as a part of the whole job's."""
+    for before, (name, trial) in enumerate(trials.items()):
+
+        def progress(done: int, total: int, before: int = before, name: str = name) -> None:
+            job.progress(before * total + done, len(trials) * total, name)
+
+        yield name, trial, progress
+
+
+def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
+    """The cheapest test per right move, in a sentence."""
+    for name, found in rows.items():
+        best = cheapest(found, tolerance)
+        st.markdown(
+            f"**{name.capitalize()}: {best.test}** needs the fewest likelihood evaluations of the tests with an error "
+            f"of at most {tolerance:g}: {best.per_move:,.0f} per right move ({best.data:,.0f} data per step, "
+            f"acceptance {best.acceptance:.2f}, error {best.error:.2g}). Note: {best.note}."
+        )
+
+
+def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
+    """What the figure shows, in words."""
+    words = (
+        "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates; "
+        "log scale, further left is cheaper. Filled dots: predicted by the normal theory, over all pairs."
+    )
+    if not any(measured.values()):
+        return words
+    return (
+        f"{words} Diamonds: real tests on simulated data with the moments of {PAIRS} of the pairs, bars of one "
+        "standard error; open dots: what is predicted of those same pairs, which they should meet."
+    )
+
+
+def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measured]]:
+    """Real tests beside the predictions, as a job."""
+    key = repr((tests, [trial.digest for trial in trials.values()]))
+
+    def work(job: jobs.Job) -> dict[str, list[Measured]]:
+        return {
+            name: measure(session.stream(1), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled)
+            for name, trial, part in _parts(trials, job)
+        }
+
+    st.button(
+        "Check by simulation",
+        icon=":material/casino:",
+        help=f"Runs the real tests on populations with the moments of {PAIRS} of the pairs.",
+        on_click=_start,
+        args=(key, work),
+    )
+    job = jobs.watch(KIND, "Simulating the tests")
+    if job is None:
+        return {}
+    if job.was_cancelled:
+        st.caption("Cancelled.")
+    found: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
+    if found is not None and job.key != key:
+        st.caption("The simulation belongs to other settings; run it again to update the points.")
+        return {}
+    return found or {}
+
+
+def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measured]]]) -> None:
+    jobs.start(KIND, key, work)
+
+
+def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measured]) -> None:
+    st.dataframe(
+        [
+            {
+                "test": row.test,
+                "rule": row.rule,
+                "data per step": f"{row.data:,.0f}",
+                "likelihood evaluations": f"{row.evaluations:,.0f}",
+                "acceptance": f"{row.acceptance:.3f}",
+                "mean |Δ|": f"{row.error:.2g}",
+                "evaluations per right move": f"{row.per_move:,.0f}",
+                "per Metropolis step, at most": f"{row.per_metropolis_step:,.0f}",
+                "knobs": _said(tests.knobs(row.test)),
+                "note": row.note,
+            }
+            for row in rows
+        ],
+        hide_index=True,
+        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per right "
+        "move and at most per Metropolis step, its knobs",
+    )
+    if seen:
+        st.dataframe(
+            [
+                {
+                    "simulated test": row.test,
+                    "data per step": f"{row.data:,.0f} ± {row.data_se:,.0f}",
+                    "predicted of these pairs": f"{row.predicted_data:,.0f}",
+                    "acceptance": f"{row.acceptance:.3f} ± {row.acceptance_se:.2g}",
+                    "predicted": f"{row.predicted_acceptance:.3f}",
+                }
+                for row in seen
+            ],
+            hide_index=True,
+            alt="Per simulated test: data per step and acceptance, each beside what is predicted of the same pairs",
+        )
+
+
+def _said(knobs: Mapping[str, float]) -> str:
+    """The knobs of a test in words."""
+    return ", ".join(f"{SIGNS.get(key, key)} = {shown(value, whole=key == 'm')}" for key, value in knobs.items())
+
+
+def _columns(rows: Mapping[str, Sequence[Prediction]], tests: Mapping[str, Candidates]) -> dict[str, Any]:
+    """Long form: one row per set of pairs and test."""
+    parts = [(name, row) for name, found in rows.items() for row in found]
+    return (
+        {"pairs": [name for name, _ in parts]}
+        | {field: [getattr(row, field) for _, row in parts] for field in Prediction._fields}
+        | {"knobs": [_said(tests[name].knobs(row.test)) for name, row in parts]}
+    )

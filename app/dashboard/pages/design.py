@@ -1,0 +1,334 @@
+"""Page: Design. The best test for the trial run in use: search, answer, how good it is, and what to take away."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app.dashboard import cached
+from app.dashboard.jobs import jobs
+from app.dashboard.pages import design_checks, design_export, design_knobs
+from app.dashboard.state import session, share
+from app.dashboard.state.question import Answer, Question, answer
+from app.dashboard.state.session import Loaded
+from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.chrome import problems_in_words
+from app.figures import design as figures
+from app.figures.design import Marked
+from designer.pairs.trial_run import TrialRun
+from designer.plotdata import look_table, some_of
+from designer.rule.design import Design
+
+PATIENCE = 1.0  # seconds that the page waits for a search before it shows a progress bar instead
+MOST_LOOKS = 200  # rows of the table of looks
+
+FORMULA = (
+    r"\min_{m,\varepsilon,\alpha}\; \overline{E_u[\bar\pi]} \quad\text{such that}\quad \overline{|\Delta|} \le \Delta^*"
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("Design")
+    st.markdown("The sequential test that keeps the acceptance probability within your tolerance and reads least data.")
+    run = session.in_use()
+    if run is None:
+        return
+    left, right = st.columns([1, 2], gap="large")
+    question: Question | None = None
+    with left, problems_in_words():
+        st.caption(f"Trial run in use — {run.line}")
+        question = design_knobs.ask(run.trial)
+    with left:
+        with st.container(horizontal=True):
+            now = st.button(
+                "Find the design",
+                type="primary",
+                icon=":material/search:",
+                disabled=question is None,
+                help="Search with the knobs as they are.",
+            )
+            st.button("Reset to defaults", icon=":material/restart_alt:", on_click=design_knobs.reset)
+        with problems_in_words():
+            design_export.load_back(run)
+    with right, problems_in_words():
+        now = st.session_state.pop("search-now", False) or now
+        found = _search(question, run.trial, now=now)
+        if found is not None:
+            _tell(found, question, run)
+        elif question is None:
+            st.info(
+                "Nothing was searched yet: first put right what is marked in red at the knobs.", icon=":material/tune:"
+            )
+
+
+def _search(question: Question | None, trial: TrialRun, *, now: bool) -> Answer | None:
+    """The answer to show: that of the last search on this trial run. Nothing searched yet: it is started.
+
+    Without a question that makes sense nothing is started, and the last answer stays.
+    """
+    job = jobs.current("search")
+    if question is not None:
+        if now:
+            session.set_chosen(None)
+        if now or job is None or not job.key.startswith(trial.digest):
+            jobs.start("search", question.key(trial), partial(answer, question, trial)).wait(PATIENCE)
+    ended = jobs.watch("search", "Searching")
+    if ended is not None and ended.was_cancelled:
+        st.info("The search was cancelled. **Find the design** starts it again.", icon=":material/cancel:")
+    elif ended is not None:
+        found = jobs.outcome_in_words(ended)
+        if found is not None:
+            st.session_state["answer"] = found
+    kept: Answer | None = st.session_state.get("answer")
+    return kept if kept is not None and kept.digest == trial.digest else None
+
+
+def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
+    """All that is known of the design in view: the one that was loaded, or the one that was found."""
+    loaded = _loaded_design(run.trial)
+    if found.question != question:
+        since = (
+            "the knobs have changed since, and do not fit together: what to put right is marked in red at them."
+            if question is None
+            else "the knobs have changed since. **Find the design** brings it up to date."
+        )
+        st.warning(
+            f"**Stale:** this is the answer for tolerance {found.question.tolerance:g} ({found.question.criterion}); "
+            f"{since}",
+            icon=":material/history:",
+        )
+    asked, design = found.question, loaded or found.found.best
+    if design is None:
+        _infeasible(found)
+        share.copy_link(_link_values(question or asked))
+        return
+    mark = _mark("in view", design, asked, run.trial, "in view")
+    _sentence(mark, asked, run.trial, given=loaded is not None)
+    _metrics(mark, asked, run.trial)
+    _normality(design, run.trial)
+    _actions(design, question or asked)
+    _pictures(mark, found, run.trial)
+    _looks(design)
+    design_checks.fresh_pairs(asked, run.trial)
+    design_checks.frontier(mark, asked, run.trial)
+    design_checks.pinned(mark, asked, run.trial)
+    design_export.offer(design, found, run, given=loaded is not None)
+
+
+def _loaded_design(trial: TrialRun) -> Design | None:
+    """The design that was loaded to be looked at, if it is for these data."""
+    design = session.chosen()
+    if design is not None and design.n_data != trial.n_data:
+        st.warning(
+            f"The loaded design is for N = {design.n_data:,} and left out: these pairs are of N = {trial.n_data:,}."
+        )
+        return None
+    return design
+
+
+def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str) -> Marked:
+    """A design with its error and data use by the criterion."""
+    judged = cached.judged(design.bare, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
+    return Marked(name, design, judged.error, judged.usage, kind)
+
+
+def _infeasible(found: Answer) -> None:
+    """Why there is no design, and what would help, one click away."""
+    st.error(f"**No design is feasible:** {found.found.reason}.", icon=":material/block:")
+    if found.advice:
+        st.markdown("Any one of these helps:")
+    for advice in found.advice:
+        st.button(
+            advice.action,
+            key=f"relax-{advice.knob}",
+            icon=":material/tune:",
+            on_click=design_knobs.relax,
+            args=(found.question, advice),
+        )
+        st.caption(advice.effect)
+    figure = figures.trade_off(found.found.evaluated, found.question.tolerance, found.question.criterion, [])
+    captioned(
+        figure,
+        "trade-off",
+        "Every design that was tried: error against data use. None lies below the dashed line, the tolerance.",
+    )
+
+
+def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) -> None:
+    design, step = mark.design, cached.steps(mark.design.bare, trial.digest, asked.rule, trial)
+    more = "the same again" if design.growth == 1 else f"{design.growth:g} times as many"
+    rule = (
+        f"**Read {design.m:,} data; decide once the p-value is below the bound of ε = {design.epsilon:g} "
+        f"(α = {design.alpha:g}); else read {more}.**"
+    )
+    if design.explicit:
+        rule = f"**Read {design.m:,} data; decide once z is beyond the bounds of the look; else read {more}.**"
+    elif design.epsilon == 0.5:  # every p-value is below
+        rule = f"**Read {design.m:,} data and decide on them (ε = 0.5): no further look is needed.**"
+    words = (
+        f"{rule} On your {len(trial):,} pairs the acceptance probability is then off by **{step.mean_abs_delta:.3g}** "
+        f"on average, and a step reads **{step.mean_usage:.1%}** of the data."
+    )
+    if given:
+        st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
+        st.button("Back to what the search finds", icon=":material/undo:", on_click=session.set_chosen, args=(None,))
+    else:
+        st.success(words, icon=":material/check_circle:")
+    if asked.criterion in ("worst-case", "quantile"):
+        st.caption(f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.4g}, tolerance {asked.tolerance:g}.")
+    if step.mean_usage > 0.5:
+        st.caption(
+            "More than half of the data: each is evaluated at θ and at θ′, so an exact chain that remembers the values "
+            "at θ does fewer evaluations. Control variates lower κ and with it the data needed: see the second example."
+        )
+
+
+def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
+    """What the recorded skewness of the pairs does to the prediction."""
+    found = cached.skewed(design, trial.digest, asked.rule, trial)
+    if found.skewed is None or found.remark is not None:
+        st.caption(f"By the normal theory; not corrected for skewness: {found.remark}.")
+        return
+    st.caption(
+        f"By the normal theory. With the skewness of your pairs: mean |Δ| {found.skewed.mean_abs_delta:.4g}, data "
+        f"{found.skewed.mean_usage:.2%}."
+    )
+
+
+def _normality(design: Design, trial: TrialRun) -> None:
+    """Whether the normal theory behind the answer can be trusted on these pairs."""
+    check = cached.tails(trial.digest, design.m, design.epsilon, trial)
+    if design.m == design.n_data:
+        return  # all the data at once: exact
+    if check is None:
+        st.caption("Normal approximation: not checked, because this trial run does not record the skewness.")
+        return
+    words = f"Normal approximation at the most skewed pair, first look, constant bounds: {check.sentence}."
+    if check.verdict in ("good", "fair"):
+        st.caption(words)
+    else:
+        st.warning(
+            f"{words} The numbers above may be off for such pairs. A larger batch brings them nearer to the truth "
+            "(**Where to search**, batch size from); the page **Trial run** shows what such data do.",
+            icon=":material/query_stats:",
+        )
+
+
+def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
+    design = mark.design.bare
+    step = cached.steps(design, trial.digest, asked.rule, trial)
+    band = cached.bands(design, trial.digest, asked.rule, trial)
+    over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, trial)
+    worst = cached.summary(design)
+    with st.container(horizontal=True):
+        st.metric("m", f"{design.m:,}", help="Data read before each look, if batches are equal.")
+        if design.explicit:
+            st.metric("Bounds", "by look", help="It has bounds of its own at every look: see the table of looks.")
+        else:
+            st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
+            st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
+        st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean error of the acceptance probability, K14 Eqn 7.")
+        st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean share of the data read, K14 Eqn 35.")
+        st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
+        st.metric("Worst error", f"{worst.worst_error:.4g}", help="Of the hardest decision, μ_std = 0 (K14 Eqn 8).")
+        st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Share of the data read for the hardest decision.")
+    st.caption(
+        f"95% bands over the choice of pairs: mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}, data "
+        f"{band.usage.low:.2%} to {band.usage.high:.2%}. Numerical error below "
+        f"{max(step.estimate, worst.estimate):.0e}."
+    )
+    _skewness(design, asked, trial)
+    warning = band.warning(asked.tolerance) if asked.criterion in ("average", "fixed-m") else None
+    if warning:
+        st.warning(warning, icon=":material/group:")
+
+
+def _actions(design: Design, question: Question) -> None:
+    with st.container(horizontal=True):
+        pinned = design.bare in session.pins()
+        st.button(
+            "Unpin this design" if pinned else "Pin this design",
+            icon=":material/push_pin:",
+            on_click=session.unpin if pinned else session.pin,
+            args=(design,),
+            disabled=design.explicit,
+            help="Pinned designs are compared below and on the page Explore; the link carries them. Only tests with "
+            "an ε can be pinned, not those with bounds of their own at every look.",
+        )
+        share.copy_link(_link_values(question))
+        with st.popover("The formula", icon=":material/function:"):
+            st.latex(FORMULA)
+            st.markdown(
+                "Bars are means over the pairs. $\\Delta$ is the error of the acceptance probability of one pair, "
+                "$\\bar\\pi$ the share of the data read, averaged over u (K14 Eqns 6, 7, 35). For each m and α the "
+                "best ε is the largest feasible one."
+            )
+
+
+def _link_values(question: Question) -> dict[str, object]:
+    """All that brings this page back elsewhere."""
+    usual = design_knobs.values(design_knobs.USUAL)
+    turned = {key: value for key, value in design_knobs.values(question).items() if value != usual[key]}
+    shown = {key: True for key in ("folds", "frontier") if st.session_state.get(key)}
+    return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **session.link_values()}
+
+
+def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
+    asked = found.question
+    st.subheader("What was tried")
+    pins = [design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.bare]
+    marks, best = [mark], found.found.best
+    cheapest = "the cheapest that the search found within it, by your cost of a step"
+    star = f"the design in view: {cheapest}"
+    if best is None:
+        star = "the design that you loaded; the search found none within it"
+    elif best.bare != mark.design.bare:
+        marks.append(_mark("found by the search", best, asked, trial, "found"))
+        star = f"the design that you loaded; the hexagon is {cheapest}"
+    marks += [_mark(f"pin {number}", design, asked, trial, "pin") for number, design in enumerate(pins, start=1)]
+    figure = figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, marks)
+    captioned(
+        figure,
+        "trade-off",
+        f"Each of the {len(found.found.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
+        f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
+    )
+    st.subheader("What it does to your pairs")
+    step = cached.steps(mark.design.bare, trial.digest, asked.rule, trial)
+    captioned(
+        figures.pair_by_pair(step, trial),
+        "pair-by-pair",
+        "Above, the error Δ in each proposal's acceptance probability; below, the share of the data that it takes. "
+        f"Largest |Δ|: {step.max_abs_delta:.3g}. Proposals that are nearly sure to be refused are decided sooner and "
+        "hardly change.",
+    )
+
+
+def _looks(design: Design) -> None:
+    with st.expander("Table of looks"):
+        where = cached.stops(design.bare, 0.0)
+        table = look_table(where, design, 0.0)
+        index = some_of(table.n, MOST_LOOKS)
+        shown = table.rows(index)
+        st.dataframe(
+            {
+                "look": shown.look,
+                "data": shown.n,
+                "share": shown.share,
+                **({"reject below": where.lower[index]} if design.explicit else {}),
+                "bound G": shown.bound,
+                "p-value": shown.tail,
+                "stops here": shown.stop,
+                "stopped by now": shown.stopped,
+                "wrong by now": shown.wrong_so_far,
+            },
+            hide_index=True,
+            key="looks",
+            height=320,
+        )
+        st.caption(
+            f"{len(shown.n):,} of {len(table.n):,} looks, for the hardest decision (μ_std = 0); easier ones stop "
+            "earlier. The last look has all data and is always right."
+        )

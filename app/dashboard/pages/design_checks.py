@@ -1,0 +1,179 @@
+"""The page Design, continued: does the design hold on fresh pairs, the frontier of criteria, pinned designs."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from app.dashboard import cached
+from app.dashboard.jobs import jobs
+from app.dashboard.jobs.jobs import Job
+from app.dashboard.state import session
+from app.dashboard.state.question import Question
+from app.dashboard.widgets.captioned import captioned
+from app.figures import design as figures
+from app.figures.design import Marked
+from designer.pairs.trial_run import TrialRun
+from designer.search.frontier import FrontierPoint
+from designer.search.frontier import frontier as compute_frontier
+from designer.search.resample import CrossValidation, cross_validate, halves
+
+FOLDS = 5
+TOLERANCES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+SHARES = {
+    name: st.column_config.NumberColumn(format="percent")
+    for name in ("data, seen", "data, fresh", "data per step", "worst data")
+}
+SEED = 0  # of every split, so that a link shows the same
+
+
+def fresh_pairs(asked: Question, trial: TrialRun) -> None:
+    """Designs made without a fifth of the pairs, measured on that fifth."""
+    st.subheader("Does it hold on fresh pairs?")
+    if asked.criterion == "worst-case":
+        st.caption(
+            "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error is the "
+            "same whatever pairs the chain proposes."
+        )
+        return
+    if not st.toggle(
+        f"Check it in {FOLDS} parts",
+        key="folds",
+        bind="query-params",
+        persist_state="session",
+        help="Search on all parts of the pairs but one and measure on that one, in turn: a design is tuned to the "
+        "pairs it was made for, and this shows what it does to proposals it has not seen.",
+    ):
+        return
+    if len(trial) < 2 * FOLDS:
+        st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; at least {2 * FOLDS}.")
+        return
+    found: CrossValidation | None = jobs.automatic(
+        "folds", asked.key(trial), "Searching in parts", partial(_folds, asked, trial)
+    )
+    if found is None:
+        return
+    if found.test_error is None:
+        st.error("No part has a feasible design.")
+        return
+    tell, verdict = (st.success, "It holds") if found.holds else (st.error, "It does not hold")
+    name = figures.ERRORS[asked.criterion]
+    tell(
+        f"**{verdict}:** on pairs they had not seen, designs for tolerance {asked.tolerance:g} have a {name} of "
+        f"**{found.test_error:.4g} ± {found.test_error_se:.2g}**."
+    )
+    st.dataframe(
+        [
+            {
+                "part": number,
+                "m": fold.design.m if fold.design else None,
+                "ε": fold.design.epsilon if fold.design else None,
+                f"{name}, seen": fold.train_error,
+                f"{name}, fresh": fold.test_error,
+                "data, seen": fold.train_usage,
+                "data, fresh": fold.test_usage,
+            }
+            for number, fold in enumerate(found.folds, start=1)
+        ],
+        hide_index=True,
+        column_config=SHARES,
+        key="folds-table",
+    )
+    st.caption("Pairs count as independent here; those of a slowly mixing chain know less than their number says.")
+
+
+def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
+    """What each tolerance costs by each criterion (K14 Fig. 6)."""
+    st.subheader("What other tolerances would cost")
+    if not st.toggle(
+        "Compare the criteria",
+        key="frontier",
+        bind="query-params",
+        persist_state="session",
+        help="Average, fixed-m and worst-case designs for many tolerances. Each is made on a random half of the pairs "
+        "and measured on the other half, as in K14 Fig. 6.",
+    ):
+        return
+    if len(trial) < 4:
+        st.info(f"{len(trial)} pairs are too few to halve.")
+        return
+    points: list[FrontierPoint] | None = jobs.automatic(
+        "frontier", asked.key(trial), "Designing for many tolerances", partial(_frontier, asked, trial)
+    )
+    if points is None:
+        return
+    test = halves(np.random.default_rng(SEED), trial)[1]
+    step = cached.steps(mark.design.bare, test.digest, asked.rule, test)
+    shown = Marked("the design above", mark.design, step.mean_abs_delta, step.mean_usage)
+    captioned(
+        figures.frontier(points, shown),
+        "frontier-figure",
+        "Mean |Δ| that each criterion's design achieves (above; on the dashed line it is the target's) and the data it "
+        "reads (below), both on the half of the pairs it has not seen. The worst-case design stays far below the "
+        "target and pays for it. The star was made on all pairs.",
+    )
+    with st.expander("The numbers"):
+        st.dataframe(
+            [
+                {
+                    "criterion": point.criterion,
+                    "target": point.tolerance,
+                    "m": point.design.m if point.design else None,
+                    "ε": point.design.epsilon if point.design else None,
+                    "α": point.design.alpha if point.design else None,
+                    "mean |Δ|, seen": point.train_error,
+                    "mean |Δ|, fresh": point.test_error,
+                    "data, seen": point.train_usage,
+                    "data, fresh": point.test_usage,
+                }
+                for point in points
+            ],
+            hide_index=True,
+            column_config=SHARES,
+            key="frontier-table",
+        )
+
+
+def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
+    """The design in view beside the pinned ones, on these pairs."""
+    others = [design for design in session.pins() if design != mark.design.bare]
+    if not others:
+        return
+    st.subheader("Beside your pinned designs")
+    fitting = [design for design in others if design.n_data == trial.n_data]
+    rows = []
+    for name, design in [("in view", mark.design.bare), *((f"pin {k}", d) for k, d in enumerate(fitting, start=1))]:
+        step = cached.steps(design, trial.digest, asked.rule, trial)
+        worst = cached.summary(design)
+        rows.append(
+            {
+                "": name,
+                "m": design.m,
+                "ε": design.epsilon,
+                "α": design.alpha,
+                "growth": design.growth,
+                "mean |Δ|": step.mean_abs_delta,
+                "data per step": step.mean_usage,
+                "largest |Δ|": step.max_abs_delta,
+                "worst error": worst.worst_error,
+                "worst data": worst.worst_usage,
+            }
+        )
+    st.dataframe(rows, hide_index=True, column_config=SHARES, key="pinned-table")
+    st.caption("All measured on the trial run in use.")
+    for design in others:
+        if design not in fitting:
+            st.caption(f"The pin m = {design.m:,}, ε = {design.epsilon:g} is for N = {design.n_data:,} and left out.")
+
+
+def _folds(asked: Question, trial: TrialRun, job: Job) -> CrossValidation:
+    rng = np.random.default_rng(SEED)
+    return cross_validate(rng, trial, asked.tolerance, asked.criterion, folds=FOLDS, **asked.options(job))
+
+
+def _frontier(asked: Question, trial: TrialRun, job: Job) -> list[FrontierPoint]:
+    train, test = halves(np.random.default_rng(SEED), trial)
+    tolerances = sorted({*TOLERANCES, asked.tolerance})
+    return compute_frontier(train, tolerances, test, **asked.options(job))

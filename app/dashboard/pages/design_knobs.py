@@ -1,0 +1,221 @@
+"""The knobs of the page Design: tolerance and criterion, and, folded, where to search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import streamlit as st
+
+from app.dashboard.state.question import Question
+from app.dashboard.widgets.knobs import Knob, knob
+from designer.core.errors import BadInput
+from designer.engine.step_error import Rule
+from designer.pairs.trial_run import TrialRun
+from designer.rule.looks import MAX_N_DATA
+from designer.search.criteria import Criterion
+from designer.search.relaxations import Relaxation
+
+TOLERANCE = Knob(
+    "tol",
+    "Tolerance Δ*",
+    "How far the acceptance probability may be off, by the criterion below: 0.01 means by one percentage point. "
+    "Raising it saves data; the chain's distribution then differs more from the exact one.",
+    1e-6,
+    1.0,
+    0.01,
+    [float(f"{step}e{power}") for power in (-5, -4, -3, -2) for step in (1, 1.5, 2, 3, 5, 7)] + [0.1, 0.15, 0.2],
+    "%.6g",
+)
+
+CRITERIA: dict[Criterion, str] = {
+    "average": "mean |Δ| over the pairs is within the tolerance, with the least data (K14 Eqn 7): the usual choice",
+    "worst-case": "even the hardest decision (μ_std = 0) errs within the tolerance: safe for any chain, costs more",
+    "fixed-m": "the papers' rule of thumb: a given batch, constant bounds, the largest ε that keeps the average",
+    "quantile": "a quantile of |Δ| over the pairs is within the tolerance: only a few proposals are off by more",
+}
+GROWTHS = [1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0]
+USUAL = Question()
+
+
+def ask(trial: TrialRun) -> Question:
+    """Draw the knobs and return what they ask; BadInput if the ranges make no sense."""
+    tolerance = knob(TOLERANCE)
+    criterion = st.selectbox(
+        "Criterion",
+        get_args(Criterion),
+        key="criterion",
+        bind="query-params",
+        persist_state="session",
+        help="What must stay within the tolerance. "
+        + " ".join(f"**{name}**: {text}." for name, text in CRITERIA.items()),
+    )
+    st.caption(f"{criterion}: {CRITERIA[criterion]}.")
+    with st.expander("Where to search, and what to minimise"):
+        m_low, m_high, fixed_m = _batches(trial, fixed=criterion == "fixed-m")
+        alpha, epsilon, growth = _bounds(fixed=criterion == "fixed-m")
+        rule, quantile, cost = _judgement(criterion)
+    ranges = Question(tolerance, criterion, m_low, m_high, alpha, epsilon, growth)
+    question = ranges._replace(cost=cost, rule=rule, quantile=quantile, fixed_m=fixed_m)
+    if found := list(misfits(question, trial.n_data)):
+        raise BadInput("; ".join(found))
+    question.space.checked(trial.n_data)
+    return question
+
+
+def misfits(question: Question, n_data: int) -> Iterator[str]:
+    """What does not fit together, in the words of the page."""
+    for name, m in (("from", question.m_low), ("to", question.m_high)):
+        if m is not None and m > n_data:
+            yield f"Batch size m, {name}: {m:,} is more than the N = {n_data:,} data"
+    low, automatic = question.m_low, USUAL.space.checked(n_data).m_low
+    if question.m_high is not None and low is not None and low > question.m_high:
+        yield f"Batch size m: from {low:,} to {question.m_high:,} is empty: the first must be the smaller one"
+    elif question.m_high is not None and low is None and automatic is not None and automatic > question.m_high:
+        yield (
+            f"Batch size m, to: {question.m_high:,} is below {automatic:,}, where the search begins for N = {n_data:,} "
+            "while “from” is empty, because means of fewer data are not nearly normal. Fill in “from” to go below"
+        )
+    for name, (first, last) in (("Shape of the bounds α", question.alpha), ("Threshold ε", question.epsilon)):
+        if first > last:
+            yield f"{name}: from {first:g} to {last:g} is empty: the first must be the smaller one"
+    if not question.growth:
+        yield "Growth of the looks: choose at least one"
+    if question.cost[1] == question.cost[2] == 0:
+        yield "Cost of a step: a datum or a look must cost something"
+
+
+def values(question: Question) -> dict[str, Any]:
+    """What the knobs stand at for a question, by their keys in the URL."""
+    return {
+        "tol": question.tolerance,
+        "criterion": question.criterion,
+        "mlow": question.m_low,
+        "mhigh": question.m_high,
+        "alow": question.alpha[0],
+        "ahigh": question.alpha[1],
+        "elow": question.epsilon[0],
+        "ehigh": question.epsilon[1],
+        "growths": list(question.growth),
+        "drule": question.rule,
+        "q": question.quantile,
+        "fixedm": question.fixed_m,
+        "cost_fixed": question.cost[0],
+        "cost_datum": question.cost[1],
+        "cost_look": question.cost[2],
+    }
+
+
+def turn_to(question: Question) -> None:
+    """Put the knobs to those of a question."""
+    for key, value in values(question).items():
+        st.session_state[key] = value
+
+
+def reset() -> None:
+    """Put all knobs of the page back to their defaults."""
+    turn_to(USUAL)
+
+
+def relax(question: Question, advice: Relaxation) -> None:
+    """Turn the knob that a piece of advice is about, the others to the question it is for, and search again."""
+    changed: dict[str, dict[str, Any]] = {
+        "tolerance": {"tolerance": advice.value},
+        "m_high": {"m_high": advice.value},
+        "fixed_m": {"fixed_m": advice.value},
+        "alpha": {"alpha": advice.value},
+        "epsilon_low": {"epsilon": (advice.value, question.epsilon[1])},
+    }
+    turn_to(question._replace(**changed[advice.knob]))
+    st.session_state["search-now"] = True
+
+
+def _batches(trial: TrialRun, *, fixed: bool) -> tuple[int | None, int | None, int]:
+    """Range of m; the batch of the fixed-m rule."""
+    automatic = USUAL.space.checked(trial.n_data)
+    st.markdown(
+        "**Batch size m**",
+        help="Smaller batches waste less on easy decisions, but below some hundreds the normal theory is not to be "
+        "trusted. If empty: from 500, or N/20 if that is less, to half of the data.",
+    )
+    found = []
+    for place, label, key, usual in zip(
+        st.columns(2), ("from", "to"), ("mlow", "mhigh"), (automatic.m_low, automatic.m_high), strict=True
+    ):
+        with place:
+            given = _number(label, key, (2, MAX_N_DATA), None, disabled=fixed, placeholder=f"{usual:,}")
+            found.append(None if given is None else int(given))
+    usual_m, words = min(USUAL.fixed_m, trial.n_data), "Only for the criterion fixed-m; 500 or 600 in the paper."
+    fixed_m = _number("Batch of the fixed-m rule", "fixedm", (2, MAX_N_DATA), usual_m, disabled=not fixed, help=words)
+    return found[0], found[1], int(fixed_m or usual_m)
+
+
+def _bounds(*, fixed: bool) -> tuple[tuple[float, float], tuple[float, float], tuple[float, ...]]:
+    """Ranges of alpha and epsilon, and growth factors."""
+    words = "0.5: constant (Pocock). 1: reluctant to stop early (O'Brien–Fleming)."
+    alpha = _range("Shape of the bounds α", words, ("alow", "ahigh"), (0.5, 1.0), USUAL.alpha, disabled=fixed)
+    words = "How small a p-value may decide a look. Below 1e-6 tails are not normal at any m."
+    epsilon = _range("Threshold ε", words, ("elow", "ehigh"), (1e-12, 0.5), USUAL.epsilon)
+    growth = st.multiselect(
+        "Growth of the looks",
+        GROWTHS,
+        list(USUAL.growth),
+        key="growths",
+        bind="query-params",
+        persist_state="session",
+        disabled=fixed,
+        help="1: equal batches. Others: each look has so many times the data of the one before. All given are tried.",
+    )
+    return alpha, epsilon, tuple(sorted(growth))
+
+
+def _judgement(criterion: Criterion) -> tuple[Rule, float, tuple[float, float, float]]:
+    """The acceptance rule, the quantile, the cost of a step."""
+    rule = st.selectbox(
+        "Acceptance rule",
+        get_args(Rule),
+        key="drule",
+        bind="query-params",
+        persist_state="session",
+        help="metropolis: min(1, e^A). barker: 1/(1 + e^−A), as in Gibbs steps.",
+    )
+    words = "Only for the criterion quantile: this share of the proposals is within the tolerance."
+    off = criterion != "quantile"
+    quantile = _number("Quantile of |Δ|", "q", (0.0, 1.0), USUAL.quantile, disabled=off, help=words)
+    st.markdown(
+        "**Cost of a step**",
+        help="fixed + per datum × data read + per look × looks; this is minimised. The default counts data; a look has "
+        "an overhead that may count on a GPU or over a network.",
+    )
+    keys, labels, cost = ("cost_fixed", "cost_datum", "cost_look"), ("fixed", "per datum", "per look"), []
+    for place, key, label, usual in zip(st.columns(3), keys, labels, USUAL.cost, strict=True):
+        with place:
+            cost.append(_number(label, key, (0.0, 1e9), usual) or 0.0)
+    return rule, quantile or 0.0, (cost[0], cost[1], cost[2])
+
+
+def _range(
+    label: str,
+    words: str,
+    keys: tuple[str, str],
+    ends: tuple[float, float],
+    usual: tuple[float, float],
+    *,
+    disabled: bool = False,
+) -> tuple[float, float]:
+    """Two numbers, from and to."""
+    st.markdown(f"**{label}**", help=words)
+    found = []
+    for place, name, value, key in zip(st.columns(2), ("from", "to"), usual, keys, strict=True):
+        with place:
+            found.append(_number(name, key, ends, value, disabled=disabled) or value)
+    return found[0], found[1]
+
+
+def _number(label: str, key: str, ends: tuple[float, float], usual: float | None, **more: Any) -> float | None:
+    """A number kept in the URL under its key, whole if its ends are."""
+    form = "%d" if isinstance(ends[0], int) else "%.6g"
+    found: float | None = st.number_input(
+        label, *ends, usual, key=key, bind="query-params", persist_state="session", format=form, **more
+    )
+    return found

@@ -1,0 +1,46 @@
+"""Page: Go further. Questions beyond the choice of one test, each answered for the trial run in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import streamlit as st
+
+from app.dashboard.pages.further import boundary, budget, posterior, redesign, steps
+from app.dashboard.pages.further.parts import choice
+from app.dashboard.state import session
+from app.dashboard.state.session import Loaded
+from app.dashboard.widgets.chrome import problems_in_words
+
+
+class Entry(NamedTuple):
+    """A line of the list: the topic's name in the URL, its label, and what draws the answer."""
+
+    key: str
+    label: str
+    show: Callable[[Loaded], None]
+
+
+# the order in which people come to ask them
+ENTRIES: tuple[Entry, ...] = (
+    Entry("posterior", "What it does to my posterior", posterior.show),
+    Entry("boundary", "Best possible boundary", boundary.show),
+    Entry("budget", "A time budget", budget.show),
+    Entry("steps", "Step size and test together", steps.show),
+    Entry("redesign", "Design while it runs", redesign.show),
+)
+
+
+def show() -> None:
+    """Draw the page: one topic at a time, so that only its work is done."""
+    st.title("Go further")
+    run = session.in_use()
+    if run is None:
+        return
+    st.caption(f"Trial run in use — {run.line}")
+    shows = {entry.key: entry.show for entry in ENTRIES}
+    titles = {entry.key: entry.label for entry in ENTRIES}
+    chosen = choice("topic", "What do you want to know?", titles, "Each answers another question about the same pairs.")
+    with problems_in_words():
+        shows[chosen](run)

@@ -1,0 +1,154 @@
+"""Topic: step size and test together."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app.dashboard.jobs.jobs import Job
+from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
+from app.dashboard.state import share
+from app.dashboard.state.session import Loaded
+from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.knobs import Knob, knob
+from app.figures import steps as figures
+from designer.further.step_size import BestStep, Hold, StepRow, best_step
+from designer.pairs.trial_run import TrialRun
+
+HOLD = "stephold"
+HOLDS: dict[str, Hold] = {"equal bias": "jump", "equal error": "step"}  # as people and the URL say it
+MODEL = r"""
+Along one proposed direction a step $r$ times as large has
+
+$$A(r) = r\,a - \tfrac12 r^2 q,\qquad \kappa(r) = r^p\,\kappa,$$
+
+with $q$ the squared length of the step in the posterior's own metric and $a = A + q/2$. At stationarity
+$A \sim N(-q/2,\ q)$, from which $q$ is fitted. Maximised is the squared jump by moves that the exact chain makes too,
+over the cost of a step $C$, here in likelihood evaluations:
+
+$$\frac{1}{C}\;\overline{r^2 q\,\min(P_a,\ P_a + \Delta)}.$$
+
+It is about random walks only; steps beyond about 1.5 times the trial run's are extrapolations.
+"""
+
+TOLERANCE = tolerance(
+    "steptol",
+    "Largest mean |Δ| at the trial run's step",
+    "The error in the acceptance probability that you tolerate; other steps are allowed as much as the switch says.",
+)
+POWER = Knob(
+    "steppow",
+    "Power p of κ in the step",
+    "κ grows like step^p. 1 without control variates. With them, 1 for steps small beside the posterior and up to 3 "
+    "for large ones: raising it makes large steps dearer.",
+    0.1,
+    4.0,
+    1.0,
+    [0.5, 1.0, 1.5, 2.0, 2.5, 3.0],
+    "%.4g",
+)
+
+TOPIC = Topic("steps", (TOLERANCE, POWER), {HOLD: next(iter(HOLDS))}, MODEL, "step_size.md")
+FORMATS = {
+    "m": st.column_config.NumberColumn(format="localized"),
+    "data per step": st.column_config.NumberColumn(format="percent"),
+    **{name: st.column_config.NumberColumn(format="%.3g") for name in ("step", "ε", "α", "mean |Δ|", "acceptance")},
+    "squared jump": st.column_config.NumberColumn(format="%.3g"),
+    **{name: st.column_config.NumberColumn(format="%.2e") for name in ("efficiency", "exact efficiency")},
+}
+
+
+def show(run: Loaded) -> None:
+    """Draw the topic."""
+    st.write(
+        "Larger steps move further, but are accepted less often and need other tests. Which step, with which test, "
+        "explores most per likelihood evaluation?"
+    )
+    left, right = st.columns(2)
+    with left:
+        most = knob(TOLERANCE)
+    with right:
+        power = knob(POWER)
+    said = st.segmented_control(
+        "What other steps must keep",
+        list(HOLDS),
+        default=next(iter(HOLDS)),
+        required=True,
+        key=HOLD,
+        bind="query-params",
+        persist_state="session",
+        help="The bias of the chain's distribution is about error per step over mixing per step. To keep it, the error "
+        "allowed falls with the squared jump. Equal error per step favours steps that hardly move.",
+    )
+    hold = HOLDS[said or next(iter(HOLDS))]  # a link may say nothing
+    key = f"{run.trial.digest}-{most!r}-{power!r}-{hold}"
+    work = partial(_work, run.trial, most, power, hold)
+    found: BestStep | None = answered(TOPIC, key, "Searching a test for each step", work)
+    if found is not None:
+        _answer(found)
+    with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: said}):
+        if found is not None:
+            share.download_csv("Steps as CSV", "steps.csv", lambda: _columns(found))
+
+
+def _answer(found: BestStep) -> None:
+    sentence = f"{found.sentence[0].upper()}{found.sentence[1:]}.".replace("epsilon", "ε")
+    if found.best is None:
+        st.error(sentence, icon=":material/error:")
+    elif found.best.efficiency < found.exact.exact_efficiency:
+        st.info(f"{sentence} **An exact chain that keeps its log-likelihoods explores more.**", icon=":material/info:")
+    else:
+        st.success(sentence, icon=":material/check_circle:")
+    captioned(figures.efficiency(found), "steps-efficiency", _words(found))
+    captioned(
+        figures.shares(found),
+        "steps-shares",
+        "Left: acceptance rate with each step's best test, beside the exact chain's. Right: share of the data that the "
+        "test reads per step.",
+    )
+    st.dataframe(
+        [_shown(row) for row in found.rows],
+        hide_index=True,
+        key="steps-table",
+        column_config=FORMATS,
+        placeholder="—",
+        alt="Per step: its best test, error, acceptance, data per step, squared jump, efficiency with it and exactly",
+    )
+
+
+def _work(trial: TrialRun, most: float, power: float, hold: Hold, job: Job) -> BestStep:
+    return best_step(trial, most, hold=hold, kappa_power=power, progress=job.progress, cancelled=job.cancelled)
+
+
+def _words(found: BestStep) -> str:
+    words = f"Squared jump per likelihood evaluation over the step. The exact chain is best at {found.exact.scale:.3g}"
+    if found.best is None or found.flat is None:
+        return f"{words}; no step has a test that keeps the tolerance."
+    low, high = found.flat
+    return (
+        f"{words}, the chain with a test at {found.best.scale:.3g}; from {low:.3g} to {high:.3g} it is within 5% of "
+        "that. An exact chain is counted with one evaluation of every datum per step, a test with two of each it reads."
+    )
+
+
+def _shown(row: StepRow) -> dict[str, object]:
+    """A line of the table."""
+    design = row.design
+    return {
+        "step": row.scale,
+        "m": None if design is None else design.m,
+        "ε": None if design is None else design.epsilon,
+        "α": None if design is None else design.alpha,
+        "mean |Δ|": row.error,
+        "acceptance": row.acceptance,
+        "data per step": row.usage,
+        "squared jump": row.jump,
+        "efficiency": row.efficiency,
+        "exact efficiency": row.exact_efficiency,
+    }
+
+
+def _columns(found: BestStep) -> dict[str, list[object]]:
+    rows = [_shown(row) for row in found.rows]
+    return {name: [row[name] for row in rows] for name in rows[0]}

@@ -1,0 +1,429 @@
+"""Page: Trial run. Which proposals the test will meet: an example, made-up pairs, or the user's own file."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import streamlit as st
+
+from app.dashboard import cached
+from app.dashboard.export import exports
+from app.dashboard.jobs import jobs
+from app.dashboard.pages import posterior_upload
+from app.dashboard.pages.posterior_upload import FromDraws
+from app.dashboard.serve.server import MOST_MEGABYTES
+from app.dashboard.state import session, share
+from app.dashboard.state.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
+from app.dashboard.widgets import knobs
+from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.chrome import problems_in_words
+from app.dashboard.widgets.knobs import Knob, knob
+from app.figures import trial_run as figures
+from designer.core.errors import BadInput
+from designer.pairs.columns import TEMPLATE, BadFile
+from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
+from designer.pairs.examples import EXAMPLES
+from designer.pairs.trial_run import TrialRun
+from designer.rule.looks import MAX_N_DATA
+
+FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
+PREVIEW = 100  # rows of the table shown
+MADE = ("n_data", "acceptance", "spread", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
+
+COLUMNS = """
+One row per proposed move θ → θ′ of your chain, with $l_i = \\log p(x_i; θ') - \\log p(x_i; θ)$ over all N data:
+
+- `mu`, `sigma`: mean and standard deviation of the $l_i$ (required);
+- `log_ratio`: $c = \\log[\\rho(θ)q(θ'|θ) / (\\rho(θ')q(θ|θ'))]$, which is *minus* the usual log ratio of priors and
+  proposals; 0 if absent, as for a flat prior and a symmetric proposal;
+- `skew`: skewness of the $l_i$, for checking the normal approximation (optional).
+
+N stands in a line `# n_data: 12214`, in a column, or in the field for it here. 100 proposals after burn-in are plenty.
+"""
+
+VERDICTS = {
+    "good": "Yes. Even at the most skewed proposal the error rates of a look are off by at most a quarter.",
+    "fair": "Nearly. At the most skewed proposal the error rates of a look are off, but by less than a factor of 2.",
+    "poor": "No. At the most skewed proposal an error rate of a look is off by more than a factor of 2. Take a larger "
+    "m, or audit the chain.",
+}
+
+CHECK_M = Knob(
+    "check_m",
+    "Batch size m of the check",
+    "The first look of a test with this m is checked. Larger batches are more nearly normal.",
+    20,
+    2000,
+    500,
+    [20, 50, 100, 200, 300, 500, 700, 1000, 1500, 2000],
+)
+CHECK_EPSILON = Knob(
+    "check_eps",
+    "Threshold ε of the check",
+    "The tail that must be right. Smaller ε reach farther out, where the normal approximation is worse.",
+    0.01,
+    0.5,
+    0.05,
+    [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5],
+    "%.6g",
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("Trial run")
+    st.markdown("What do the proposals of your chain look like? From that the calculator finds the best test for them.")
+    if session.being_made():
+        return
+    left, right = st.columns([1, 2], gap="large")
+    with left, problems_in_words():
+        _choose_source()
+    with right, problems_in_words():
+        _describe(session.present())
+    with left:
+        _link_and_reset()  # last, when all knobs are known
+
+
+# --- where it comes from ----------------------------------------------------------------------------------------------
+
+
+def _choose_source() -> None:
+    wanted, files = session.source(), session.kept_files()
+    builtins = {builtin.key: builtin for builtin in session.builtin_sources()}
+    titles = {name: f"Example: {example.title}" for name, example in EXAMPLES.items()}
+    titles |= {STATIONARY: "No trial run yet: make one up", UPLOAD: "Upload a file"}
+    titles |= {digest: f"Your file: {run.name} ({digest[:8]})" for digest, run in files.items()}
+    titles |= {key: f"Run: {builtin.title}" for key, builtin in builtins.items()}
+    if st.session_state.get("source-kind") not in titles:  # a new session, or a file that is no longer kept
+        st.session_state["source-kind"] = wanted.digest if wanted.digest in files else wanted.kind
+    kind = st.selectbox(
+        "Trial run from",
+        list(titles),
+        key="source-kind",
+        format_func=lambda key: titles[key],
+        help="Where the pairs (θ, θ′) come from. The choice is part of the link.",
+    )
+    if kind in EXAMPLES:
+        if kind != wanted.kind:
+            session.choose(Source(kind))
+    elif kind == STATIONARY:
+        _make_up(wanted)
+    elif kind == UPLOAD:
+        _upload(wanted)
+    elif kind in files:
+        if kind != wanted.digest:
+            session.choose(Source(UPLOAD, digest=kind))
+    else:
+        _run_builtin(builtins[kind])
+    with st.expander("Your own trial run: what to record"):
+        st.markdown(COLUMNS)
+        st.download_button(
+            "CSV template",
+            TEMPLATE,
+            "trial_template.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            help="Three rows to replace by your own.",
+        )
+
+
+def _link_and_reset() -> None:
+    with st.container(horizontal=True):
+        share.copy_link(_link_values())
+        st.button(
+            "Reset to defaults",
+            icon=":material/restart_alt:",
+            on_click=_reset,
+            help="Back to the first example, and to the usual check of it. Files that you loaded stay in the list.",
+        )
+
+
+def _link_values() -> dict[str, object]:
+    """All that brings this page back elsewhere."""
+    turned = {spec.key: st.session_state.get(spec.key, spec.default) for spec in (CHECK_M, CHECK_EPSILON)}
+    usual = {spec.key: spec.default for spec in (CHECK_M, CHECK_EPSILON)}
+    return {**{key: value for key, value in turned.items() if value != usual[key]}, **session.link_values()}
+
+
+def _reset() -> None:
+    usual = Source()
+    session.choose(usual)
+    st.session_state["source-kind"] = FIRST
+    for name in MADE:
+        st.session_state[f"made-{name}"] = getattr(usual, name)
+    knobs.reset((CHECK_M, CHECK_EPSILON))
+
+
+def _make_up(wanted: Source) -> None:
+    """Pairs for people who have not run their chain yet."""
+    st.caption("Pairs as a random walk meets them once it has converged: A ~ N(−κ²/2, κ²), κ from the acceptance rate.")
+    for name in MADE:
+        st.session_state.setdefault(f"made-{name}", getattr(wanted, name))
+    n_data = st.number_input(
+        "Number of data N",
+        *_whole("n_data"),
+        key="made-n_data",
+        help="Rows in your data set; more make each look cheaper.",
+    )
+    acceptance = _paired(
+        "acceptance",
+        "Acceptance rate",
+        "Share of its proposals that your chain accepts. 0.234 is the optimum of a random walk in many dimensions. "
+        "Raising it means smaller steps, and decisions that need less data.",
+    )
+    spread = _paired(
+        "spread",
+        "Spread of log κ",
+        "Standard deviation of log κ over the proposals. 0: all have one κ. About 1/√(2D) for a random walk on D "
+        "parameters: 0.22 for ten. Raising it makes steps of more different lengths, with the same mean acceptance.",
+    )
+    pairs = st.number_input("Pairs", *_whole("pairs"), key="made-pairs", help="How many proposals to make up.")
+    seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed makes up other proposals.")
+    chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed), spread)
+    if chosen != wanted:
+        session.choose(chosen)
+
+
+def _paired(field: str, label: str, meaning: str) -> float:
+    """A slider beside the exact number."""
+    key, slider_key = f"made-{field}", f"{field}-slider"
+    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
+    found = right.number_input(
+        f"{label}, exactly", *LIMITS[field], step=0.01, format="%.6g", key=key, label_visibility="collapsed"
+    )
+    st.session_state[slider_key] = found
+    left.slider(label, *LIMITS[field], step=0.01, key=slider_key, on_change=_slide, args=(field,), help=meaning)
+    return found
+
+
+def _slide(field: str) -> None:
+    st.session_state[f"made-{field}"] = st.session_state[f"{field}-slider"]
+
+
+def _whole(field: str) -> tuple[int, int]:
+    low, high = LIMITS[field]
+    return int(low), int(high)
+
+
+def _upload(wanted: Source) -> None:
+    """The user's own file; what was in use stays so until a whole new one is sound."""
+    n_data = st.number_input(
+        "Number of data N, if the file does not say",
+        2,
+        MAX_N_DATA,
+        None,
+        key="upload-n",
+        placeholder="from the file",
+        help="A file may say it in a line '# n_data: 12214', in its metadata or in a column.",
+    )
+    file = st.file_uploader(
+        f"CSV, TSV, Parquet, NPZ, or a posterior as netCDF, up to {MOST_MEGABYTES} MB",
+        FORMATS,
+        key="upload-file",
+        max_upload_size=MOST_MEGABYTES,
+        help="The file is read on the machine that runs this page and stays there, for this session only. A posterior "
+        "of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
+    )
+    if file is None and session.load_from(wanted) is None:
+        st.info(session.missing_file(wanted.digest), icon=":material/upload_file:")
+    elif file is None:
+        st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
+    if file is not None:
+        posterior = posterior_upload.choices() if file.name.lower().endswith(".nc") else None
+        _read(file, None if n_data is None else int(n_data), posterior)
+
+
+def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
+    """Read an uploaded file once for each N given with it, a posterior for each choice of pairs."""
+    seen = (file.file_id, n_data, posterior)
+    if st.session_state.get("upload-read") == seen:
+        return
+    origin = "uploaded file"
+    limit = MOST_MEGABYTES * 2**20
+    try:
+        if file.size > limit:  # the browser's own check can be got round
+            raise BadInput(f"{file.name}: larger than {MOST_MEGABYTES} MB; use the command line for such a file")
+        if posterior is None:
+            trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
+        else:
+            found = posterior_upload.pairs(file.getvalue(), posterior)
+            if n_data not in (None, found.trial.n_data):
+                raise BadInput(
+                    f"{file.name}: has the log-likelihoods of {found.trial.n_data:,} data, not of {n_data:,}"
+                )
+            trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
+        if len(trial) > (most := _whole("pairs")[1]):
+            here = f"{len(trial):,} pairs, more than the {most:,} that a page can work on"
+            raise BadInput(f"{file.name}: {here}; upload a part of them, or use the command line")
+    except BadFile as problem:
+        _tell_problems(file.name, problem)
+        return
+    asked = session.source()
+    if asked.kind == UPLOAD and session.loaded() is None and asked.digest not in ("", trial.digest):
+        what = "file" if posterior is None else "file, or not the choice of pairs,"
+        st.warning(f"This is not the {what} of the link: the digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
+    session.load(Loaded(file.name, trial, origin))
+    st.session_state["upload-read"] = seen
+
+
+def _tell_problems(name: str, problem: BadFile) -> None:
+    """What is wrong with a file, by line, column, value and reason."""
+    st.error(f"{name}: {problem.summary.removeprefix('the data: ')}", icon=":material/error:")
+    if problem.problems:
+        rows = [
+            {p.unit: p.line, "column": p.column or "the whole line", "value": p.value, "reason": p.reason}
+            for p in problem.problems
+        ]
+        st.dataframe(rows, hide_index=True, key="upload-problems")
+        if problem.count > len(rows):
+            st.caption(f"The first {len(rows)} of {problem.count:,} problems.")
+    st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
+
+
+def _run_builtin(builtin: Builtin) -> None:
+    """A built-in experiment makes the trial run, as a job."""
+    st.caption(builtin.about)
+    last = session.last_run(builtin.key)
+    if last is not None and session.source().kind != builtin.key:
+        session.choose(last)
+    words = "Runs an exact chain here and records its proposals. Every further run has another seed."
+    if st.button(
+        "Run it" if last is None else "Run it again", icon=":material/play_arrow:", type="primary", help=words
+    ):
+        builtin.start(session.next_seed(builtin.key))
+        st.rerun()
+    job = jobs.current(session.TRIAL_JOB)
+    if job is None:
+        return
+    running = session.builtin_of(job)
+    if job.running and running.key != builtin.key:
+        st.caption(f"Another one still runs; starting **{builtin.title}** cancels it.")
+    ended = jobs.watch(session.TRIAL_JOB, running.title)
+    if ended is None or running.key != builtin.key or ended is session.job_of_link():
+        return
+    if ended.was_cancelled:
+        st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
+    elif session.take(ended):
+        st.rerun()
+
+
+# --- what it looks like -----------------------------------------------------------------------------------------------
+
+
+def _describe(run: Loaded) -> None:
+    trial = run.trial
+    found = cached.summary_of(trial.digest, "metropolis", trial)
+    st.markdown(f"**In use — {run.line}**")
+    st.caption(run.origin)
+    _sentence(found)
+    for remark in found.remarks:
+        st.warning(remark, icon=":material/info:")
+    _metrics(found)
+    _histograms(trial)
+    _normality(trial)
+    _table(run, found)
+
+
+def _sentence(found: Summary) -> None:
+    """The page's answer."""
+    kappa, accepted, usual = found.kappa.quantiles[3], found.probability.mean, found.usual
+    st.info(
+        f"The exact chain accepts **{accepted:.0%}** of these {found.pairs:,} proposals. Half of them have a noise "
+        f"scale κ above **{kappa:.3g}**: a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
+        f"**{found.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
+    )
+
+
+def _metrics(found: Summary) -> None:
+    with st.container(horizontal=True):
+        st.metric("Pairs", f"{found.pairs:,}", help="Proposals in the trial run.")
+        st.metric("N", f"{found.n_data:,}", help="Number of data.")
+        st.metric("Mean acceptance", f"{found.probability.mean:.3f}", help="Mean of min(1, exp A).")
+        st.metric("Median κ", f"{found.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
+        skew = (
+            "not recorded" if found.skew is None else f"{found.skew.quantiles[0]:.2g} … {found.skew.quantiles[-1]:.2g}"
+        )
+        st.metric("Skewness", skew, help="Smallest and largest skewness of the log-likelihood differences.")
+
+
+def _histograms(trial: TrialRun) -> None:
+    found = cached.histograms(trial.digest, trial)
+    places = [*st.columns(2), *st.columns(2)]
+    for place, (name, counts) in zip(places, found.items(), strict=False):
+        with place:
+            captioned(figures.bars(name, counts), f"bars-{name}", figures.caption(name, counts))
+    with st.expander("The formulas"):
+        st.latex(r"A = N\mu - c, \qquad \kappa = \frac{N\sigma}{\sqrt{N-1}}, \qquad P_a = \min(1, e^{A})")
+        st.markdown(
+            "A proposal enters the error analysis only through A and κ: given u the test faces the standardised mean "
+            "$\\mu_{std} = (A - \\log u)/\\kappa$."
+        )
+
+
+def _normality(trial: TrialRun) -> None:
+    st.subheader("Does the normal approximation hold?")
+    if trial.skew is None:
+        st.info(
+            "This trial run does not record the skewness of the log-likelihood differences, so this cannot be checked. "
+            "Add a column `skew` to the file: the third central moment of the $l_i$ of each pair over σ³."
+        )
+        return
+    with st.expander("At which m and ε"):
+        m, epsilon = int(knob(CHECK_M)), knob(CHECK_EPSILON)
+    tails = cached.tails(trial.digest, m, epsilon, trial)
+    student = cached.student(trial.digest, m, epsilon, trial)
+    if tails is None or student is None:
+        return
+    _verdict(tails, student, m)
+    captioned(
+        figures.quantiles(student, m),
+        "qq",
+        "Quantiles of the t statistic of the first look against Student's law (K14 Fig. 7); points off the dashed line "
+        "are what the theory misses. A trial run does not hold the differences themselves, so these were resampled "
+        "from made-up ones: gamma-distributed, as skewed as those of the most skewed proposal. Where "
+        f"{student.wanted:.3g} is wanted, {student.accept:.3g} were above the bound and {student.reject:.3g} below it."
+        + figures.outside_in_words(student),
+    )
+
+
+def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
+    """By the first-order correction; where that has no say, by the resampled statistic."""
+    judge: TailCheck | StudentCheck = student if tails.verdict == "unknown" else tails
+    how = "first-order correction"
+    if judge is student:
+        how = "resampled as below: such skewness is beyond the first-order correction"
+    tell = {"good": st.success, "fair": st.warning, "poor": st.error}[judge.verdict]
+    tell(
+        f"**{VERDICTS[judge.verdict]}** At m = {m:,} a look that should err with probability {judge.wanted:.3g} "
+        f"accepts wrongly with {judge.accept:.3g} and rejects wrongly with {judge.reject:.3g} ({how})."
+    )
+
+
+def _table(run: Loaded, found: Summary) -> None:
+    with st.expander("The pairs, and their summary"):
+        spreads = {name: getattr(found, name) for name in figures.PANELS if getattr(found, name) is not None}
+        levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]
+        st.dataframe(
+            [
+                {"": figures.PANELS[name][0], "mean": s.mean, "sd": s.sd, **dict(zip(levels, s.quantiles, strict=True))}
+                for name, s in spreads.items()
+            ],
+            hide_index=True,
+            key="summary-table",
+        )
+        head = {name: column[:PREVIEW] for name, column in run.trial.columns.items()}
+        st.dataframe(head, key="preview", height=240)
+        shown = min(PREVIEW, found.pairs)
+        st.caption(f"The first {shown:,} of {found.pairs:,} rows of the file; N = {found.n_data:,}.")
+    name = exports.trial_name(run.trial)
+    st.download_button(
+        "These pairs as CSV",
+        share.made_later(lambda: exports.trial_csv(run.trial), name, "text/csv"),
+        name,
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The trial run in use, exact to the last bit, as the command line reads it.",
+    )

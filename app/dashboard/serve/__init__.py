@@ -1,0 +1,1 @@
+"""The web server around the dashboard."""

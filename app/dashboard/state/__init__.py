@@ -1,0 +1,1 @@
+"""What a session holds besides its widgets."""

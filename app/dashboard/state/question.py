@@ -1,0 +1,68 @@
+"""What is asked of a search: the knobs of the page Design as one value, and its answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.dashboard.jobs.jobs import Job
+from designer.engine.step_error import Rule
+from designer.pairs.trial_run import TrialRun
+from designer.search.criteria import Cost, Criterion
+from designer.search.relaxations import Relaxation, relaxations
+from designer.search.search import Options, SearchResult, search
+from designer.search.space import Space
+
+
+class Question(NamedTuple):
+    """Tolerance, criterion and where to search; the defaults are those of the library and the command line."""
+
+    tolerance: float = 0.01
+    criterion: Criterion = "average"
+    m_low: int | None = None
+    m_high: int | None = None
+    alpha: tuple[float, float] = (0.5, 1.0)
+    epsilon: tuple[float, float] = (1e-6, 0.5)
+    growth: tuple[float, ...] = (1.0,)
+    cost: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    rule: Rule = "metropolis"
+    quantile: float = 0.95
+    fixed_m: int = 500
+
+    @property
+    def space(self) -> Space:
+        """Where to search."""
+        return Space(self.m_low, self.m_high, self.alpha, self.growth, self.epsilon)
+
+    def options(self, job: Job | None = None) -> Options:
+        """As the library wants it, with the progress and the cancel button of a job."""
+        options: Options = {
+            "space": self.space,
+            "fixed_m": self.fixed_m,
+            "cost": Cost(*self.cost),
+            "rule": self.rule,
+            "quantile": self.quantile,
+        }
+        return options if job is None else options | {"progress": job.progress, "cancelled": job.cancelled}
+
+    def key(self, trial: TrialRun) -> str:
+        """What a job's answer depends on; begins with the trial run's digest."""
+        return f"{trial.digest} {self!r}"
+
+
+class Answer(NamedTuple):
+    """What a search found, for which question and trial run, and what would help if nothing was feasible."""
+
+    question: Question
+    digest: str
+    found: SearchResult
+    advice: list[Relaxation]
+
+
+def answer(question: Question, trial: TrialRun, job: Job) -> Answer:
+    """Run the search; if nothing is feasible, try what would help."""
+    found = search(trial, question.tolerance, question.criterion, **question.options(job))
+    advice: list[Relaxation] = []
+    if found.best is None:
+        job.progress(0, 1, "nothing is feasible: trying which knob would help")
+        advice = relaxations(trial, found, question.criterion, **question.options(job))
+    return Answer(question, trial.digest, found, advice)

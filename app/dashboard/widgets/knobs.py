@@ -1,0 +1,198 @@
+"""Knobs of the tests: a slider paired with an exact number, both kept in the URL by the number's key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import streamlit as st
+
+from designer.rule.design import Design
+from designer.rule.looks import MAX_N_DATA, MIN_GROWTH
+
+
+class Knob(NamedTuple):
+    """One quantity: its key in the URL, label, meaning, allowed range, stops of the slider, and number format."""
+
+    key: str
+    label: str
+    help: str
+    low: float
+    high: float
+    default: float
+    stops: Sequence[float]
+    shape: str = "%d"
+
+    @property
+    def whole(self) -> bool:
+        """Whether it counts something."""
+        return self.shape == "%d"
+
+
+def _decades(low: int, high: int, steps: Sequence[float]) -> list[float]:
+    """steps x 10^low ... 10^high, exactly as a person would write them."""
+    return [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
+
+
+_FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+N_DATA = Knob(
+    "n",
+    "Number of data N",
+    "Rows in the data set. More data make each look a smaller share of the whole.",
+    2,
+    MAX_N_DATA,
+    12_214,
+    _decades(2, 9, (1, 2, 5)),
+)
+BATCH = Knob(
+    "m",
+    "Batch size m",
+    "Data read before the first look, and at every further one if batches are equal. Raising it makes each look surer "
+    "and costs more when the decision is easy. Below about 100 the normal theory is not to be trusted.",
+    2,
+    MAX_N_DATA,
+    500,
+    _decades(1, 5, _FINE),
+)
+EPSILON = Knob(
+    "eps",
+    "Threshold ε",
+    "The test decides at a look when the p-value of the other decision is below ε. Raising it stops earlier: less "
+    "data, more wrong decisions. $G = \\Phi^{-1}(1-\\varepsilon)$.",
+    1e-12,
+    0.5,
+    0.05,
+    [*_decades(-6, -2, _FINE), 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5],
+    "%.6g",
+)
+ALPHA = Knob(
+    "alpha",
+    "Shape of the bounds α",
+    "0.5: the same bound at every look (Pocock). 1: reluctant to stop early (O'Brien–Fleming). In between: "
+    "Wang–Tsiatis, $G_j = G_0\\,\\pi_j^{0.5-\\alpha}$, in the share of the data $\\pi_j$ as in the paper.",
+    0.5,
+    1.0,
+    0.5,
+    [round(0.5 + 0.025 * k, 3) for k in range(21)],
+    "%.4g",
+)
+GROWTH = Knob(
+    "growth",
+    "Growth of the looks",
+    "1: equal batches. From 1.05 on: each look has so many times the data of the one before, which saves looks when N "
+    "is very large.",
+    1.0,
+    100.0,
+    1.0,
+    [1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0],
+    "%.4g",
+)
+NO_SWITCHES: Mapping[str, object] = MappingProxyType({})
+TEST_KNOBS = (N_DATA, BATCH, EPSILON, ALPHA, GROWTH)
+
+
+def knob(spec: Knob, *, most: float = math.inf) -> float:
+    """Draw one knob and return its value.
+
+    The slider has no stops beyond `most`. The value outlives a change of page, and is shared by pages with this key.
+    """
+    number_key, kind = spec.key, int if spec.whole else float
+    slider_key = f"{number_key}-slider"
+    damaged = spec.whole and _drop_infinite(number_key)
+    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
+    found: float = right.number_input(
+        f"{spec.label}, exactly",
+        kind(spec.low),
+        kind(spec.high),
+        kind(spec.default),
+        step=1 if spec.whole else None,
+        format=spec.shape,
+        key=number_key,
+        bind=None if damaged else "query-params",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    st.session_state[slider_key] = found
+    left.select_slider(
+        spec.label,
+        sorted({*(kind(stop) for stop in spec.stops if stop <= most), found}),
+        key=slider_key,
+        help=spec.help,
+        format_func=lambda stop: shown(stop, whole=spec.whole),
+        on_change=_copy,
+        args=(slider_key, number_key),
+    )
+    return found
+
+
+def batch_knob(spec: Knob, n_data: int) -> int:
+    """Draw the knob of a batch size; more than all the data is taken for all of them, and that is said."""
+    asked = int(knob(spec, most=n_data))
+    if asked > n_data:
+        st.caption(f":material/info: A batch of {asked:,} is more than all the data: used is m = N = {n_data:,}.")
+    return min(asked, n_data)
+
+
+def test_knobs() -> Design:
+    """All knobs of a sequential test, the usual ones first.
+
+    Where they do not fit together, the nearest test that does is used and that is said: the knobs stay where they are,
+    so that a slider dragged too far and back leaves no trace.
+    """
+    n_data = int(knob(N_DATA))
+    m, epsilon = batch_knob(BATCH, n_data), knob(EPSILON)
+    with st.expander("Shape and growth of the looks"):
+        alpha, growth = knob(ALPHA), knob(GROWTH)
+    if 1.0 < growth < MIN_GROWTH:
+        st.caption(f":material/info: A growth of {growth:g} is too close to 1: used is {MIN_GROWTH:g}.")
+        growth = MIN_GROWTH
+    reset_button(TEST_KNOBS)
+    return Design(n_data, m, epsilon, alpha, growth)
+
+
+def knob_values(design: Design) -> dict[str, float]:
+    """What the knobs of a sequential test stand at for a design, by their keys in the URL."""
+    values = (design.n_data, design.m, design.epsilon, design.alpha, design.growth)
+    return {spec.key: value for spec, value in zip(TEST_KNOBS, values, strict=True)}
+
+
+def turn_to(design: Design) -> None:
+    """Put the knobs of a sequential test to those of a design."""
+    for key, value in knob_values(design).items():
+        st.session_state[key] = value
+
+
+def reset_button(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
+    """A button that puts knobs back to their defaults, and switches to what is given with their keys."""
+    st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(specs, switches))
+
+
+def reset(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
+    """Put knobs back to their defaults, and switches to what is given with their keys."""
+    for spec in specs:
+        st.session_state[spec.key] = int(spec.default) if spec.whole else float(spec.default)
+    for key, usual in switches.items():
+        st.session_state[key] = usual
+
+
+def shown(value: float, *, whole: bool = False) -> str:
+    """A number as a person writes it: 12,214 or 0.05."""
+    return f"{int(value):,}" if whole else f"{value:.6g}"
+
+
+def _drop_infinite(key: str) -> bool:
+    """Whether the URL had a number too large for any, of which Streamlit fails to make a whole one; it is taken out."""
+    try:
+        infinite = math.isinf(float(st.query_params.get(key, "")))
+    except ValueError:  # which Streamlit refuses
+        return False
+    if infinite:
+        del st.query_params[key]
+    return infinite
+
+
+def _copy(source: str, target: str) -> None:
+    st.session_state[target] = st.session_state[source]

@@ -1,0 +1,1 @@
+"""The theory against the real test: simulation, and reference values."""

@@ -1,0 +1,1 @@
+"""What every room needs: errors, array types, progress, files, compiled kernels."""

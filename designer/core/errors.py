@@ -1,0 +1,82 @@
+"""One exception type for everything a user can get wrong, and the checks that raise it.
+
+``BadInput`` carries a single clear line: what, which value, what is allowed. The command line prints it and exits
+with 2; the dashboard shows it beside the knob.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from designer.core.files import shorten
+
+
+class BadInput(ValueError):
+    """What the caller gave cannot be used; the message is one line for people.
+
+    Examples
+    --------
+    >>> integer("m", 1, 2, 100)
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: m = 1: must be a whole number from 2 to 100
+    """
+
+
+class Busy(BadInput):
+    """Another process is at work on what the caller wants to change; later it may not be."""
+
+
+class NumericalFailure(ArithmeticError):
+    """A computation failed its own checks (probability was lost, an iteration did not converge): no number is returned.
+
+    Examples
+    --------
+    >>> issubclass(NumericalFailure, ArithmeticError)
+    True
+    """
+
+
+def integer(name: str, value: object, low: int, high: int) -> int:
+    """`value` as an int within [low, high], or BadInput naming it."""
+    number = _plain(value)
+    if not (_is_number(number) and low <= number <= high and number == int(number)):
+        raise BadInput(f"{name} = {shown(value)}: must be a whole number from {low:,} to {high:,}")
+    return int(number)
+
+
+def real(
+    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
+    """`value` as a finite float within the interval, or BadInput naming it and the interval."""
+    number = _plain(value)
+    try:
+        number = float(number) if _is_number(number) else math.nan
+    except OverflowError:
+        number = math.nan
+    inside = (low < number if open_low else low <= number) and (number < high if open_high else number <= high)
+    if not (inside and math.isfinite(number)):
+        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+        raise BadInput(f"{name} = {shown(value)}: must lie in {interval}")
+    return number
+
+
+def shown(value: object) -> str:
+    """`value` in a message: texts in quotes, numpy's numbers like Python's, all of it short and in one line."""
+    value = _plain(value)
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else value[:39] + "…")
+    return shorten(value)
+
+
+def _plain(value: object) -> Any:
+    """What is in a numpy scalar or an array without dimensions; anything else as it is."""
+    scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return value.item() if scalar else value  # type: ignore[attr-defined]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

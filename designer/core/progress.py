@@ -1,0 +1,19 @@
+"""How long work reports progress, and how a caller stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Progress = Callable[[int, int], None]  # called with (done, total)
+
+
+class Cancelled(Exception):
+    """The caller asked the work to stop, through the argument `cancelled`.
+
+    Examples
+    --------
+    >>> from designer import search
+    >>> search(None, 0.1, "worst-case", n_data=10_000, cancelled=lambda: True)
+    Traceback (most recent call last):
+    designer.core.progress.Cancelled
+    """

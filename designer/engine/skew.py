@@ -1,0 +1,111 @@
+"""What skewness of the l_i does to a sequential test, to first order: the effect that the Gaussian theory misses.
+
+The effect is linear in the skewness gamma: error(mu_std) = error_0 + gamma error_1, and so on, with curves error_1,
+usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). Where gamma / sqrt(m)
+is too large for a first order to be enough, `in_range` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, NumericalFailure
+from designer.engine import _skew_kernels
+from designer.engine.look_grid import Grid, Resolution
+from designer.engine.quadrature import rules
+from designer.engine.walk import capped, totals
+from designer.pairs.trial_run import TrialRun
+from designer.rule.plan import Plan
+
+FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger
+LARGEST = 0.125  # of |gamma| / sqrt(m): verified against the real test up to here (docs/skewness.md)
+UNTRIED = 0.3  # not even for pairs whose decisions are mostly clear
+SLACK = 0.004  # what the second order may amount to there, in any of the probabilities
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Slopes(NamedTuple):
+    """Derivatives with respect to the skewness, per drift: P(exit below), P(exit above), data use, number of looks."""
+
+    below: Floats
+    above: Floats
+    usage: Floats
+    looks: Floats
+
+    def error(self, mu: Floats) -> Floats:
+        """Of the probability of a wrong decision: acceptance is right when mu > 0."""
+        return np.where(mu > 0, self.below, self.above)
+
+
+def slopes(plan: Plan, mu: Floats, tolerance: float = FINEST) -> Slopes:
+    """How exits, data use and looks of a test change per unit of skewness, at each standardised mean."""
+    if plan.schedule.size == 1 or mu.size == 0:
+        return Slopes(*np.zeros((4, mu.size)))
+    symmetric = plan.boundary.symmetric  # then reflecting the l_i changes the sign of the skewness and nothing else
+    drift = capped(plan, np.abs(mu) if symmetric else mu)
+    order = np.argsort(np.abs(drift), kind="stable")
+    resolution = Resolution.reaching(max(tolerance, FINEST), plan)
+    total = np.empty((5, mu.size))
+    total[:, order], _ = totals(plan, drift[order], resolution, False, _run)
+    below, above, usage, looks, left = total / math.sqrt(plan.schedule.n_data)
+    if not np.all(np.abs(below + above + left) <= 1e-3):
+        raise NumericalFailure("the effect of skewness could not be computed: probability was lost")
+    if symmetric:
+        below, above = np.where(mu < 0, (-above, -below), (below, above))
+        usage, looks = np.where(mu < 0, -usage, usage), np.where(mu < 0, -looks, looks)
+    return Slopes(below, above, usage, looks)
+
+
+def _run(plan: Plan, grid: Grid, mu: Floats, resolution: Resolution) -> Floats:
+    """The kernel's totals, per unit of gamma / sqrt(N)."""
+    total = np.zeros((5, mu.size))
+    if grid.n.size:
+        given = plan.boundary.at(grid.look, grid.n / plan.schedule.n_data)
+        arrays = (grid.root_t, grid.rho, grid.r, grid.lower, grid.upper, grid.low, grid.high, grid.omega, *given)
+        scales = (resolution.density, resolution.reach, resolution.decided)
+        _skew_kernels.skewed_walk(*arrays, *scales, tuple(rules()), mu, total)
+    return total
+
+
+def worst_effect(plan: Plan, skew: Floats, tolerance: float = FINEST) -> float:
+    """What the most skewed pair adds to the error at mu_std = 0, on the side where it adds."""
+    slope = slopes(plan, np.zeros(1), tolerance)
+    return float(np.abs(skew).max()) * float(np.abs([slope.below, slope.above]).max())
+
+
+def skew_of(trial: TrialRun) -> Floats:
+    """The skewness of every pair, if the trial run records it."""
+    if trial.skew is None:
+        raise BadInput(
+            "skew: the trial run does not record it, so nothing can be corrected for it; add a column `skew`"
+        )
+    return trial.skew
+
+
+def in_range(plan: Plan, skew: Floats, doubt: Floats | float = 1.0) -> Mask:
+    """Which pairs a first order is enough for; where all the data are read at once, all of them.
+
+    The second order is of size gamma^2 / m for those u whose decision the first look leaves open; `doubt` is their
+    probability, and below 1 for pairs of small kappa.
+    """
+    if plan.schedule.size == 1:
+        return np.ones(skew.size, dtype=np.bool_)
+    size = np.abs(skew) / math.sqrt(plan.schedule.m)
+    return np.asarray((size * np.sqrt(doubt) <= LARGEST) & (size <= UNTRIED))
+
+
+def out_of_range(plan: Plan, skew: Floats, inside: Mask) -> str | None:
+    """One line about the pairs that the correction does not cover; None if it covers all."""
+    if inside.all():
+        return None
+    m, n_data, most = plan.schedule.m, plan.schedule.n_data, float(np.abs(skew[~inside]).max())
+    enough = math.ceil((most / LARGEST) ** 2)
+    line = f"{np.count_nonzero(~inside):,} of {skew.size:,} pairs are too skewed for m = {m:,} (up to {most:.3g})"
+    advice = f"take m >= {enough:,}, or audit the chain" if m < enough < n_data else "audit the chain"
+    return f"{line}, no prediction: {advice}"

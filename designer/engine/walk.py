@@ -1,0 +1,360 @@
+"""The recursion: error, data use and stopping distribution of one sequential test, each with its numerical error.
+
+K14 supplement A, Eqns 9-11 and 18-20, in the canonical form z_j sqrt(t_j) = mu_std t_j + W(t_j). One pass of the
+zero-drift walk serves every mu_std (see `_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, NumericalFailure, real
+from designer.engine import _walk_kernels, look_grid
+from designer.engine.look_grid import WINDOW, Grid, Resolution, grid_of
+from designer.engine.quadrature import rules
+from designer.rule.design import Design
+from designer.rule.plan import Plan, as_plan
+
+MOST_NODES = 3e6  # more than this, over all looks, and drifts are handled in groups with narrower windows
+MOST_WORK = 1e8  # nodes times drifts, a quarter second: above, drifts are handled in groups where that halves the work
+
+
+class Characteristics(NamedTuple):
+    """Error and data use of a test at each standardised mean.
+
+    Attributes
+    ----------
+    mu_std
+        Standardised means.
+    error
+        E, probability of a wrong decision (K14 Eqn 18).
+    usage
+        Expected fraction of the data read (K14 Eqn 19).
+    estimate
+        A bound on the numerical error of both.
+
+    Examples
+    --------
+    >>> characteristics(Design(12214, 500, 0.05), [2.0]).estimate < 1e-10
+    True
+    """
+
+    mu_std: Floats
+    error: Floats
+    usage: Floats
+    estimate: float
+
+
+class Stopping(NamedTuple):
+    """What happens at each look. With more than 4000 looks a row stands for all looks since the row before.
+
+    Attributes
+    ----------
+    n, pi
+        Data read by then, as a number and as a fraction.
+    lower, upper
+        Bounds of z.
+    accept, reject
+        Probabilities of deciding there, for either answer.
+
+    Examples
+    --------
+    >>> look = stopping(Design(12214, 500, 0.05), mu_std=2.0)
+    >>> look.n[:3], round(float((look.accept + look.reject).sum()), 12)
+    (array([ 500, 1000, 1500]), 1.0)
+    """
+
+    n: Ints
+    pi: Floats
+    lower: Floats
+    upper: Floats
+    accept: Floats
+    reject: Floats
+
+    @property
+    def bound(self) -> Floats:
+        """The upper bound: the only one, when bounds are symmetric."""
+        return self.upper
+
+
+class Outcome(NamedTuple):
+    """P(exit below), P(exit above), expected data use and number of looks per drift.
+
+    `residual` is the probability that the computation created or lost; `merged` the width of merged looks.
+    """
+
+    below: Floats
+    above: Floats
+    usage: Floats
+    looks: Floats
+    residual: float
+    merged: float = 0.0
+
+    def at(self, sample: Ints) -> Outcome:
+        """The outcome for some of the drifts."""
+        below, above, usage, looks = (values[sample] for values in self[:4])
+        return Outcome(below, above, usage, looks, self.residual, self.merged)
+
+    def error(self, mu: Floats) -> Floats:
+        """P(wrong decision): acceptance is right when mu > 0 (K14 Eqn 18)."""
+        return np.where(mu > 0, self.below, self.above)
+
+
+Runner = Callable[[Plan, Grid, Floats, Resolution], Floats]
+
+
+def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
+    """Error E(mu_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
+
+    Parameters
+    ----------
+    design
+        A `Design` or a `Plan`.
+    mu_std
+        Standardised means (mu - mu_0) sqrt(N - 1) / sigma, any shape and sign.
+    tolerance
+        Wanted numerical error. Beyond 4000 looks neighbouring looks are merged, which costs about 1e-5; `estimate`
+        then says how much.
+
+    Returns
+    -------
+    Characteristics
+        Both curves, in the shape of `mu_std`, and a bound on their numerical error.
+
+    Raises
+    ------
+    BadInput
+        If `mu_std` is not finite or the test is not one.
+    NumericalFailure
+        If the computation does not pass its own checks.
+
+    Examples
+    --------
+    >>> curve = characteristics(Design(12214, 500, 0.05), [0.0, 2.0])
+    >>> curve.error.round(4), curve.usage.round(4)
+    (array([0.3095, 0.0372]), array([0.6252, 0.3114]))
+    """
+    plan = as_plan(design)
+    tolerance = real("tolerance", tolerance, 1e-12, 0.01)
+    mu = _drifts(mu_std)
+    outcome, estimate = outcomes(plan, mu.ravel(), tolerance)
+    shape = mu.shape
+    return Characteristics(mu, outcome.error(mu.ravel()).reshape(shape), outcome.usage.reshape(shape), estimate)
+
+
+def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
+    """Error and data use at mu_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
+
+    With asymmetric ones the error jumps at 0, and the larger side counts.
+
+    Parameters
+    ----------
+    design, tolerance
+        As for `characteristics`.
+
+    Returns
+    -------
+    Characteristics
+        Of one standardised mean.
+
+    Examples
+    --------
+    >>> worst_case(Design(12214, 500, 0.05)).error.round(4)
+    array([0.3095])
+    """
+    if as_plan(design).boundary.symmetric:
+        return characteristics(design, np.zeros(1), tolerance)
+    found = characteristics(design, np.array([0.0, np.nextafter(0.0, 1.0)]), tolerance)
+    return Characteristics(found.mu_std[:1], found.error.max(keepdims=True), found.usage[:1], found.estimate)
+
+
+def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> Stopping:
+    """Where a test with this standardised mean stops, look by look.
+
+    Parameters
+    ----------
+    design, tolerance
+        As for `characteristics`.
+    mu_std
+        One standardised mean.
+
+    Returns
+    -------
+    Stopping
+        A row per look; the last one is all the data, decided rightly.
+
+    Examples
+    --------
+    >>> look = stopping(Design(1000, 250, 0.05), mu_std=1.0)
+    >>> look.n, look.accept.round(3), look.reject.round(3)
+    (array([ 250,  500,  750, 1000]), array([0.143, 0.171, 0.288, 0.382]), array([0.013, 0.003, 0.   , 0.   ]))
+    """
+    plan = as_plan(design)
+    mu = _drifts(mu_std).reshape(-1)
+    if mu.size != 1:
+        raise BadInput("mu_std: must be one number here")
+    schedule = plan.schedule
+    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), plan).finer()
+    grid, exits = _exits(plan, float(capped(plan, mu)[0]), resolution)
+    index = np.arange(schedule.size - 1) if schedule.size <= look_grid.EXACT_LOOKS else grid.look
+    below, above = np.zeros(index.size), np.zeros(index.size)
+    rows = np.searchsorted(index, grid.look)
+    below[rows], above[rows] = exits
+    n = schedule.at(index)
+    lower, upper = plan.boundary.at(index, n / schedule.n_data)
+    rest = max(0.0, 1.0 - below.sum() - above.sum())
+    right = mu[0] > 0
+    return Stopping(
+        np.append(n, schedule.n_data),
+        np.append(n, schedule.n_data) / schedule.n_data,
+        np.append(lower, 0.0),
+        np.append(upper, 0.0),
+        np.append(above, rest if right else 0.0),
+        np.append(below, 0.0 if right else rest),
+    )
+
+
+def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -> tuple[Outcome, float]:
+    """Outcome per drift and a bound on its numerical error.
+
+    The bound is the difference between two resolutions plus what the conservation of probability misses;
+    without `verify` only the latter, at half the cost.
+    """
+    looks = plan.schedule.size
+    resolution = Resolution.reaching(tolerance, plan)
+    forced = plan.mergeable and looks > look_grid.EXACT_LOOKS  # merged in any case: the tolerance is of the nodes alone
+    nodes = max(tolerance, look_grid.MERGED_NODES) if forced else tolerance
+    sample = np.argsort(np.abs(mu))[np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)]  # errors vary slowly
+    coarse = None
+    if verify and mu.size:
+        coarse, resolution = sweep(plan, mu[sample], resolution), resolution.finer()
+    for _ in range(4):
+        best = sweep(plan, mu, resolution)
+        estimate = best.residual + 1e-15 * min(looks, look_grid.EXACT_LOOKS)
+        if coarse is not None:
+            estimate += _difference(best.at(sample), coarse)
+            coarse = best.at(sample)
+        # two resolutions may agree by chance at a few drifts: merging has its known size beside their difference
+        estimate += look_grid.MERGE_ERROR * best.merged**3
+        if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes):
+            break
+        resolution = resolution.finer()
+    if not estimate <= max(1e-2, tolerance) or not best.residual <= max(1e-6, tolerance):
+        raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
+    return best, estimate
+
+
+def sweep(plan: Plan, mu: Floats, resolution: Resolution) -> Outcome:
+    """One pass of the walk at one resolution for all drifts."""
+    if plan.schedule.size == 1:  # m = N: all the data, no error
+        return Outcome(np.zeros(mu.size), np.zeros(mu.size), np.ones(mu.size), np.ones(mu.size), 0.0)
+    mirror = plan.boundary.symmetric
+    drift = capped(plan, np.abs(mu) if mirror else mu)
+    order = np.argsort(np.abs(drift), kind="stable")
+    total = np.empty((5, mu.size))
+    total[:, order], merged = totals(plan, drift[order], resolution, mirror)
+    if not np.all(np.isfinite(total)):
+        raise NumericalFailure("the recursion produced a number that is not finite")
+    below, above, usage, looks, left = total
+    if mirror:
+        below, above = np.where(mu < 0, (above, below), (below, above))
+    residual = np.abs(1.0 - below - above - left)
+    return Outcome(below, above, np.clip(usage, 0.0, 1.0), looks, float(residual.max(initial=0.0)), merged)
+
+
+def _drifts(mu_std: npt.ArrayLike) -> Floats:
+    try:
+        given = np.asarray(mu_std)
+    except ValueError:
+        given = np.array("")
+    if given.dtype.kind not in "iuf":
+        raise BadInput("mu_std: must be numbers, one or an array of them")
+    mu = given.astype(np.float64)
+    bad = mu[~np.isfinite(mu)]
+    if bad.size:
+        raise BadInput(f"mu_std = {bad.flat[0]}: must be finite")
+    return mu
+
+
+def _difference(one: Outcome, other: Outcome) -> float:
+    pairs = ((one.below, other.below), (one.above, other.above), (one.usage, other.usage))
+    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs)
+
+
+def capped(plan: Plan, mu: Floats) -> Floats:
+    """Drifts so large that the first look always decides, brought down to where it just about does."""
+    if plan.schedule.size == 1:
+        return mu
+    first = np.zeros(1, dtype=np.int64)
+    n = float(plan.schedule.at(first)[0])
+    lower, upper = plan.boundary.at(first, np.array([n / plan.schedule.n_data]))
+    root_t = math.sqrt(n / (plan.schedule.n_data - n))
+    return np.clip(mu, (lower[0] - WINDOW) / root_t, (upper[0] + WINDOW) / root_t)
+
+
+def totals(
+    plan: Plan, mu: Floats, resolution: Resolution, mirror: bool, run: Runner | None = None
+) -> tuple[Floats, float]:
+    """The kernel's totals for drifts ascending in size, and the width of merging; `run` may call another kernel.
+
+    Drifts are split into groups where one window would be too wide.
+    """
+    total = np.empty((5, mu.size))
+    if mu.size == 0:
+        return total, 0.0
+    grid = grid_of(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
+    if grid.nodes > MOST_NODES and mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
+        return totals(plan, mu, resolution, False, run)
+    small = mu <= 0.5 * (mu.min() + mu.max())
+    if not small.all() and (grid.nodes > MOST_NODES or _pays(plan, grid, mu, small, resolution.r_star, mirror)):
+        total[:, small], one = totals(plan, mu[small], resolution, mirror, run)
+        total[:, ~small], other = totals(plan, mu[~small], resolution, False, run)
+        return total, max(one, other)
+    total = _run(plan, grid, mu, resolution, mirror)[0] if run is None else run(plan, grid, mu, resolution)
+    return total, grid.merged
+
+
+def _pays(plan: Plan, grid: Grid, mu: Floats, small: npt.NDArray[np.bool_], r_star: float, mirror: bool) -> bool:
+    """Whether there is much work, and less than half of it when small drifts and the others each have their window."""
+    if grid.nodes * mu.size <= MOST_WORK:
+        return False
+
+    def work(drifts: Floats, folded: bool) -> float:
+        part = grid_of(plan, float(drifts.min()), float(drifts.max()), r_star, folded)
+        return part.nodes * drifts.size * (0.5 if folded else 1.0)
+
+    whole = grid.nodes * mu.size * (0.5 if mirror else 1.0)
+    return work(mu[small], mirror) + work(mu[~small], False) < 0.5 * whole
+
+
+def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
+    """Exits (below, above) at each look of the grid, for one drift."""
+    grid = grid_of(plan, mu, mu, resolution.r_star, False)
+    total, by_look = _run(plan, grid, np.array([mu]), resolution, False, detail=True)
+    lost = abs(1.0 - total[0, 0] - total[1, 0] - total[4, 0])
+    if not lost <= 1e-6:
+        raise NumericalFailure(f"the recursion did not converge: probability {lost:.1e} lost")
+    return grid, by_look[:, :, 0]
+
+
+def _run(
+    plan: Plan, grid: Grid, mu: Floats, resolution: Resolution, mirror: bool, *, detail: bool = False
+) -> tuple[Floats, Floats]:
+    padded = np.pad(mu, (0, -mu.size % _walk_kernels.LANES), mode="edge")  # whole vector registers
+    total = np.zeros((5, padded.size))
+    by_look = np.zeros((2, grid.n.size if detail else 0, padded.size))
+    if grid.n.size == 0:  # no look can stop any of these drifts
+        total[2:] = np.array([1.0, plan.schedule.size, 1.0])[:, None]
+    else:
+        arrays = (grid.root_t, grid.rho, grid.r, grid.lower, grid.upper, grid.low, grid.high, grid.omega)
+        scales = (resolution.density, resolution.reach, resolution.decided)
+        _walk_kernels.walk(*arrays, mirror, *scales, *rules(), padded, by_look, total)
+        total[2] += grid.n[0] / plan.schedule.n_data
+        total[3] += grid.look[0] + 1.0
+    return total[:, : mu.size], by_look[:, :, : mu.size]

@@ -1,0 +1,1 @@
+"""The test, or the sequence of tests, with the least risk in a given time."""

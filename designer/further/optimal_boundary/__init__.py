@@ -1,0 +1,1 @@
+"""The best of all stopping boundaries, by dynamic programming."""

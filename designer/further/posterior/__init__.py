@@ -1,0 +1,1 @@
+"""What a test does to the posterior that a chain samples."""

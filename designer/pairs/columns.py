@@ -1,0 +1,171 @@
+"""What every file of a trial run has in common: names of columns, what may stand in them, limits, words of refusal.
+
+Readers look limits up as `trial_table.MAX_PAIRS`: a name imported from here would not follow a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer
+from designer.core.files import shorten
+from designer.rule.looks import MAX_N_DATA
+
+Columns: TypeAlias = dict[str, Floats]
+
+MAX_PAIRS = 5_000_000
+MAX_BYTES = 2**28
+MAX_LINE = 100_000
+MAX_COLUMNS = 1000
+LISTED = 20  # problems in full; of the others only the number
+LARGEST = 1e100  # size of an entry, so that N mu and A / kappa cannot overflow
+
+NAMES = {
+    "mu": ("mu", "μ", "mean"),
+    "sigma": ("sigma", "σ", "sd", "std", "stdev", "std_dev"),
+    "log_ratio": ("log_ratio", "logratio", "c"),
+    "skew": ("skew", "skewness"),
+    "n_data": ("n_data", "ndata"),  # and N, but not n, which may as well number the rows
+}
+_ALIASES = {alias: name for name, aliases in NAMES.items() for alias in aliases}
+QUOTES = "\"' \t"
+NEEDED = "a header row must name the columns mu and sigma, and may name log_ratio, skew and n_data"
+
+TEMPLATE = """\
+# A trial run: one row per move from θ to θ' that a chain proposed.
+# The number of data N:
+# n_data: 12214
+# mu, sigma: mean and population standard deviation, over all data, of l_i = log p(x_i; θ') - log p(x_i; θ).
+# log_ratio: c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))]. Mind the sign: this is MINUS the usual log ratio of
+#   priors and proposals. It is 0 for a flat prior and a symmetric proposal; the column is optional.
+# skew: skewness of the l_i; optional.
+mu,sigma,log_ratio,skew
+-6.1e-05,0.0118,0.0,0.41
+2.3e-05,0.0097,-0.02,-0.13
+-1.7e-04,0.0152,0.11,0.27
+"""
+
+
+class Table(NamedTuple):
+    """What a file holds, in the order of the arguments of `TrialRun`."""
+
+    n_data: int
+    mu: Floats
+    sigma: Floats
+    log_ratio: Floats | float
+    skew: Floats | None
+
+
+class Problem(NamedTuple):
+    """One thing wrong in a file; `column` is empty when it is about the whole line."""
+
+    line: int
+    column: str
+    value: str
+    reason: str
+    unit: str = "line"
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.line}{self.column and f', column {self.column}'}: '{self.value}': {self.reason}"
+
+
+class BadFile(BadInput):
+    """A file that cannot be used: a summary, the first problems in full, and how many there are in all."""
+
+    def __init__(self, summary: str, problems: Sequence[Problem] = (), count: int = 0) -> None:
+        super().__init__(summary, problems, count)
+        self.summary, self.problems, self.count = summary, list(problems), count
+
+    def __str__(self) -> str:
+        more = self.count - len(self.problems)
+        return "\n".join([self.summary, *map(str, self.problems), *([f"and {more:,} more"] if more > 0 else [])])
+
+
+class Defect(NamedTuple):
+    """An entry that no trial run may have."""
+
+    row: int
+    column: str
+    reason: str
+
+
+def defects(columns: Mapping[str, Floats], most: int) -> tuple[list[Defect], int]:
+    """The first `most` defects of the columns, by row, and how many there are."""
+    found, count = [], 0
+    for name, x in columns.items():
+        rules = [(~np.isfinite(x), "must be finite"), (np.abs(x) > LARGEST, f"must not exceed {LARGEST:g} in size")]
+        if name == "sigma":
+            rules += [(x <= 0.0, "must be greater than 0"), (x < 1.0 / LARGEST, f"must be at least {1.0 / LARGEST:g}")]
+        if name == "n_data":
+            first = next(iter(x[np.isfinite(x)]), np.nan)
+            rules += [(x != first, f"differs from the {first:.16g} of the first row")]
+        sound = np.ones(x.size, dtype=bool)
+        for broken, reason in rules:
+            rows = np.flatnonzero(broken & sound)  # the first reason is enough
+            sound[rows] = False
+            count += rows.size
+            found += [Defect(int(row), name, reason) for row in rows[:most]]
+    return sorted(found)[:most], count
+
+
+def refusal(problems: list[Problem], count: int) -> BadFile:
+    """What to raise when a file has `count` defects, of which these are the first."""
+    return BadFile(f"{count:,} problem{'s' * (count > 1)}, nothing loaded", problems, count)
+
+
+# --- the number of data -----------------------------------------------------------------------------------------------
+
+
+class Said(NamedTuple):
+    """A place that states the number of data."""
+
+    where: str
+    n_data: object
+
+
+Parsed: TypeAlias = tuple[Columns, list[Said]]
+
+
+def agreed(said: list[Said]) -> int:
+    """The number of data, on which all who state it must agree."""
+    if not said:
+        raise BadFile("the number of data N is missing: give it as n_data, in a line '# n_data: 12214' or in a column")
+    numbers = [integer(f"n_data in {where}", number, 2, MAX_N_DATA) for where, number in said]
+    for (where, _), number in zip(said, numbers, strict=True):
+        if number != numbers[0]:
+            raise BadFile(f"n_data is {numbers[0]:,} in {said[0].where} but {number:,} in {where}")
+    return numbers[0]
+
+
+# --- the names of columns ---------------------------------------------------------------------------------------------
+
+
+def canonical(name: str) -> str | None:
+    """The column meant by a name, whatever its case, quotes and blanks; None if it is not ours."""
+    name = name.strip(QUOTES)
+    return "n_data" if name == "N" else _ALIASES.get(re.sub(r"[\s.-]+", "_", name.casefold()))
+
+
+def known(names: Sequence[str]) -> dict[str, int]:
+    """Where the columns are that we know."""
+    where: dict[str, int] = {}
+    for position, given in enumerate(names):
+        if (name := canonical(given)) in where:
+            raise BadFile(f"columns '{shorten(names[where[name]])}' and '{shorten(given)}' both mean {name}")
+        if name:
+            where[name] = position
+    return where
+
+
+def required(names: Sequence[str]) -> dict[str, int]:
+    """As `known`, but mu and sigma must be there."""
+    where = known(names)
+    if missing := [name for name in ("mu", "sigma") if name not in where]:
+        found = ", ".join(f"'{shorten(name)}'" for name in names[:10]) or "none"
+        raise BadFile(f"no column {' and no column '.join(missing)} (found: {found}); {NEEDED}")
+    return where

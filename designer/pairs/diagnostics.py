@@ -1,0 +1,435 @@
+"""Is a trial run fit for the theory? Summaries, and checks of the normal approximation with plain verdicts."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.check import _t_test_kernels
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer
+from designer.engine.skew import LARGEST
+from designer.engine.step_error import Rule, check_rule, exact_probability
+from designer.pairs.trial_run import TrialRun
+from designer.rule.boundary import epsilon_of
+from designer.rule.design import Design
+from designer.rule.plan import Plan, as_plan
+from designer.search.criteria import measure_of
+from designer.search.space import Space
+
+Verdict = Literal["good", "fair", "poor", "unknown"]
+
+GOOD, FAIR = 1.25, 2.0  # tail probabilities off by at most these factors
+MADE_UP = 200_000  # values of a made-up population, at most
+CLIP = 2.0  # a Q-Q plot shows t statistics up to so many times the theory's extremes
+USUAL_EPSILON, ROUGH = 0.05, 1e-4  # of the test that shows what the pairs ask for, and how exactly it is computed
+MUCH = 0.5  # share of the data per step from which on the pairs are remarked on
+SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+
+
+class Spread(NamedTuple):
+    """Mean, standard deviation and quantiles (at SUMMARY_LEVELS) of one quantity over the pairs."""
+
+    mean: float
+    sd: float
+    quantiles: tuple[float, ...]
+
+
+class Summary(NamedTuple):
+    """What the pairs of a trial run look like, and what that says.
+
+    Attributes
+    ----------
+    pairs, n_data
+        Number of pairs, and of data N.
+    log_acceptance, kappa, probability
+        `Spread` of A, of kappa and of the exact acceptance probability: mean, sd and quantiles over the pairs.
+    skew
+        `Spread` of the skewness; None if it is not recorded.
+    usual, usage
+        A usual test (m as the search's smallest, constant bounds with epsilon = 0.05) and the mean share of the data
+        that it would read per step.
+    remarks
+        What to know before trusting a design for these pairs, in plain words; empty if nothing.
+
+    Examples
+    --------
+    >>> summary = summarise(TrialRun.at_stationarity(20_000, 0.5, 400, np.random.default_rng(1)))
+    >>> summary.usual.m, round(summary.kappa.mean, 2), summary.skew
+    (500, 1.35, None)
+    """
+
+    pairs: int
+    n_data: int
+    log_acceptance: Spread
+    kappa: Spread
+    probability: Spread
+    skew: Spread | None
+    usual: Design
+    usage: float
+    remarks: list[str]
+
+
+class TailCheck(NamedTuple):
+    """One-sided error rates of a single look at mu = mu_0: wanted, and as skewness makes them.
+
+    Attributes
+    ----------
+    wanted
+        The nominal rate on either side.
+    accept, reject
+        As skewness makes them; None beyond the range of the first order.
+    factor
+        The worse of their ratios to the wanted rate (or its inverse).
+    verdict, sentence
+        "good", "fair", "poor", or "unknown" beyond the range of the first order; and the same in words.
+
+    Examples
+    --------
+    >>> tail_check(Design(100_000, 500, 0.05), skew=20.0).verdict
+    'unknown'
+    """
+
+    wanted: float
+    accept: float | None
+    reject: float | None
+    factor: float | None
+    verdict: Verdict
+    sentence: str
+
+
+class StudentCheck(NamedTuple):
+    """The t statistic under resampling (K14 Fig. 7), held against Student's law.
+
+    Attributes
+    ----------
+    t, theoretical
+        Sorted values, and the quantiles of Student's law that belong to them.
+    distance, p_value
+        Largest distance of the distribution functions (Kolmogorov and Smirnov), and how likely a larger one is.
+    accept, reject, wanted
+        Error rates at the first look's bound on either side as seen, and as nominal.
+    verdict, sentence
+        "good", "fair" or "poor", and the same in words.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> student_check(rng, Design(10_000, 500, 0.05), rng.standard_normal(10_000)).verdict
+    'good'
+    """
+
+    t: Floats
+    theoretical: Floats
+    distance: float
+    p_value: float
+    accept: float
+    reject: float
+    wanted: float
+    verdict: Verdict
+    sentence: str
+
+    def curve(self, points: int = 200) -> tuple[Floats, Floats]:
+        """Theoretical and seen quantiles for a Q-Q plot: evenly spread ranks, and the extreme ones on both sides.
+
+        Without those so far out that they would squeeze the others, of which there are `outside`.
+        """
+        last, tail = self.t.size - 1, min(20, self.t.size)
+        ranks = np.linspace(0, last, min(points, self.t.size)).astype(int)
+        ranks = np.unique(np.concatenate([np.arange(tail), ranks, last - np.arange(tail)]))
+        ranks = ranks[self._shown[ranks]]
+        return self.theoretical[ranks], self.t[ranks]
+
+    @property
+    def outside(self) -> int:
+        """How many values are too far out for a Q-Q plot."""
+        return int(np.count_nonzero(~self._shown))
+
+    @property
+    def _shown(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.abs(self.t) <= CLIP * self.theoretical[-1])
+
+
+class Histogram(NamedTuple):
+    """Counts between edges; `below` and `above` count what lies outside the outermost."""
+
+    edges: Floats
+    counts: npt.NDArray[np.int64]
+    below: int
+    above: int
+
+    @property
+    def centres(self) -> Floats:
+        """The middles of the bins."""
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    @property
+    def widths(self) -> Floats:
+        """The widths of the bins."""
+        return np.diff(self.edges)
+
+    @property
+    def outside(self) -> int:
+        """How many values lie outside."""
+        return self.below + self.above
+
+
+def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
+    """A histogram that a few stragglers cannot squeeze: of the range of all but 0.5% at either end, somewhat widened.
+
+    Examples
+    --------
+    >>> histogram([0.0, 1.0, 1.0, 2.0], bins=2).counts
+    array([1, 3])
+    """
+    x, bins = np.asarray(values, dtype=np.float64), integer("bins", bins, 1, 1000)
+    if x.size == 0 or not np.all(np.isfinite(x)):
+        raise BadInput("values: must be finite, and at least one")
+    inner = np.quantile(x, [0.005, 0.995])
+    room = 0.1 * (inner[1] - inner[0])
+    low, high = max(x.min(), inner[0] - room), min(x.max(), inner[1] + room)
+    if not low < high:
+        room = max(abs(low), 1.0) * 1e-3
+        low, high = low - room, high + room
+    counts, edges = np.histogram(x, bins, (low, high))
+    return Histogram(edges, counts, int(np.count_nonzero(x < low)), int(np.count_nonzero(x > high)))
+
+
+def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
+    """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    rule
+        "metropolis" or "barker", for the acceptance probability.
+
+    Returns
+    -------
+    Summary
+        Spreads over the pairs, and remarks.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 400, np.random.default_rng(1))
+    >>> round(summarise(trial).probability.mean, 1)
+    0.5
+    """
+    a, kappa, probability = _spread(trial.log_acceptance), _spread(trial.kappa), _spread(_probability(trial, rule))
+    skew = None if trial.skew is None else _spread(trial.skew)
+    usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
+    usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
+    found = Summary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
+    return found._replace(remarks=_remarks(found))
+
+
+def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:
+    """Histograms of what `summarise` describes, under the same names."""
+    columns = {"log_acceptance": trial.log_acceptance, "kappa": trial.kappa, "probability": _probability(trial, rule)}
+    columns |= {} if trial.skew is None else {"skew": trial.skew}
+    return {name: histogram(values) for name, values in columns.items()}
+
+
+def tail_check(design: Design | Plan, skew: float) -> TailCheck:
+    """How skewness of the l_i distorts the first look's error rates at mu = mu_0.
+
+    First-order (Edgeworth) correction of the studentised mean without replacement: the sample standard deviation is
+    correlated with the mean, and the mean itself is skewed. Too much skewness for a first order
+    (`designer.engine.skew`) is called so, without rates.
+
+    Parameters
+    ----------
+    design
+        The test; its first look counts.
+    skew
+        Skewness of the l_i.
+
+    Returns
+    -------
+    TailCheck
+        Rates and verdict.
+
+    Examples
+    --------
+    >>> check = tail_check(Design(100_000, 500, 0.05), skew=1.0)
+    >>> round(check.accept, 4), round(check.reject, 4), check.verdict
+    (0.0454, 0.0553, 'good')
+    """
+    plan = as_plan(design)
+    n, pi, bound = _first_look(plan)
+    wanted = epsilon_of(bound)
+    if abs(skew) > LARGEST * math.sqrt(n):
+        enough = math.ceil((skew / LARGEST) ** 2)
+        larger = f"take m >= {enough:,}, or " if enough < plan.schedule.n_data else ""
+        sentence = f"unknown: skewness {skew:.3g} is beyond the first-order correction at m = {n:,}"
+        return TailCheck(wanted, None, None, None, "unknown", f"{sentence}; {larger}audit the chain")
+    rates = [epsilon_of(_effective_bound(side, bound, skew, n, pi)) for side in (1.0, -1.0)]
+    factor = _worse_factor(rates, wanted)
+    verdict = _verdict(factor)
+    sentence = (
+        f"{verdict}: with skewness {skew:.2g} and m = {n:,} a look that should err with probability {wanted:.2g} "
+        f"accepts wrongly with {rates[0]:.2g} and rejects wrongly with {rates[1]:.2g}"
+    )
+    return TailCheck(wanted, rates[0], rates[1], factor, verdict, sentence)
+
+
+def worst_tail_check(trial: TrialRun, m: int, epsilon: float) -> TailCheck | None:
+    """`tail_check` for the most skewed pair of a trial run, at batch size m or half the data; None without skewness."""
+    if trial.skew is None:
+        return None
+    most = float(trial.skew[np.abs(trial.skew).argmax()])
+    return tail_check(Design(trial.n_data, max(2, min(m, trial.n_data // 2)), epsilon), most)
+
+
+def student_check(
+    rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
+) -> StudentCheck:
+    """Resample the first look's t statistic at mu = mu_0 from log-likelihood differences l_i (K14 Fig. 7).
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test; its first look counts.
+    population
+        The l_i of one pair, N of them.
+    repeats
+        Samples to draw.
+
+    Returns
+    -------
+    StudentCheck
+        Seen and theoretical quantiles, and a verdict.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> check = student_check(rng, Design(10_000, 100, 0.05), rng.standard_exponential(10_000) ** 2)
+    >>> check.verdict, check.accept < 0.05 < check.reject
+    ('poor', True)
+    """
+    from scipy.special import kolmogorov, stdtr, stdtrit
+
+    plan = as_plan(design)
+    n, _, upper = _first_look(plan)
+    values = np.ascontiguousarray(population, dtype=np.float64)
+    if values.shape != (plan.schedule.n_data,) or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        raise BadInput(f"population: must be {plan.schedule.n_data:,} finite numbers, not all equal")
+    wanted = epsilon_of(upper)
+    # rare exceedances need many repeats: about a hundred of them must be expected
+    repeats = max(integer("repeats", repeats, 100, 10**7), min(10**6, math.ceil(100.0 / wanted)))
+    t = np.empty(repeats)
+    _t_test_kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
+    t.sort()
+    bound = -float(stdtrit(n - 1.0, wanted))
+    accept, reject = float(np.mean(t > bound)), float(np.mean(t < -bound))
+    cdf, grid = stdtr(n - 1.0, t), np.arange(repeats + 1) / repeats
+    distance = float(max(np.max(grid[1:] - cdf), np.max(cdf - grid[:-1])))
+    p_value = float(kolmogorov(math.sqrt(repeats) * distance))
+    noise = 2.0 * math.sqrt(wanted * (1.0 - wanted) / repeats)
+    # what the sample's own noise cannot explain
+    excess = [wanted + math.copysign(max(0.0, abs(rate - wanted) - noise), rate - wanted) for rate in (accept, reject)]
+    verdict = _verdict(_worse_factor(excess, wanted))
+    sentence = (
+        f"{verdict}: at m = {n:,} the t statistic exceeds its {wanted:.2g} bound with probability {accept:.2g} above "
+        f"and {reject:.2g} below (±{0.5 * noise:.1g}); distance to Student's law {distance:.3f}"
+    )
+    theoretical = stdtrit(n - 1.0, (np.arange(repeats) + 0.5) / repeats)
+    return StudentCheck(t, theoretical, distance, p_value, accept, reject, wanted, verdict, sentence)
+
+
+def skewed_population(n_data: int, skew: float) -> Floats:
+    """N made-up values with mean 0 and standard deviation 1 that have this skewness: quantiles of a gamma distribution.
+
+    What the l_i of a pair might look like when only their skewness is known; the tails of the real ones may differ.
+    """
+    from scipy.special import gammaincinv, ndtri
+
+    n_data = integer("n_data", n_data, 2, 10**8)
+    if abs(skew) > max(0.01, most := _most_skewness(n_data)):
+        raise BadInput(f"skew = {skew:g}: {n_data:,} numbers have at most {most:.3g}")
+    level = (np.arange(n_data) + 0.5) / n_data
+    gamma = abs(skew) > 1e-3
+    values = math.copysign(1.0, skew) * gammaincinv(4.0 / skew**2, level) if gamma else ndtri(level)
+    values -= values.mean()
+    return np.asarray(values / values.std())
+
+
+def _most_skewness(n_data: int) -> float:
+    """Of N numbers: all are equal but one."""
+    return (n_data - 2) / math.sqrt(n_data - 1)
+
+
+def worst_student_check(rng: np.random.Generator, trial: TrialRun, m: int, epsilon: float) -> StudentCheck | None:
+    """`student_check` on made-up l_i as skewed as those of the most skewed pair; None without skewness.
+
+    At most MADE_UP of them, as skewed as so many can be: what a first look sees hardly depends on how many more there
+    are.
+    """
+    if trial.skew is None:
+        return None
+    n_data, most = min(trial.n_data, MADE_UP), float(trial.skew[np.abs(trial.skew).argmax()])
+    most = math.copysign(min(abs(most), _most_skewness(n_data)), most)
+    design = Design(n_data, max(2, min(m, n_data // 2)), epsilon)
+    return student_check(rng, design, skewed_population(n_data, most))
+
+
+def _first_look(plan: Plan) -> tuple[int, float, float]:
+    if plan.schedule.size == 1:
+        raise BadInput("the test looks at all the data at once: there is nothing to check")
+    n = plan.schedule.m
+    pi = n / plan.schedule.n_data
+    lower, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
+    if not 0 <= upper[0] < math.inf or lower[0] != -upper[0]:
+        raise BadInput("the check is for bounds that are symmetric and finite at the first look")
+    return n, pi, float(upper[0])
+
+
+def _effective_bound(side: float, bound: float, skew: float, n: int, pi: float) -> float:
+    """The normal bound with the same exceedance as the studentised mean's, to first order in the skewness."""
+    d = side * bound * (1.0 + 0.5 * skew * math.sqrt((1.0 - pi) / n) * side * bound)
+    k3 = skew * (1.0 - 2.0 * pi) / math.sqrt(n * (1.0 - pi))
+    return side * (d - k3 / 6.0 * (d * d - 1.0))
+
+
+def _worse_factor(rates: list[float], wanted: float) -> float:
+    return max(max(rate / wanted, wanted / max(rate, 1e-300)) for rate in rates)
+
+
+def _probability(trial: TrialRun, rule: Rule) -> Floats:
+    """The exact acceptance probability of every pair."""
+    return exact_probability(trial.log_acceptance, check_rule(rule) == "barker")
+
+
+def _verdict(factor: float) -> Verdict:
+    return "good" if factor <= GOOD else "fair" if factor <= FAIR else "poor"
+
+
+def _spread(values: Floats) -> Spread:
+    quantiles = tuple(float(q) for q in np.quantile(values, SUMMARY_LEVELS))
+    return Spread(float(values.mean()), float(values.std()), quantiles)
+
+
+def _remarks(found: Summary) -> list[str]:
+    probability, skew, remarks = found.probability, found.skew, []
+    if found.pairs < 50:
+        remarks.append(f"{found.pairs} pairs are few: 100 or more give steadier designs")
+    if probability.mean < 0.05:
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too large")
+    if probability.mean > 0.95:
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: a random walk's steps would be too small")
+    if found.usage > MUCH:
+        remarks.append(
+            f"kappa is {found.kappa.mean:.2g} on average, and a usual test (m = {found.usual.m:,}, epsilon = "
+            f"{found.usual.epsilon:g}) would read {found.usage:.0%} of the data per step: control variates lower both"
+        )
+    if skew is None:
+        remarks.append("no skewness recorded: the check of the normal approximation is limited")
+    elif max(abs(skew.quantiles[1]), abs(skew.quantiles[-2])) > 2:
+        remarks.append("skewness beyond 2 in some pairs: prefer a larger m, and audit the chain")
+    return remarks

@@ -1,0 +1,198 @@
+"""The files of a trial run: text tables, Parquet, NumPy archives.
+
+Readers return a `Table` of checked columns or raise `BadFile`, which lists what is wrong and where; nothing is loaded
+in part.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer
+from designer.core.files import Target, shorten, write_whole
+from designer.pairs import columns as trial_table
+from designer.pairs import text as trial_text
+from designer.pairs.columns import BadFile, Columns, Parsed, Problem, Said, Table, agreed, defects, refusal, required
+from designer.pairs.text import number_of_data
+from designer.rule.looks import MAX_N_DATA
+
+Source: TypeAlias = Target | bytes
+
+
+def load(path: str | os.PathLike[str], n_data: int | None = None) -> Table:
+    """The trial run in a file, read according to its suffix."""
+    return read_named(path, path, n_data)
+
+
+def read_named(name: str | os.PathLike[str], source: Source, n_data: int | None = None) -> Table:
+    """The trial run in `source`, read according to the suffix of `name`."""
+    readers = dict.fromkeys((".csv", ".tsv", ".txt"), read_csv) | {".parquet": read_parquet, ".npz": read_npz}
+    suffix = Path(name).suffix.lower()
+    if suffix not in readers:
+        raise BadFile(f"{shorten(name, 200)}: the name must end in {', '.join(readers)}")
+    return readers[suffix](source, n_data)
+
+
+def save(path: str | os.PathLike[str], n_data: int, columns: Mapping[str, Floats]) -> None:
+    """Write a trial run in the format of the suffix."""
+    writers = dict.fromkeys((".csv", ".tsv", ".txt"), write_csv) | {".parquet": write_parquet, ".npz": write_npz}
+    suffix = Path(path).suffix.lower()
+    if suffix not in writers:
+        raise BadFile(f"{shorten(path, 200)}: the name must end in {', '.join(writers)}")
+    writers[suffix](path, n_data, columns)
+
+
+def read_csv(source: Source, n_data: int | None = None) -> Table:
+    """A trial run from a text table with a header row.
+
+    Understood are UTF-8, and UTF-16 or UTF-32 with a byte order mark; any line ends; commas, semicolons, tabs or runs
+    of blanks as separators; decimal commas where the comma does not separate; comment lines that start with #; quotes;
+    columns in any order, by the names in `trial_table.NAMES`, among others, which are ignored. N is stated by the
+    argument, a comment `# n_data: 12214` (or `# N = 1,950,000`) or a column n_data or N; those that are given must
+    agree.
+    """
+    return _read(source, n_data, trial_text.parse)
+
+
+def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) -> Table:
+    """The table that `parse` finds in `source`; problems carry the name of the source."""
+    argument = [] if n_data is None else [Said("the argument", integer("n_data", n_data, 2, MAX_N_DATA))]
+    try:
+        columns, said = parse(_content(source))
+        if not 0 < (pairs := columns["mu"].size) <= trial_table.MAX_PAIRS:
+            raise BadFile(f"{pairs:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}" if pairs else "no rows")
+        if "n_data" in columns:
+            said = [*said, Said("the column", float(columns["n_data"][0]))]
+        number = agreed(argument + said)
+    except BadInput as error:
+        name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "the data")
+        known = error if isinstance(error, BadFile) else BadFile(str(error))
+        raise BadFile(f"{shorten(name, 200)}: {known.summary}", known.problems, known.count) from None
+    return Table(number, columns["mu"], columns["sigma"], columns.get("log_ratio", 0.0), columns.get("skew"))
+
+
+def _content(source: Source) -> bytes:
+    """All of `source`, unless that is more than MAX_BYTES."""
+    if isinstance(source, (bytes, bytearray)):
+        source = io.BytesIO(source)
+    pieces, size = [], 0
+    try:
+        with open(source, "rb") if isinstance(source, (str, os.PathLike)) else nullcontext(source) as file:
+            # Not all at once: the size may be unknown, and reads may be short.
+            while size <= trial_table.MAX_BYTES and (piece := file.read(2**24)):
+                pieces.append(piece.encode("utf-8", "replace") if isinstance(piece, str) else piece)
+                size += len(pieces[-1])
+    except (OSError, ValueError) as error:
+        raise BadFile(f"cannot be read: {shorten(getattr(error, 'strerror', None) or error, 100)}") from None
+    if size > trial_table.MAX_BYTES:
+        raise BadFile(f"larger than the limit of {trial_table.MAX_BYTES / 2**20:,.0f} MiB")
+    return b"".join(pieces)
+
+
+# --- binary files -----------------------------------------------------------------------------------------------------
+
+
+def read_parquet(source: Source, n_data: int | None = None) -> Table:
+    """A trial run from a Parquet file; N from its metadata, a column or the argument."""
+    return _read(source, n_data, _parse_parquet)
+
+
+def _parse_parquet(data: bytes) -> Parsed:
+    import pyarrow as pa
+    from pyarrow import parquet, types
+
+    with _reading("Parquet file"):
+        file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        schema = file.schema_arrow
+        where = required(schema.names)
+        for field in (schema.field(position) for position in where.values()):
+            if not any(is_a(field.type) for is_a in (types.is_floating, types.is_integer, types.is_decimal)):
+                raise BadFile(f"column '{shorten(field.name)}' holds {shorten(field.type)}, not numbers")
+        if file.metadata.num_rows > trial_table.MAX_PAIRS:
+            raise BadFile(f"{file.metadata.num_rows:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}")
+        names = {name: schema.names[position] for name, position in where.items()}
+        table = file.read(columns=[*names.values()])
+        columns = {name: table.column(given).cast(pa.float64()).to_numpy() for name, given in names.items()}
+        stated = (schema.metadata or {}).get(b"n_data")
+    said = [Said("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
+    return _sound(columns), said
+
+
+def read_npz(source: Source, n_data: int | None = None) -> Table:
+    """A trial run from a NumPy archive; arrays of the names in `trial_table.NAMES`, N from n_data or the argument."""
+    return _read(source, n_data, _parse_npz)
+
+
+def _parse_npz(data: bytes) -> Parsed:
+    with _reading("NumPy archive"):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            sizes = {file.filename: file.file_size for file in archive.infolist() if file.filename.endswith(".npy")}
+        members = [*sizes]
+        where = required([name.removesuffix(".npy") for name in members])
+        wanted = {name: members[position] for name, position in where.items()}
+        largest = 8 * trial_table.MAX_PAIRS + trial_table.MAX_LINE
+        if too_large := [name for name in wanted.values() if sizes[name] > largest]:
+            raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run can have")
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            columns = {name: np.asarray(arrays[member]) for name, member in wanted.items()}
+    if (pairs := columns["mu"].size) > trial_table.MAX_PAIRS:  # bytes of which become eight times as many
+        raise BadFile(f"{pairs:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}")
+    for name, values in columns.items():
+        if values.dtype.kind not in "iuf" or values.shape not in {(), (pairs,)}:
+            raise BadFile(f"{wanted[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")
+    return _sound({name: np.full(pairs, values, dtype=np.float64) for name, values in columns.items()}), []
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Whatever a parser throws at a broken file becomes BadFile; the list of what they throw has no end."""
+    try:
+        yield
+    except BadFile:
+        raise
+    except Exception as error:
+        raise BadFile(f"not a {what} that can be read: {shorten(error, 100)}") from None
+
+
+def _sound(columns: Columns) -> Columns:
+    """The columns, if there is nothing wrong in them."""
+    found, count = defects(columns, most=trial_table.LISTED)
+    if count:
+        problems = [Problem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in found]
+        raise refusal(problems, count)
+    return columns
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_csv(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
+    """Write a CSV file; repr keeps every bit of a float."""
+    rows = zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True)
+    write_whole(target, "\n".join([f"# n_data: {n_data}", ",".join(columns), *map(",".join, rows)]) + "\n")
+
+
+def write_parquet(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
+    """Write a Parquet file with N in the metadata."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table, sink = pa.table(dict(columns)), io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata({"n_data": str(n_data)}), sink, write_page_checksum=True)
+    write_whole(target, sink.getvalue())
+
+
+def write_npz(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
+    """Write a NumPy archive with N as n_data."""
+    sink = io.BytesIO()
+    np.savez(sink, **columns, n_data=np.int64(n_data))  # type: ignore[arg-type]
+    write_whole(target, sink.getvalue())

@@ -1,0 +1,331 @@
+"""The `Design`: which sequential test to run. Checked once, when it is made; TOML and JSON.
+
+Every refusal is a `BadInput` that names the field, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, model_validator
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer, real, shown
+from designer.core.files import shorten
+from designer.core.toml_json import parse_json, parse_toml, toml_value
+from designer.pairs.columns import MAX_PAIRS
+from designer.rule.boundary import TINY, Boundary, epsilon_of
+from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
+
+FORMAT = 1  # of the design file; raise it when an old reader would misunderstand a new file
+BOUNDS_FORMAT = 2  # of one with explicit bounds
+MOST_BOUNDS = 10_000
+KIND = "sequential"
+REMOVED = "stratified"  # several designs by κ, which 0.1 could write
+MAX_NAMED = 10  # problems in one message
+
+
+def _whole(low: int, high: int) -> BeforeValidator:
+    return BeforeValidator(lambda value, info: integer(info.field_name, value, low, high))
+
+
+def _within(low: float, high: float, **ends: bool) -> BeforeValidator:
+    return BeforeValidator(lambda value, info: real(info.field_name, value, low, high, **ends))
+
+
+def _check_m(value: object, info: ValidationInfo) -> int:
+    return integer("m", value, 2, info.data.get("n_data", MAX_N_DATA))
+
+
+def _check_bounds(value: object, info: ValidationInfo) -> tuple[float, ...] | None:
+    """Bounds at the interim looks as a tuple of numbers; infinite ones mean no stopping on that side."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple, np.ndarray)) or not 1 <= len(value) <= MOST_BOUNDS:
+        raise BadInput(f"{info.field_name} = {shown(value)}: must be a list of 1 to {MOST_BOUNDS:,} numbers")
+    bad = [bound for bound in value if isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound]
+    if bad:
+        raise BadInput(f"{info.field_name}: {shown(bad[0])} is not a bound; must be numbers")
+    try:
+        return tuple(float(bound) for bound in value)
+    except OverflowError:
+        raise BadInput(f"{info.field_name}: an integer in it is too large for a bound") from None
+
+
+def _text(pattern: str, meaning: str) -> BeforeValidator:
+    def check(value: object, info: ValidationInfo) -> str:
+        if not (isinstance(value, str) and value.isprintable() and re.fullmatch(pattern, value)):
+            raise BadInput(f"{info.field_name} = {shown(value)}: must be {meaning}")
+        return value
+
+    return BeforeValidator(check)
+
+
+class BadFields(BadInput):
+    """The problems of one record, kept apart so that the reader of a file can say where in the file they are."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "; ".join(self.problems)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise BadFields([self._line(e) for e in error.errors(include_url=False)[:MAX_NAMED]]) from None
+
+    @classmethod
+    def _line(cls, error: Mapping[str, Any]) -> str:
+        if isinstance(cause := error.get("ctx", {}).get("error"), BadInput):
+            return str(cause)
+        name = shorten(".".join(map(str, error["loc"])))
+        if error["type"] == "extra_forbidden":
+            return f"{name}: unknown; allowed are {', '.join(cls.model_fields)}"
+        return f"{name} = {shown(error['input'])}: {error['msg']}"
+
+    def _given(self) -> dict[str, Any]:
+        return {name: value for name, value in self if value is not None}
+
+
+_Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
+_Text: TypeAlias = Annotated[str, _text(".{1,200}", "a text of 1 to 200 printable characters")] | None
+_Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
+
+
+class Predicted(_Record):
+    """What the theory promises of a design; a part of its file. None where it is not known.
+
+    Parameters
+    ----------
+    mean_abs_delta, mean_usage
+        Mean |Delta| and mean share of the data over the pairs of the trial run.
+    worst_error, worst_usage
+        Error and share of the data at mu_std = 0, the hardest decision.
+    estimate
+        A bound on the numerical error of the other numbers.
+
+    Examples
+    --------
+    >>> Predicted(mean_abs_delta=0.01, mean_usage=0.3).mean_usage
+    0.3
+    """
+
+    mean_abs_delta: _Size = None
+    mean_usage: _Size = None
+    worst_error: _Size = None
+    worst_usage: _Size = None
+    estimate: _Size = None
+
+
+class Provenance(_Record):
+    """How a design was found; a part of its file.
+
+    Parameters
+    ----------
+    version
+        Of this package.
+    tolerance, criterion
+        What was asked for.
+    trial, pairs
+        Digest and number of pairs of the trial run that it was made for.
+
+    Examples
+    --------
+    >>> Provenance(tolerance=0.01, criterion="average").criterion
+    'average'
+    """
+
+    version: _Text = None
+    tolerance: _Size = None
+    criterion: _Text = None
+    trial: _Digest = None
+    pairs: Annotated[int, _whole(1, MAX_PAIRS)] | None = None
+
+
+_Bounds: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(_check_bounds)]
+
+
+class Design(_Record):
+    """A sequential test: what the search returns, a file holds and a sampler runs.
+
+    Parameters
+    ----------
+    n_data
+        Number of data N, 2 to 10^15.
+    m
+        Size of the first batch (of every batch if growth is 1), 2 to N.
+    epsilon
+        Error allowed at each look, in (0, 0.5]; the bound is G_0 = Phi^-1(1 - epsilon).
+    alpha
+        Shape of the bounds, in [0.5, 1]: 0.5 is Pocock, 1 is O'Brien-Fleming.
+    growth
+        Factor from one look to the next; 1 means equal batches, else in [1.05, 10^6].
+    predicted, provenance
+        What the theory promises and how the design was found; optional, and part of its identity.
+    lower, upper
+        Bounds of z at each interim look, in place of those of epsilon and alpha, which are then nominal: the test
+        rejects below `lower` and accepts above `upper`. Both or none; make such a design with `with_bounds`.
+
+    Examples
+    --------
+    >>> design = Design(12214, 500, 0.05)
+    >>> Design.from_toml(design.to_toml()) == design
+    True
+    >>> Design(12214, 500, 0.7)
+    Traceback (most recent call last):
+    designer.rule.design.BadFields: epsilon = 0.7: must lie in (0, 0.5]
+    """
+
+    n_data: Annotated[int, _whole(2, MAX_N_DATA)]
+    m: Annotated[int, BeforeValidator(_check_m)]
+    epsilon: Annotated[float, _within(0.0, 0.5, open_low=True)]
+    alpha: Annotated[float, _within(0.5, 1.0)] = 0.5
+    growth: Annotated[float, BeforeValidator(check_growth)] = 1.0
+    lower: _Bounds = None
+    upper: _Bounds = None
+    predicted: Predicted | None = None
+    provenance: Provenance | None = None
+
+    def __init__(
+        self,
+        n_data: int,
+        m: int,
+        epsilon: float,
+        alpha: float = 0.5,
+        growth: float = 1.0,
+        predicted: Predicted | None = None,
+        provenance: Provenance | None = None,
+        lower: Sequence[float] | Floats | None = None,
+        upper: Sequence[float] | Floats | None = None,
+    ) -> None:
+        values = {"n_data": n_data, "m": m, "epsilon": epsilon, "alpha": alpha, "growth": growth}
+        super().__init__(**values, predicted=predicted, provenance=provenance, lower=lower, upper=upper)
+
+    @classmethod
+    def with_bounds(
+        cls, n_data: int, m: int, lower: Sequence[float] | Floats, upper: Sequence[float] | Floats, growth: float = 1.0
+    ) -> Design:
+        """A test with its own bounds at every interim look; its nominal epsilon is the tail beyond the narrowest one.
+
+        Examples
+        --------
+        >>> Design.with_bounds(1000, 400, [-3.0, -2.0], [2.5, 1.5]).epsilon
+        0.0668
+        """
+        explicit = Boundary.explicit(lower, upper)
+        assert explicit.lower is not None and explicit.upper is not None
+        narrowest = np.minimum(np.abs(explicit.lower), np.abs(explicit.upper)).min(initial=40.0)
+        nominal = max(float(f"{epsilon_of(min(float(narrowest), 30.0)):.3g}"), TINY)
+        return cls(n_data, m, nominal, growth=growth, lower=explicit.lower, upper=explicit.upper)
+
+    @model_validator(mode="after")
+    def _bounds_fit(self) -> Design:
+        if (self.lower is None) != (self.upper is None):
+            raise BadInput("bounds: give lower and upper, or none of them")
+        if self.lower is not None and self.upper is not None:
+            Boundary.explicit(self.lower, self.upper)
+            interim = Schedule.geometric(self.n_data, self.m, self.growth).size - 1
+            if len(self.lower) != interim:
+                raise BadInput(f"bounds: {len(self.lower):,} given for {interim:,} interim looks")
+        return self
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the bounds are given look by look."""
+        return self.lower is not None
+
+    @property
+    def bare(self) -> Design:
+        """The same test without prediction and provenance: what a cache of numerical results should key on."""
+        return self.model_copy(update=dict.fromkeys(_NOTES))
+
+    def to_toml(self) -> str:
+        """The design as TOML text, which `from_toml` reads back exactly."""
+        lines = []
+        for name, entry in self._document().items():
+            if isinstance(entry, dict):
+                lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
+            else:
+                lines += [f"{name} = {toml_value(entry)}"]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> str:
+        """The design as JSON text with the layout of the TOML file."""
+        return json.dumps(self._document(), indent=2) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str) -> Design:
+        """The design in a TOML text; tables that are not about the test (those of a run's config) are skipped."""
+        return cls.from_document(parse_toml(text))
+
+    @classmethod
+    def from_json(cls, text: str) -> Design:
+        """The design in a JSON text."""
+        return cls.from_document(parse_json(text))
+
+    def _document(self) -> dict[str, Any]:
+        given = self._given()
+        notes = {name: given.pop(name)._given() for name in _NOTES if name in given}
+        return {"format": BOUNDS_FORMAT if self.explicit else FORMAT, "test": {"kind": KIND, **given}, **notes}
+
+    @classmethod
+    def from_document(cls, document: Any) -> Design:
+        """The design in what a TOML or JSON text holds, as a dict."""
+        if not isinstance(document, dict) or "test" not in document:
+            raise BadInput("test: missing; a design file needs a table of this name")
+        refuse_strata(document["test"])
+        version = integer("format", document.get("format", FORMAT), 1, 10**6)
+        if version > BOUNDS_FORMAT:
+            raise BadInput(f"format = {version}: written by a newer version; this one reads format {BOUNDS_FORMAT}")
+        for name in ("test", *_NOTES):
+            if not isinstance(document.get(name, {}), dict):
+                raise BadInput(f"{name} = {shown(document[name])}: must be a table")
+        notes = {name: _located(name, model, document[name]) for name, model in _NOTES.items() if name in document}
+        return _located("test", cls, _test_values(document["test"]) | notes)
+
+
+def refuse_strata(table: object) -> None:
+    """Refuse a table `test` that version 0.1 wrote for several designs, one per range of κ."""
+    if isinstance(table, dict) and (table.get("kind") == REMOVED or "strata" in table):
+        why = "strata (several designs, chosen by κ) were removed in 0.2.0"
+        raise BadInput(f"test: {why}; choose a single design with `austerity design`")
+
+
+_NOTES: Mapping[str, type[_Record]] = {"predicted": Predicted, "provenance": Provenance}
+_FIELDS = {name: field for name, field in Design.model_fields.items() if name not in _NOTES}
+_Made = TypeVar("_Made")
+
+
+def _test_values(table: dict[str, Any]) -> dict[str, Any]:
+    """The fields in the table `test`, once its keys are right."""
+    keys = ["kind", *_FIELDS]
+    required = ["kind", *(name for name, field in _FIELDS.items() if field.is_required())]
+    problems = [f"test.{name}: missing" for name in required if name not in table]
+    unknown = [f"test.{shorten(key)}: unknown; allowed are {', '.join(keys)}" for key in table if key not in keys]
+    problems += unknown[:MAX_NAMED]
+    if (kind := table.get("kind", KIND)) != KIND:
+        problems.append(f"test.kind = {shown(kind)}: must be {KIND!r}")
+    if problems:
+        raise BadInput("; ".join(problems))
+    return {name: table[name] for name in _FIELDS if name in table}
+
+
+def _located(table: str, make: Callable[..., _Made], values: dict[str, Any]) -> _Made:
+    """A record made from a table of a file; its problems carry their path in the file."""
+    try:
+        return make(**values)
+    except BadFields as error:
+        raise BadInput("; ".join(f"{table}.{problem}" for problem in error.problems)) from None

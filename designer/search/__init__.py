@@ -1,0 +1,1 @@
+"""The best design for a tolerance: what is judged (`criteria`), where (`space`), how (`search`)."""

@@ -1,0 +1,170 @@
+"""What a design is judged by: the error it must keep below the tolerance, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, Protocol, cast, get_args
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, real
+from designer.engine.skew import in_range, skew_of, worst_effect
+from designer.engine.step_error import (
+    Rule,
+    check_rule,
+    check_same_data,
+    covered,
+    curves,
+    integrate,
+    reach_of,
+    skew_corrected,
+)
+from designer.engine.walk import outcomes
+from designer.pairs.trial_run import TrialRun
+from designer.rule.plan import Plan
+
+Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
+
+ENOUGH_PAIRS = 2000  # for comparing designs; the chosen one is measured on all
+
+
+class Measured(NamedTuple):
+    """Error by the criterion, expected data fraction and expected number of looks of one test."""
+
+    error: float
+    usage: float
+    looks: float
+
+
+UNKNOWN = Measured(math.inf, 1.0, 1.0)  # no promise about the error, so as if all the data had to be read at once
+
+
+class Cost(NamedTuple):
+    """What a step costs: fixed + per_datum * (data read) + per_look * (looks taken).
+
+    Parameters
+    ----------
+    fixed
+        Of any step.
+    per_datum
+        Of a datum read. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
+        `Cost(per_datum=2)` counts likelihood evaluations; the default counts data.
+    per_look
+        Of a look.
+
+    Examples
+    --------
+    >>> Cost(fixed=10.0, per_datum=2.0).of(n_data=1000, usage=0.25, looks=1.5)
+    510.0
+    """
+
+    fixed: float = 0.0
+    per_datum: float = 1.0
+    per_look: float = 0.0
+
+    def of(self, n_data: int, usage: float, looks: float) -> float:
+        """Expected cost of one step that reads this share of the data in so many looks."""
+        return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
+
+    def exact(self, n_data: int) -> float:
+        """Cost of an exact step that keeps log p(x_i; theta): one look at all data, half the likelihoods of each."""
+        return self.fixed + 0.5 * self.per_datum * n_data + self.per_look
+
+    def checked(self) -> Cost:
+        """Itself, if a cost: no negative part, and data or looks cost something."""
+        values = (real(f"cost.{name}", value, 0.0, 1e300) for name, value in self._asdict().items())
+        cost = Cost(*values)
+        if cost.per_datum == 0 and cost.per_look == 0:
+            raise BadInput("cost: per_datum or per_look must be positive")
+        return cost
+
+
+class Measure(Protocol):
+    """Judges a plan, to a wanted numerical accuracy; `small` may judge faster on part of the pairs."""
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured: ...
+
+    def small(self) -> Measure: ...
+
+
+class WorstCase:
+    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there.
+
+    Given the pairs' skewness, the error is that of the most skewed pair, on the side where skewness adds to it.
+    """
+
+    def __init__(self, skew: Floats | None = None) -> None:
+        self.skew = skew
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+        if self.skew is not None and not in_range(plan, self.skew).all():
+            return UNKNOWN
+        # one drift is cheap, so even the first look around can be more exact
+        tolerance = min(tolerance, 3e-5)
+        outcome, _ = outcomes(plan, np.zeros(1), tolerance, verify=False)
+        error = float(outcome.error(np.zeros(1))[0])
+        if self.skew is not None:
+            error += worst_effect(plan, self.skew, tolerance)
+        return Measured(error, float(outcome.usage[0]), float(outcome.looks[0]))
+
+    def small(self) -> WorstCase:
+        return self
+
+
+class OverPairs:
+    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|.
+
+    With `skew`, corrected for the pairs' skewness: the error of a test beyond the correction's range is not known, and
+    counts as infinite.
+    """
+
+    def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None, *, skew: bool = False) -> None:
+        self.trial, self.rule, self.quantile, self.skew = trial, check_rule(rule), quantile, skew
+        self.reach = reach_of(trial)
+        self.everyone = trial  # of whom none may be too skewed
+        if skew:
+            skew_of(trial)
+
+    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+        check_same_data(plan, self.trial)
+        barker = self.rule == "barker"
+        if self.skew and not covered(plan, self.everyone, barker).all():
+            return UNKNOWN
+        curve = curves(plan, self.reach, tolerance, verify=False)
+        found = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        if self.skew and skew_corrected(plan, curve, self.trial, barker, found, tolerance):
+            return UNKNOWN
+        delta, usage, looks, *_ = found
+        size = np.abs(delta)
+        error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
+        return Measured(float(error), float(usage.mean()), float(looks.mean()))
+
+    def small(self) -> OverPairs:
+        """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""
+        if len(self.trial) <= ENOUGH_PAIRS:
+            return self
+        order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
+        spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
+        small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew)
+        small.everyone = self.everyone
+        return small
+
+
+def check_criterion(criterion: str) -> Criterion:
+    """The criterion, if it is one."""
+    if criterion not in get_args(Criterion):
+        raise BadInput(f"criterion = {criterion!r}: must be one of {', '.join(get_args(Criterion))}")
+    return cast(Criterion, criterion)
+
+
+def measure_of(
+    criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float, *, skew: bool = False
+) -> Measure:
+    """The measure behind a criterion; `skew` corrects for the skewness of the pairs."""
+    if criterion == "worst-case":
+        return WorstCase(skew_of(trial) if skew and trial is not None else None)
+    if trial is None:
+        raise BadInput(f"criterion = {criterion!r} needs a trial run; without one only worst-case is possible")
+    q = real("quantile", quantile, 0.0, 1.0) if criterion == "quantile" else None
+    return OverPairs(trial, rule, q, skew=skew)

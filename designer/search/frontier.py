@@ -1,0 +1,113 @@
+"""What each tolerance costs: the designs of several criteria over a range of tolerances (K14 Fig. 6, as data)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Unpack
+
+from designer.engine.step_error import Rule, acceptance
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.search.criteria import Criterion
+from designer.search.search import ACCURACY, Options, SearchResult, searches
+
+
+class FrontierPoint(NamedTuple):
+    """One design of the frontier, measured on the pairs it was made for and on fresh ones.
+
+    Attributes
+    ----------
+    criterion, tolerance
+        What was asked for.
+    design
+        The answer; None if there is none, and then so are the numbers.
+    train_error, train_usage
+        Mean |Delta| and mean data use on the pairs of the search.
+    test_error, test_usage
+        The same on pairs that the search has not seen; None without such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
+    >>> (point,) = frontier(trial, [0.05], criteria=["fixed-m"])
+    >>> point.design.m, point.test_error
+    (600, None)
+    """
+
+    criterion: Criterion
+    tolerance: float
+    design: Design | None
+    train_error: float | None
+    train_usage: float | None
+    test_error: float | None
+    test_usage: float | None
+
+
+def frontier(
+    trial: TrialRun,
+    tolerances: Sequence[float],
+    test: TrialRun | None = None,
+    criteria: Sequence[Criterion] = ("average", "fixed-m", "worst-case"),
+    **options: Unpack[Options],
+) -> list[FrontierPoint]:
+    """The design of every criterion at every tolerance, on the pairs it was made for and on fresh ones (K14 Fig. 6).
+
+    Parameters
+    ----------
+    trial
+        Pairs to search on.
+    tolerances
+        Largest errors to ask for.
+    test
+        Pairs of another trial run, to measure on.
+    criteria
+        Those of `search`.
+    **options
+        Those of `search`; fixed_m is 600 here by default, as in K14's experiment.
+
+    Returns
+    -------
+    list of FrontierPoint
+        One for each criterion and tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
+    >>> [point.train_error <= 0.05 for point in frontier(trial, [0.05])]
+    [True, True, True]
+    """
+    report = options.pop("progress", None) or (lambda done, total: None)
+    points: list[FrontierPoint] = []
+    for number, criterion in enumerate(criteria):
+
+        def part(done: int, total: int, number: int = number) -> None:
+            report(round(1000 * (number + done / total)), 1000 * len(criteria))
+
+        defaults: Options = {"fixed_m": 600, "progress": part}
+        found = searches(trial, tolerances, criterion, **(defaults | options))
+        rule = options.get("rule", "metropolis")
+        with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
+            points += pool.map(lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), found)
+    return points
+
+
+def _point(found: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
+    """A design with its numbers: the search knows those on the training pairs already."""
+    train = found.best.predicted if found.best is not None else None
+    fresh = None
+    if found.best is not None and test is not None:
+        fresh = acceptance(found.best, test, rule, ACCURACY, skew=skew)
+        fresh = None if fresh.remark else fresh
+    return FrontierPoint(
+        found.criterion,
+        found.tolerance,
+        found.best,
+        None if train is None else train.mean_abs_delta,
+        None if train is None else train.mean_usage,
+        None if fresh is None else fresh.mean_abs_delta,
+        None if fresh is None else fresh.mean_usage,
+    )

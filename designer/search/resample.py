@@ -1,0 +1,269 @@
+"""Does a design hold on fresh pairs? Bootstrap bands, k-fold check, and how many pairs would be enough."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Unpack
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer, real
+from designer.engine.skew import skew_of
+from designer.engine.step_error import Acceptance, Rule, acceptance
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.rule.plan import Plan, as_plan
+from designer.search.criteria import Criterion, WorstCase, check_criterion
+from designer.search.search import ACCURACY, Options, search
+
+GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
+FEW_PAIRS = 10
+MOST_DRAWS = 2 * 10**8  # pairs drawn in one bootstrap
+
+
+class Band(NamedTuple):
+    """A value with its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Bootstrap(NamedTuple):
+    """Mean |Delta| and mean data use of one design, with bands over the choice of pairs.
+
+    Attributes
+    ----------
+    error, usage
+        Each a `Band`: value, low and high end.
+    level
+        Probability of the bands.
+    pairs
+        How many there are.
+
+    Examples
+    --------
+    >>> Bootstrap(Band(0.010, 0.004, 0.016), Band(0.5, 0.4, 0.6), 0.95, 50).warning(tolerance=0.01)
+    '50 pairs are too few for a tolerance of 0.01: mean |Delta| is known only to ±0.006; about 288 pairs would do'
+    """
+
+    error: Band
+    usage: Band
+    level: float
+    pairs: int
+
+    def warning(self, tolerance: float) -> str | None:
+        """One line when the pairs are too few to speak of this tolerance, else None."""
+        if self.pairs < FEW_PAIRS:
+            return f"{self.pairs} pairs are too few for any design: at least {FEW_PAIRS}, better 100"
+        half_width = 0.5 * (self.error.high - self.error.low)
+        if half_width <= GOOD_ENOUGH * tolerance:
+            return None
+        wanted = math.ceil(self.pairs * (half_width / (GOOD_ENOUGH * tolerance)) ** 2)
+        return (
+            f"{self.pairs:,} pairs are too few for a tolerance of {tolerance:g}: mean |Delta| is known only to "
+            f"±{half_width:.2g}; about {wanted:,} pairs would do"
+        )
+
+
+class Fold(NamedTuple):
+    """A design made without one part of the pairs, measured on both parts; None where nothing was feasible.
+
+    The errors are the criterion's, the data use is the mean over the pairs.
+    """
+
+    design: Design | None
+    train_error: float | None
+    train_usage: float | None
+    test_error: float | None
+    test_usage: float | None
+
+
+class CrossValidation(NamedTuple):
+    """All folds, and the error on pairs the designs had not seen, with its standard error.
+
+    The error is the criterion's: mean |Delta|, or its quantile, or the error of the hardest decision. The last is the
+    same for all pairs that are not corrected for skewness, so it is the largest of the folds, with no standard error.
+    Pairs are taken as independent; those of a slowly mixing chain are not, and know less than their number says.
+
+    Attributes
+    ----------
+    folds
+        A `Fold` for each part: its design, and error and data use on both sides.
+    tolerance
+        As asked for.
+    test_error, test_error_se
+        On all unseen pairs together; None where no design was feasible.
+
+    Examples
+    --------
+    >>> CrossValidation([], 0.01, test_error=0.012, test_error_se=0.002).holds
+    True
+    """
+
+    folds: list[Fold]
+    tolerance: float
+    test_error: float | None
+    test_error_se: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error on unseen pairs is within the tolerance, up to two standard errors."""
+        if self.test_error is None or self.test_error_se is None:
+            return False
+        return self.test_error <= self.tolerance + 2.0 * self.test_error_se
+
+
+def bootstrap(
+    rng: np.random.Generator,
+    design: Design | Plan,
+    trial: TrialRun,
+    *,
+    rule: Rule = "metropolis",
+    repeats: int = 1000,
+    level: float = 0.95,
+    skew: bool = False,
+) -> Bootstrap:
+    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    design
+        The test.
+    trial
+        The pairs.
+    rule, skew
+        As for `acceptance`.
+    repeats
+        Samples of the pairs; fewer where there are very many pairs.
+    level
+        Probability of the bands.
+
+    Returns
+    -------
+    Bootstrap
+        Both bands; its `warning` tells when the pairs are too few for a tolerance.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
+    >>> band = bootstrap(np.random.default_rng(2), Design(20_000, 500, 0.05), trial).error
+    >>> band.low < band.value < band.high
+    True
+    """
+    level = real("level", level, 0.0, 1.0, open_low=True, open_high=True)
+    repeats = min(integer("repeats", repeats, 10, 10**6), max(50, MOST_DRAWS // len(trial)))
+    step = acceptance(design, trial, rule, skew=skew)
+    values = np.stack([np.abs(step.delta), step.usage])
+    means = np.array([values[:, rng.integers(len(trial), size=len(trial))].mean(axis=1) for _ in range(repeats)])
+    low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+    error, usage = (Band(float(v), float(a), float(b)) for v, a, b in zip(values.mean(axis=1), low, high, strict=True))
+    return Bootstrap(error, usage, level, len(trial))
+
+
+def halves(rng: np.random.Generator, trial: TrialRun) -> tuple[TrialRun, TrialRun]:
+    """The pairs in two halves at random, one to design on and one to measure on; the first has the odd one.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 41, np.random.default_rng(1))
+    >>> [len(half) for half in halves(np.random.default_rng(2), trial)]
+    [21, 20]
+    """
+    if len(trial) < 2:
+        raise BadInput("1 pair cannot be halved: at least 2")
+    train, test = np.array_split(rng.permutation(len(trial)), 2)
+    return trial.subset(np.sort(train)), trial.subset(np.sort(test))
+
+
+def cross_validate(
+    rng: np.random.Generator,
+    trial: TrialRun,
+    tolerance: float,
+    criterion: Criterion = "average",
+    *,
+    folds: int = 5,
+    **options: Unpack[Options],
+) -> CrossValidation:
+    """Do designs keep the tolerance on other pairs? They are made on all parts of the pairs but one, measured there.
+
+    Parameters
+    ----------
+    rng
+        Random numbers, for the parts.
+    trial
+        The pairs, at least two for each fold.
+    tolerance, criterion
+        As for `search`.
+    folds
+        Number of parts.
+    **options
+        Those of `search`; `progress` counts the folds.
+
+    Returns
+    -------
+    CrossValidation
+        Every fold, and the error on unseen pairs.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(20_000, 0.5, 100, np.random.default_rng(1))
+    >>> found = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
+    >>> len(found.folds), found.holds
+    (2, True)
+    """
+    folds, criterion = integer("folds", folds, 2, 100), check_criterion(criterion)
+    if len(trial) < 2 * folds:
+        raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds}")
+    rule, report = options.get("rule", "metropolis"), options.pop("progress", None) or (lambda done, total: None)
+    level = options.get("quantile", 0.95)
+    parts = np.array_split(rng.permutation(len(trial)), folds)
+    done: list[Fold] = []
+    unseen: list[Floats] = []
+    for number, part in enumerate(parts):
+        test = trial.subset(np.sort(part))
+        train = trial.subset(np.sort(np.concatenate([other for other in parts if other is not part])))
+        found = search(train, tolerance, criterion, **options)
+        if found.best is None:
+            done.append(Fold(None, None, None, None, None))
+        else:
+            skew = options.get("skew", False)
+            seen, fresh = (acceptance(found.best, pairs, rule, skew=skew) for pairs in (train, test))
+            known, unknown = (
+                _errors(criterion, found.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
+            )
+            unseen.append(unknown)
+            before, after = (_judged(criterion, errors, level) for errors in (known, unknown))
+            done.append(Fold(found.best, before, seen.mean_usage, after, fresh.mean_usage))
+        report(number + 1, folds)
+    errors = np.concatenate(unseen) if unseen else np.full(1, np.nan)
+    if not np.isfinite(errors).all():  # or unseen pairs are more skewed than the correction can take
+        return CrossValidation(done, tolerance, None, None)
+    return CrossValidation(done, tolerance, _judged(criterion, errors, level), _noise(rng, criterion, errors, level))
+
+
+def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool) -> Floats:
+    """What the criterion looks at: |Delta| of every pair, or the one error of the hardest decision."""
+    if criterion != "worst-case":
+        return np.abs(step.delta)
+    return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), ACCURACY).error])
+
+
+def _judged(criterion: Criterion, errors: Floats, level: float) -> float:
+    """The criterion's error, given what it looks at."""
+    if criterion == "worst-case":
+        return float(errors.max())
+    return float(np.quantile(errors, level) if criterion == "quantile" else errors.mean())
+
+
+def _noise(rng: np.random.Generator, criterion: Criterion, errors: Floats, level: float) -> float:
+    """The standard error of that."""
+    if criterion == "worst-case":
+        return 0.0
+    if criterion != "quantile":
+        return float(errors.std() / math.sqrt(errors.size))
+    again = np.quantile(errors[rng.integers(errors.size, size=(500, errors.size))], level, axis=1)
+    return float(again.std())

@@ -1,0 +1,92 @@
+"""What a search takes and returns: `Options`, `SearchResult`, and `Cancelled` when it was told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from designer.core.progress import Progress
+from designer.engine.step_error import Rule
+from designer.rule.design import Design
+from designer.search.criteria import Cost, Criterion
+from designer.search.space import Grid, Space
+from designer.search.table import Evaluated
+
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+
+
+class SearchResult(NamedTuple):
+    """The best design, or None with the reason and the smallest tolerance that can be met.
+
+    Attributes
+    ----------
+    best
+        The design, with prediction and provenance; None if there is none.
+    evaluated
+        Every design that was tried, an `Evaluated`.
+    reason, nearest_tolerance
+        Why there is none, in one line, and what could be asked for instead; None if there is one.
+    tolerance, criterion
+        As asked for.
+    error, usage, looks, cost
+        Of the best design: error by the criterion, share of the data, number of looks, and what that costs per step.
+
+    Examples
+    --------
+    >>> from designer import Space, search
+    >>> narrow = Space(m_low=500, m_high=600, epsilon=(0.01, 0.5))
+    >>> found = search(None, 0.001, "worst-case", n_data=10_000, space=narrow)
+    >>> found.best, round(found.nearest_tolerance, 3)
+    (None, 0.023)
+    """
+
+    best: Design | None
+    evaluated: Evaluated
+    reason: str | None
+    nearest_tolerance: float | None
+    tolerance: float
+    criterion: Criterion
+    error: float | None = None
+    usage: float | None = None
+    looks: float | None = None
+    cost: float | None = None
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of every search.
+
+    n_data
+        N, when there is no trial run.
+    space, grid
+        Where to search continuously (a `Space`); or a plain `Grid` to evaluate instead.
+    fixed_m
+        Batch size of the fixed-m criterion (500).
+    cost
+        What to minimise, a `Cost`; by default the data read per step.
+    rule
+        "metropolis" or "barker".
+    quantile
+        Which quantile of |Delta| the quantile criterion bounds (0.95).
+    skew
+        Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
+    workers
+        Threads; all cores by default. The result does not depend on it.
+    mapper
+        Does the work elsewhere: mapper(function, items) -> function(item) of each, in their order. Both can be pickled.
+        The result is the same.
+    progress, cancelled
+        Called with (done, total); asked between evaluations, and `Cancelled` is raised when it says True.
+    """
+
+    n_data: int | None
+    space: Space | None
+    grid: Grid | None
+    fixed_m: int
+    cost: Cost | None
+    rule: Rule
+    quantile: float
+    skew: bool
+    workers: int | None
+    mapper: Mapper | None
+    progress: Progress | None
+    cancelled: Callable[[], bool] | None

@@ -1,0 +1,143 @@
+"""What a search runs over: ranges of the knobs, or a plain grid of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.errors import BadInput, integer, real
+from designer.rule.boundary import Boundary, check_epsilon, epsilon_of, threshold
+from designer.rule.design import Design
+from designer.rule.looks import Schedule, check_growth
+from designer.rule.plan import Plan
+
+MOST_GRID = 1_000_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where to search.
+
+    Parameters
+    ----------
+    m_low, m_high
+        Smallest and largest batch. By default 500 (N/20 for small N), where the normal approximation is good, and half
+        of the data.
+    alpha
+        Range of the bounds' shape.
+    growth
+        Factors to try.
+    epsilon
+        Range; tails beyond 1e-6 are not normal at any such m.
+
+    Examples
+    --------
+    >>> Space(growth=(1.0, 1.5)).checked(20_000).m_range
+    (500, 10000)
+    """
+
+    m_low: int | None = None
+    m_high: int | None = None
+    alpha: tuple[float, float] = (0.5, 1.0)
+    growth: Sequence[float] = (1.0,)
+    epsilon: tuple[float, float] = (1e-6, 0.5)
+
+    def checked(self, n_data: int) -> Space:
+        """Itself with defaults filled in, for N data."""
+        low = integer("m_low", min(500, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
+        high = integer("m_high", max(low, n_data // 2) if self.m_high is None else self.m_high, low, n_data)
+        alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
+        if isinstance(self.growth, (int, float)) or not len(self.growth):
+            raise BadInput("growth: must be a list of at least one factor")
+        smallest = check_epsilon(self.epsilon[0])
+        epsilon = smallest, real("epsilon", self.epsilon[1], smallest, 0.5)
+        return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth), epsilon)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range of G_0 that belongs to that of epsilon."""
+        return threshold(self.epsilon[1]), threshold(self.epsilon[0])
+
+    def shapes(self, n_data: int) -> list[Shape]:
+        """The starting points: m log-spaced by about 2, four values of alpha."""
+        low, high = self.m_range
+        count = max(1, round(math.log2(high / low))) + 1
+        m = np.unique(np.round(np.geomspace(low, high, count)).astype(np.int64))
+        alpha = np.unique(np.linspace(*self.alpha, 4))
+        return [Shape(n_data, int(a), float(b), float(c)) for a, b, c in product(m, alpha, self.growth)]
+
+    def neighbours(self, shape: Shape, factor: float, shift: float) -> list[Shape]:
+        """The shapes one step away from another, none twice."""
+        low, high = self.m_range
+        sizes = (round(shape.m / factor), round(shape.m * factor))
+        moved = [shape._replace(m=min(max(m, low), high)) for m in sizes]
+        if shift > 0:
+            alphas = (shape.alpha - shift, shape.alpha + shift)
+            moved += [shape._replace(alpha=round(min(max(a, self.alpha[0]), self.alpha[1]), 4)) for a in alphas]
+        return [near for near in dict.fromkeys(moved) if near != shape]
+
+    @property
+    def m_range(self) -> tuple[int, int]:
+        """Both ends, once checked."""
+        if self.m_low is None or self.m_high is None:
+            raise TypeError("call checked() first")
+        return self.m_low, self.m_high
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain grid, as the paper's search: every combination is evaluated.
+
+    Parameters
+    ----------
+    m, epsilon, alpha, growth
+        Values to combine.
+
+    Examples
+    --------
+    >>> len(Grid(m=[500, 1000], epsilon=[0.01, 0.05]).designs(20_000))
+    4
+    """
+
+    m: Sequence[int]
+    epsilon: Sequence[float]
+    alpha: Sequence[float] = (0.5,)
+    growth: Sequence[float] = (1.0,)
+
+    def designs(self, n_data: int) -> list[Design]:
+        """All of its designs."""
+        size = len(self.m) * len(self.epsilon) * len(self.alpha) * len(self.growth)
+        if not 1 <= size <= MOST_GRID:
+            raise BadInput(f"the grid has {size:,} designs: must be 1 to {MOST_GRID:,}")
+        combinations = product(self.m, self.alpha, self.growth, self.epsilon)
+        return [Design(n_data, m, epsilon, alpha, growth) for m, alpha, growth, epsilon in combinations]
+
+
+class Shape(NamedTuple):
+    """A design but for its epsilon."""
+
+    n_data: int
+    m: int
+    alpha: float
+    growth: float
+
+    def plan(self, bound: float) -> Plan:
+        """With G_0 = bound."""
+        schedule = Schedule.geometric(self.n_data, self.m, self.growth)
+        return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
+
+
+def usual_batch(n_data: int) -> int:
+    """The smallest m that a search considers if nothing else is asked for: 500, less for small N.
+
+    Examples
+    --------
+    >>> usual_batch(100_000), usual_batch(1000)
+    (500, 50)
+    """
+    return Space().checked(n_data).m_range[0]

@@ -1,0 +1,1 @@
+"""What a chain learns while it runs: step sizes, control variates, designs."""

@@ -1,0 +1,198 @@
+"""Tests that change on the way: `[schedule]` of a config, the chain that follows it, the weighted mean of its draws.
+
+A phase ends at a number of steps, not at a time, so that a run makes the same draws on every machine and goes on after
+a stop as if there had been none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput
+from designer.rule.design import Design
+from designer.rule.looks import MAX_N_DATA
+from samplers.chains.chain import MAX_DRAWS, Chain, ChainStopped, Draws
+from samplers.chains.jump_chain import JumpChain
+from samplers.config.schema import NotNegative, Real, Table, Whole
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+    from designer.further.budget.phases import TimePlan
+    from samplers.config.assemble import AnyChain
+
+MOST_PHASES = 100
+
+
+class ScheduleTable(Table):
+    """Phases before `[test]`: for so many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
+
+    The steps of warmup are made with the first of them, and are not counted. `weights`, if given, are those of the
+    phases' means in an estimate, the last one that of `[test]`.
+    """
+
+    steps: tuple[Annotated[Whole, Field(ge=1, le=MAX_DRAWS)], ...] = Field(min_length=1, max_length=MOST_PHASES)
+    epsilon: tuple[Annotated[Real, Field(ge=0.0, le=0.5)], ...]
+    m: tuple[Annotated[Whole, Field(ge=2, le=MAX_N_DATA)], ...]
+    weights: tuple[NotNegative, ...] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ScheduleTable:
+        for name in ("epsilon", "m"):
+            if len(getattr(self, name)) != len(self.steps):
+                raise BadInput(f"{name} has {len(getattr(self, name))} entries, steps has {len(self.steps)}")
+        if self.weights is not None and len(self.weights) != len(self.steps) + 1:
+            raise BadInput(
+                f"weights has {len(self.weights)} entries; must be {len(self.steps) + 1}, the last of [test]"
+            )
+        if self.weights is not None and sum(self.weights) <= 0.0:
+            raise BadInput("weights: one of them must be positive")
+        return self
+
+    def tests(self, n_data: int) -> list[AcceptTest]:
+        """Of the phases."""
+        if unfit := [m for m in self.m if m > n_data]:
+            raise BadInput(f"schedule.m = {unfit[0]:,}: the data have {n_data:,} rows")
+        return [
+            SequentialTest.from_design(Design(n_data, m, epsilon)) if epsilon > 0 else ExactTest()
+            for m, epsilon in zip(self.m, self.epsilon, strict=True)
+        ]
+
+
+def check_schedule(table: ScheduleTable | None, redesign: object, proposal: Table) -> None:
+    """Refuse a schedule where something else chooses the test, or where no test can be exchanged."""
+    if table is not None and redesign is not None:
+        raise BadInput("schedule: cannot be given together with redesign")
+    if table is not None and getattr(proposal, "kind", None) == "slice":
+        raise BadInput("schedule: not for proposal.kind = 'slice'")
+
+
+class Phases(NamedTuple):
+    """Tests and the steps of a chain at which they end; the last one goes on for ever.
+
+    Examples
+    --------
+    >>> cheap, exact = SequentialTest.from_design(Design(1000, 100, 0.2)), ExactTest()
+    >>> phases = Phases.of([(500, cheap)], exact, warmup=100)
+    >>> phases.at(599) is cheap, phases.at(600) is exact
+    (True, True)
+    """
+
+    ends: tuple[int, ...]
+    tests: tuple[AcceptTest, ...]
+
+    @classmethod
+    def of(cls, first: Sequence[tuple[int, AcceptTest]], last: AcceptTest, warmup: int = 0) -> Phases:
+        """Some tests for so many steps after warmup, then another one."""
+        ends = warmup + np.cumsum([steps for steps, _ in first], dtype=np.int64)
+        return cls(tuple(ends.tolist()), (*(test for _, test in first), last))
+
+    def number(self, step: int) -> int:
+        """Of the phase that makes the step after so many."""
+        return int(np.searchsorted(self.ends, step, side="right"))
+
+    def at(self, step: int) -> AcceptTest:
+        """The test that decides the step after so many."""
+        return self.tests[self.number(step)]
+
+    def advance(self, chain: AnyChain, steps: int) -> Draws:
+        """Make so many steps of a chain, each with its test."""
+        assert isinstance(chain, (Chain, JumpChain))
+        parts, goal = [Draws.empty(0, chain.theta.size)], chain.steps + steps
+        while chain.steps < goal:
+            number = self.number(chain.steps)
+            if chain.test is not self.tests[number]:
+                chain.use_test(self.tests[number])
+            end = self.ends[number] if number < len(self.ends) else goal
+            try:
+                parts.append(chain.advance(min(end, goal) - chain.steps))
+            except ChainStopped as stopped:
+                raise stopped.after(parts) from None
+        return Draws.joined(parts)
+
+
+def phases_of(table: ScheduleTable | None, last: AcceptTest, n_data: int, warmup: int) -> Phases | None:
+    """Of a config whose `[test]` is the last; None without a schedule."""
+    if table is None:
+        return None
+    return Phases.of(list(zip(table.steps, table.tests(n_data), strict=True)), last, warmup)
+
+
+def schedule_text(plan: TimePlan, n_data: int) -> str:
+    """A plan as the tables `[schedule]` and `[test]` of a config."""
+    *first, last = plan.phases
+    test, designs = last.option.design, [phase.option.design for phase in first]
+    lines = [
+        f"# risk {plan.risk:.4g} of a posterior variance: bias {plan.bias:.3g} sd, variance {plan.variance:.3g}",
+        '[test]\nkind = "exact"' if test is None else test.bare.to_toml().strip(),
+        f"# for {last.steps:,} steps",
+    ]
+    if first:
+        lines += [
+            "",
+            "[schedule]",
+            f"steps = {[phase.steps for phase in first]}",
+            f"epsilon = {[0.0 if design is None else design.epsilon for design in designs]}",
+            f"m = {[n_data if design is None else design.m for design in designs]}",
+            f"weights = {[round(phase.weight, 6) for phase in plan.phases]}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+# --- estimates --------------------------------------------------------------------------------------------------------
+
+
+def weighted_mean(values: Floats, ends: Sequence[int], weights: Sequence[float]) -> Floats:
+    """Of values (steps x ...): the phases' means, weighted; `ends` are the phases' ends but that of the last.
+
+    Phases that were not reached are left out, and the other weights scaled up.
+
+    Examples
+    --------
+    >>> float(weighted_mean(np.array([0.0, 0.0, 1.0]), [2], [0.25, 0.75]))
+    0.75
+    """
+    parts = np.split(values, [end for end in ends if end < len(values)])
+    given = np.array(weights[: len(parts)], dtype=np.float64)
+    if given.sum() <= 0.0:
+        raise BadInput("weights: the phases so far have none")
+    means = np.array([part.mean(axis=0) for part in parts])
+    total: Floats = np.tensordot(given / given.sum(), means, axes=1)
+    return total
+
+
+def attributes_of(table: ScheduleTable) -> dict[str, str]:
+    """What the results of a run keep of its schedule."""
+    kept: Mapping[str, Any] = {"ends": np.cumsum(table.steps).tolist(), "weights": table.weights}
+    return {"schedule": json.dumps(kept)}
+
+
+class ScheduledMean(NamedTuple):
+    """Of a parameter over all chains, and its standard error by what the chains differ (nan for a single chain)."""
+
+    value: Floats
+    se: Floats
+
+
+def scheduled_mean(results: DataTree, name: str = "theta") -> ScheduledMean:
+    """The mean of a parameter over all chains of a run, its phases weighted as its `[schedule]` says."""
+    if "schedule" not in results.attrs:
+        raise BadInput("these results are not of a run with a [schedule]")
+    kept = json.loads(results.attrs["schedule"])
+    if kept["weights"] is None:
+        raise BadInput("schedule.weights: not given; the phases' means have no weights")
+    chains = np.asarray(results[f"posterior/{name}"])
+    means = np.array([weighted_mean(chain, kept["ends"], kept["weights"]) for chain in chains])
+    if len(means) == 1:
+        return ScheduledMean(means[0], np.full(means[0].shape, np.nan))
+    return ScheduledMean(means.mean(axis=0), means.std(axis=0, ddof=1) / math.sqrt(len(means)))

@@ -1,0 +1,1 @@
+"""Markov chains: Metropolis-Hastings, reversible jump, slice and Gibbs."""

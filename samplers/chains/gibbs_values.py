@@ -1,0 +1,354 @@
+"""Gibbs sampling of K-valued variables with a test (what K14 supplement F says is also possible).
+
+log P(X = a | the others) = S_a + constant, S_a a sum of many terms. With independent Gumbel variables g_a the value of
+the largest S_a + g_a has exactly that distribution. It is found by K - 1 comparisons, each with the best value so far:
+
+    sum of terms of (S_a - S_b) > g_b - g_a
+
+the question of a Gibbs update of two values, for g_b - g_a is a logit of a uniform variable; so K = 2 is that update.
+Every test that takes a threshold applies.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer
+from designer.engine.step_error import acceptance
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.rule.plan import Plan
+from samplers.decide.comparison import Comparison, LevelTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models.mrf_values import Values
+from samplers.study.observe import moments
+
+__all__ = [
+    "Frequencies",
+    "ValueDraws",
+    "ValueRisk",
+    "ValueUpdate",
+    "ValuedField",
+    "frequencies",
+    "run_values",
+    "update_value",
+    "value_error",
+]
+
+
+class ValuedField(Protocol):
+    """A distribution of variables with values 0 ... n_values - 1; conditional log-odds are sums of n_data terms.
+
+    Examples
+    --------
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> field: ValuedField = ValuedMRF.random(np.random.default_rng(1), dimension=20, n_values=4)
+    >>> field.n_values, field.n_data
+    (4, 171)
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables."""
+
+    @property
+    def n_values(self) -> int:
+        """K, values of each."""
+
+    @property
+    def n_data(self) -> int:
+        """Terms of one conditional."""
+
+    def terms(self, x: Values, site: int, value: int, than: int, indices: Ints) -> Floats:
+        """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); may not depend on x[site]."""
+
+
+class ValueUpdate(NamedTuple):
+    """What an update did.
+
+    Attributes
+    ----------
+    value
+        That it assigned.
+    n_used, n_looks
+        Terms read and looks taken by its K - 1 comparisons.
+
+    Examples
+    --------
+    >>> ValueUpdate(value=2, n_used=513, n_looks=3).value
+    2
+    """
+
+    value: int
+    n_used: int
+    n_looks: int
+
+
+class ValueDraws(NamedTuple):
+    """A chain of sweeps.
+
+    Attributes
+    ----------
+    x
+        The state after every sweep.
+    n_used, n_looks
+        Terms read and looks taken in it.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> run_values(np.random.default_rng(2), mrf, ExactTest(), start=np.zeros(10), sweeps=2).n_used.tolist()
+    [720, 720]
+    """
+
+    x: Values
+    n_used: Ints
+    n_looks: Ints
+
+
+class Frequencies(NamedTuple):
+    """How often each value was assigned.
+
+    Attributes
+    ----------
+    probability, se
+        Shares, and their standard errors.
+    usage
+        Terms read, as a share of those of K - 1 full sums.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> frequencies(np.random.default_rng(2), mrf, ExactTest(), np.zeros(10), 4, repeats=50).usage
+    1.0
+    """
+
+    probability: Floats
+    se: Floats
+    usage: float
+
+
+class ValueRisk(NamedTuple):
+    """What a test can do wrong in one update.
+
+    Attributes
+    ----------
+    probability
+        Exact conditional probabilities of the values.
+    assigned
+        About those under the test: the errors of the K - 1 comparisons are taken for independent.
+    bound
+        On the total variation distance of the two.
+    usage
+        Share of the terms that the test reads.
+
+    Examples
+    --------
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=30, n_values=3)
+    >>> found = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
+    >>> bool(0.5 * np.abs(found.assigned - found.probability).sum() <= found.bound)
+    True
+    """
+
+    probability: Floats
+    assigned: Floats
+    bound: float
+    usage: float
+
+
+def update_value(rng: np.random.Generator, field: ValuedField, test: LevelTest, x: Values, site: int) -> ValueUpdate:
+    """Draw a value of one variable given the others.
+
+    The Gumbel variables are drawn first, so that exact and sequential tests given the same generator face the same.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    field
+        The distribution.
+    test
+        Any that takes a threshold: the exact or the sequential one.
+    x
+        The state.
+    site
+        The variable.
+
+    Returns
+    -------
+    ValueUpdate
+        The value, and what was read.
+
+    Examples
+    --------
+    >>> from samplers.decide.exact import ExactTest
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=20, n_values=4)
+    >>> update_value(np.random.default_rng(2), mrf, ExactTest(), np.zeros(20, dtype=np.int64), 3).n_used
+    513
+    """
+    gumbel = -np.log(-np.log1p(-rng.random(field.n_values)))
+    best, n_used, n_looks = 0, 0, 0
+    for value in range(1, field.n_values):
+        question = _question(field, x, site, value, best)
+        decision = test.decide_at(rng, question, float(gumbel[best] - gumbel[value]))
+        best = value if decision.accept else best
+        n_used, n_looks = n_used + decision.n_used, n_looks + decision.n_looks
+    return ValueUpdate(best, n_used, n_looks)
+
+
+def run_values(
+    rng: np.random.Generator, field: ValuedField, test: LevelTest, *, start: npt.ArrayLike, sweeps: int
+) -> ValueDraws:
+    """Update every variable once per sweep, in order; the state after each sweep is kept.
+
+    Parameters
+    ----------
+    rng, field, test
+        As for `update_value`.
+    start
+        The state to begin with.
+    sweeps
+        How many.
+
+    Returns
+    -------
+    ValueDraws
+        The states, and what was read.
+
+    Examples
+    --------
+    >>> from samplers.decide.sequential import SequentialTest
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=30, n_values=3)
+    >>> test = SequentialTest.from_design(Design(mrf.n_data, 50, 0.05))
+    >>> run_values(np.random.default_rng(2), mrf, test, start=np.zeros(30), sweeps=5).x.shape
+    (5, 30)
+    """
+    x, sweeps = checked_state(field, test, start), integer("sweeps", sweeps, 1, 10**9)
+    draws = ValueDraws(
+        np.empty((sweeps, field.dimension), dtype=np.int64),
+        np.zeros(sweeps, dtype=np.int64),
+        np.zeros(sweeps, dtype=np.int64),
+    )
+    for s in range(sweeps):
+        for site in range(field.dimension):
+            found = update_value(rng, field, test, x, site)
+            x[site] = found.value
+            draws.n_used[s] += found.n_used
+            draws.n_looks[s] += found.n_looks
+        draws.x[s] = x
+    return draws
+
+
+def frequencies(
+    rng: np.random.Generator, field: ValuedField, test: LevelTest, x: npt.ArrayLike, site: int, repeats: int = 1000
+) -> Frequencies:
+    """How often each value is assigned to a variable given the others, by repetition.
+
+    Parameters
+    ----------
+    rng, field, test, x, site
+        As for `update_value`.
+    repeats
+        Updates to make.
+
+    Returns
+    -------
+    Frequencies
+        With standard errors.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> mrf, x = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3), np.zeros(10, dtype=np.int64)
+    >>> seen = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
+    >>> bool(np.all(np.abs(seen.probability - mrf.probabilities(x, 4)) < 4 * seen.se))
+    True
+    """
+    state, repeats = checked_state(field, test, x), integer("repeats", repeats, 1, 10**9)
+    site = integer("site", site, 0, field.dimension - 1)
+    found = [update_value(rng, field, test, state, site) for _ in range(repeats)]
+    share = np.bincount([one.value for one in found], minlength=field.n_values) / repeats
+    se = np.sqrt((share * repeats + 1.0) * ((1.0 - share) * repeats + 1.0) / (repeats + 2.0)) / repeats
+    most = (field.n_values - 1) * field.n_data
+    return Frequencies(share, se, float(np.mean([one.n_used for one in found])) / most)
+
+
+def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, site: int) -> ValueRisk:
+    """What a test can do wrong in one update: a bound on the total variation distance from the exact conditional.
+
+    What is assigned differs from the exact draw with the same Gumbel variables only if some comparison of the exact
+    run's is decided wrongly. There the best of the first k values, whichever value that is, has S + g distributed as
+    log(sum of e^S over them) + Gumbel: comparison k has the distribution of thresholds of a Barker step with
+
+        A = S_k - log(sum_{a < k} e^(S_a))
+
+    and kappa that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
+    P(wrong decision) of Barker steps, which the calculator knows (K14 Eqns 40-42).
+
+    Parameters
+    ----------
+    design
+        Of the sequential test.
+    field, x, site
+        As for `update_value`.
+
+    Returns
+    -------
+    ValueRisk
+        Exact and assigned probabilities, and the bound.
+
+    Examples
+    --------
+    >>> from samplers.models.mrf_values import ValuedMRF
+    >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=60, n_values=3, sd=0.05)
+    >>> found = value_error(Design(mrf.n_data, 200, 0.01), mrf, np.zeros(60), 7)
+    >>> bool(0.0 < found.bound < 0.1), bool(np.isclose(found.probability.sum(), 1.0))
+    (True, True)
+    """
+    state, k = checked_state(field, None, x), field.n_values
+    site = integer("site", site, 0, field.dimension - 1)
+    scores, mu, sigma = np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    for a in range(1, k):
+        for b in range(a):
+            mu[a, b], sigma[a, b], _ = moments(_question(field, state, site, a, b))
+        scores[a] = field.n_data * mu[a, 0]
+    bound, usage, assigned = 0.0, 0.0, np.ones(k)
+    for a in range(1, k):
+        n, champions = field.n_data, float(np.logaddexp.reduce(scores[:a]))
+        log_ratio = n * mu[a, :a] - (scores[a] - champions)  # A is the same for every b
+        tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides, and rightly
+        found = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
+        share = np.exp(scores[:a] - champions)
+        bound += float(share @ found.wrong)
+        usage += float(share @ found.usage) / (k - 1)
+        wins = float(share @ (found.probability + found.delta))
+        assigned[:a] *= 1.0 - wins
+        assigned[a] = wins
+    return ValueRisk(np.exp(scores - np.logaddexp.reduce(scores)), assigned, min(bound, 1.0), usage)
+
+
+def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) -> Values:
+    """A state of the field as a fresh array, or BadInput; also if the test was made for another number of terms."""
+    state = np.asarray(x)
+    whole = state.dtype.kind in "iuf" and state.shape == (field.dimension,) and bool(np.all(state == np.round(state)))
+    if not whole or state.min() < 0 or state.max() >= field.n_values:
+        raise BadInput(f"state: must be {field.dimension} whole numbers from 0 to {field.n_values - 1}")
+    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != field.n_data:
+        made_for = test.plan.schedule.n_data
+        raise BadInput(f"the test was designed for n_data = {made_for:,}, an update has {field.n_data:,} terms")
+    return state.astype(np.int64)
+
+
+def _question(field: ValuedField, x: Values, site: int, value: int, than: int) -> Comparison:
+    """Is `value` better than `than`?  With a threshold to be given."""
+    return Comparison(field.n_data, partial(field.terms, x, site, value, than), rule="barker")

@@ -1,0 +1,111 @@
+"""Several chains at once: their random numbers, the threads they run in, and what they report."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from designer.core.errors import integer
+from samplers.chains.draws import Draws
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Progress(NamedTuple):
+    """How far all chains together have come.
+
+    Attributes
+    ----------
+    done, total
+        Steps of all chains.
+    seconds
+        Since the begin.
+    acceptance, usage
+        Acceptance rate and mean share of the data so far.
+
+    Examples
+    --------
+    >>> Progress(done=500, total=2000, seconds=2.0, acceptance=0.3, usage=0.1).seconds_left
+    6.0
+    """
+
+    done: int
+    total: int
+    seconds: float
+    acceptance: float
+    usage: float
+
+    @property
+    def rate(self) -> float:
+        """Steps per second."""
+        return self.done / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float:
+        """At the rate so far."""
+        return (self.total - self.done) / max(self.rate, 1e-9)
+
+
+def streams(seed: int, chains: int) -> list[np.random.Generator]:
+    """Independent random numbers for every chain, the same whatever runs them."""
+    seed = integer("seed", seed, 0, 2**128)
+    return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
+
+
+def in_parallel(
+    task: Callable[[_T, Callable[[], bool]], _R],
+    items: Sequence[_T],
+    workers: int | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[_R]:
+    """task(item, stop) for every item in threads; stop() tells a task to finish early.
+
+    It does so when `cancelled` says so, when another task has failed, and when the user interrupts.
+    """
+    halt = threading.Event()
+
+    def guarded(item: _T) -> _R:
+        try:
+            return task(item, lambda: halt.is_set() or (cancelled is not None and cancelled()))
+        except BaseException:
+            halt.set()
+            raise
+
+    workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1, 1000)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            return list(pool.map(guarded, items))
+        except BaseException:
+            halt.set()
+            raise
+
+
+class Reporter:
+    """Adds up what several chains report from their threads, and tells the caller."""
+
+    def __init__(self, total: int, n_data: int, tell: Callable[[Progress], None] | None) -> None:
+        self.total, self.n_data, self.tell = total, n_data, tell
+        self.start, self.lock = time.monotonic(), threading.Lock()
+        self.done = self.accepted = self.used = 0
+
+    def skip(self, steps: int) -> None:
+        """Steps of an earlier run."""
+        with self.lock:
+            self.total -= steps
+
+    def add(self, part: Draws) -> None:
+        """Steps made just now."""
+        with self.lock:
+            self.done += part.accepted.size
+            self.accepted += int(part.accepted.sum())
+            self.used += int(part.n_used.sum())
+            if self.tell is not None:
+                share = self.accepted / self.done, self.used / self.done / self.n_data
+                self.tell(Progress(self.done, self.total, time.monotonic() - self.start, *share))

@@ -1,0 +1,257 @@
+"""Slice sampling whose membership tests are sequential tests (K16 section 3; DuBois et al. 2014).
+
+An update draws a level, log y = log posterior(theta) + log u, and a point of the slice {log posterior > log y} on a
+line through theta: an interval of random position is stepped out until both ends are outside, then shrunk towards
+theta until a point drawn from it is inside (Neal 2003). Whether theta' is inside,
+
+    sum_i l_i - c > log u,    l_i = log p(x_i; theta') - log p(x_i; theta),    c = log prior(theta) - log prior(theta')
+
+is the question of a Metropolis step with the update's u for every point: any test that takes a threshold answers it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer, real
+from designer.engine.step_error import Rule
+from samplers.chains.chain import ChainStopped, Draws, all_steps_or_none, compare
+from samplers.chains.likelihood_cache import Likelihoods
+from samplers.decide.comparison import Comparison, LevelTest, NonFiniteTerm, draw_threshold
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models import Model
+from samplers.proposals import RandomWalk
+
+WIDTH = 3.0  # of the first interval, in standard deviations along the line
+MOST_OUT = 8  # widths that the interval may grow to
+MOST_SHRINKS = 200  # then rounding has brought the interval to theta itself
+
+
+class Line(NamedTuple):
+    """An interval on a line through the state, in units of its direction; the state is at 0."""
+
+    direction: Floats
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """Lines and first intervals of slice updates: direction L xi / |xi|, an interval of `width` around the state.
+
+    Make one with `isotropic` or `with_covariance`.
+
+    Parameters
+    ----------
+    factor
+        L, such that L L' is about the posterior's covariance: then `width` is in standard deviations.
+    width
+        Of the first interval; too small costs stepping out, too large costs shrinking, neither changes the target.
+    most_out
+        The interval grows to so many widths at most; 1 means no stepping out.
+
+    Examples
+    --------
+    >>> line = Slice.isotropic(2.0, 3).line(np.random.default_rng(1))
+    >>> float(round(line.right - line.left, 9)), bool(line.left < 0.0 < line.right)
+    (3.0, True)
+    """
+
+    factor: Floats
+    width: float = WIDTH
+    most_out: int = MOST_OUT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", real("width", self.width, 0.0, 1e300, open_low=True))
+        object.__setattr__(self, "most_out", integer("most_out", self.most_out, 1, 10_000))
+
+    @classmethod
+    def isotropic(cls, scale: float, dimension: int, width: float = WIDTH, most_out: int = MOST_OUT) -> Slice:
+        """Lines in all directions alike, with `scale` for a standard deviation."""
+        return cls(RandomWalk.isotropic(scale, dimension).factor, width, most_out)
+
+    @classmethod
+    def with_covariance(cls, covariance: npt.ArrayLike, width: float = WIDTH, most_out: int = MOST_OUT) -> Slice:
+        """Lines as long as this covariance is in their direction."""
+        return cls(RandomWalk.with_covariance(covariance, 1.0).factor, width, most_out)
+
+    def line(self, rng: np.random.Generator) -> Line:
+        """A random line with an interval of random position around the state."""
+        xi = rng.standard_normal(self.factor.shape[0])
+        left = -self.width * rng.random()
+        return Line(self.factor @ (xi / np.linalg.norm(xi)), left, left + self.width)
+
+
+class Update(NamedTuple):
+    """The state after an update; whether it moved, data read and looks taken, and membership tests made."""
+
+    theta: Floats
+    moved: bool
+    n_used: int
+    n_looks: int
+    n_tests: int
+
+
+def update(
+    rng: np.random.Generator,
+    model: Model,
+    lines: Slice,
+    test: LevelTest,
+    theta: Floats,
+    kept: Likelihoods | None = None,
+) -> Update:
+    """One slice update on any model, with the exact or the sequential test.
+
+    `kept` are the log-likelihoods at theta, for tests that want the sum of all l_i.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> found = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
+    >>> found.moved, found.n_used == 500 * found.n_tests
+    (True, True)
+    """
+    level = draw_threshold(rng, "metropolis")
+    line = lines.line(rng)
+    asked = _Membership(rng, model, test, theta, line.direction, level, kept)
+    left, right = _stepped_out(rng, asked, line, lines)
+    for _ in range(MOST_SHRINKS):
+        at = left + (right - left) * rng.random()
+        if asked.inside(at):
+            point = asked.last
+            if kept is not None:
+                kept.moved(point)
+            return Update(point, True, asked.n_used, asked.n_looks, asked.n_tests)
+        left, right = (at, right) if at < 0.0 else (left, at)
+    return Update(theta, False, asked.n_used, asked.n_looks, asked.n_tests)
+
+
+def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
+    """Both ends moved out, a width at a time, until they are outside or the steps are used up (Neal 2003, Fig. 3).
+
+    How many of the steps each side gets is drawn first: otherwise the update would not be reversible.
+    """
+    left, right = line.left, line.right
+    leftwards = math.floor(lines.most_out * rng.random())
+    rightwards = lines.most_out - 1 - leftwards
+    while leftwards > 0 and asked.inside(left):
+        left, leftwards = left - lines.width, leftwards - 1
+    while rightwards > 0 and asked.inside(right):
+        right, rightwards = right + lines.width, rightwards - 1
+    return left, right
+
+
+class _Membership:
+    """Asks whether points of a line are in the slice, and counts what that costs."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        model: Model,
+        test: LevelTest,
+        theta: Floats,
+        direction: Floats,
+        level: float,
+        kept: Likelihoods | None,
+    ) -> None:
+        self.rng, self.model, self.test, self.theta = rng, model, test, theta
+        self.direction, self.level, self.kept = direction, level, kept
+        self.last = theta
+        self.n_used = self.n_looks = self.n_tests = 0
+
+    def inside(self, at: float) -> bool:
+        """Whether the point is in the slice, as far as the test can tell."""
+        self.last = self.theta + at * self.direction
+        question = self._question(self.last)
+        try:
+            decision = self.test.decide_at(self.rng, question, self.level)
+        except NonFiniteTerm as bad:
+            raise ChainStopped(0, self.last, bad.index, Draws.empty(0, self.theta.size)) from None
+        self.n_used, self.n_looks = self.n_used + decision.n_used, self.n_looks + decision.n_looks
+        self.n_tests += 1
+        return decision.accept
+
+    def _question(self, point: Floats) -> Comparison:
+        question = compare(self.model, self.theta, point)
+        if math.isnan(question.log_ratio):
+            raise ChainStopped(0, point, None, Draws.empty(0, point.size))
+        return question if self.kept is None else replace(question, full=self.kept.full(self.theta, point))
+
+
+class SliceChain:
+    """One chain of slice updates, with the manners of `Chain`: a step is one update along one line.
+
+    Parameters
+    ----------
+    model
+        A `Model`.
+    proposal
+        The lines and their first intervals, a `Slice`.
+    test
+        Decides membership: the exact or the sequential test.
+    theta
+        The start, D numbers.
+    rng
+        Random numbers.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> chain = SliceChain(model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    >>> chain.advance(100).theta.shape
+    (100, 2)
+    """
+
+    rule: Rule = "metropolis"
+
+    def __init__(
+        self, model: Model, proposal: Slice, test: LevelTest, theta: npt.ArrayLike, rng: np.random.Generator
+    ) -> None:
+        self.model, self.proposal, self.test, self.rng = model, proposal, test, rng
+        self.theta, self.steps = np.array(theta, dtype=np.float64), 0
+        if self.theta.shape != proposal.factor.shape[:1] or not np.all(np.isfinite(self.theta)):
+            raise BadInput(f"start: must be {proposal.factor.shape[0]:,} finite numbers, has shape {self.theta.shape}")
+        if not hasattr(test, "decide_at"):
+            raise BadInput("a slice update needs the exact or the sequential test: others draw their own threshold")
+        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
+            made_for = test.plan.schedule.n_data
+            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
+        self._kept = Likelihoods.of(model) if isinstance(test, ExactTest) else None
+
+    def advance(self, steps: int) -> Draws:
+        """Make so many updates. If stopped, theta, steps and random numbers are as after the last good one.
+
+        After any other error they are as before the first.
+        """
+        with all_steps_or_none(self):
+            try:
+                return self._advance(steps)
+            except BaseException:
+                self._kept = None if self._kept is None else Likelihoods.of(self.model)
+                raise
+
+    def _advance(self, steps: int) -> Draws:
+        draws = Draws.empty(steps, self.theta.size)
+        for s in range(steps):
+            before = self.rng.bit_generator.state
+            try:
+                found = update(self.rng, self.model, self.proposal, self.test, self.theta, self._kept)
+            except ChainStopped as stop:
+                self.rng.bit_generator.state = before
+                raise ChainStopped(self.steps, stop.theta, stop.index, draws.first(s)) from None
+            self.theta = found.theta
+            draws.theta[s] = self.theta
+            draws.accepted[s], draws.n_used[s], draws.n_looks[s] = found.moved, found.n_used, found.n_looks
+            self.steps += 1
+        return draws

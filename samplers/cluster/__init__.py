@@ -1,0 +1,1 @@
+"""Chains, trial runs, experiments and searches on a Dask cluster."""

@@ -1,0 +1,315 @@
+"""Chains, trial runs, experiments and searches on a Dask cluster, with the same results, bit for bit, as here.
+
+The caller sends texts, numbers and paths. Workers read the data themselves; chains are saved by the workers into the
+run's directory, which therefore is on a file system that all of them share, as it is for `--resume`. When a worker
+dies, the scheduler gives its chains to others, which go on from the last checkpoints.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from designer.core.errors import BadInput, Busy
+from designer.core.files import shorten, write_whole
+from designer.core.progress import Cancelled
+from designer.pairs.trial_run import TrialRun
+from samplers.chains.blas import default_threads
+from samplers.chains.chain import Progress
+from samplers.cluster import tasks as cluster_tasks
+from samplers.cluster.tasks import PACKAGES, SAID, SUMS, ChainTask, PartTask, Reached, Task, Told, TrialTask
+from samplers.config.config import PLACES, SamplerConfig
+from samplers.runs.run import all_steps, refuse_used, results_in
+from samplers.runs.store import Store
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+    from samplers.experiments.framework.running import Batch, Tell, Values
+
+CONNECT = 10.0  # seconds to find the scheduler, and a worker
+POLL = 0.2  # seconds between looks at the cancel switch
+RETRIES = 3  # after an error of the file system
+SAVING = 60.0  # seconds for cancelled chains to save what they have
+MARKER = "cluster.marker"  # in the directory of a run, while it is on a cluster
+
+Hear = Callable[[dict[str, Any]], None]
+
+
+class OtherArithmetic(UserWarning):
+    """A worker's sums have other last bits than the caller's."""
+
+
+class Cluster:
+    """A connection to the scheduler of a cluster; a context manager.
+
+    Parameters
+    ----------
+    address
+        As `tcp://host:8786`, or `tls://host:8786` with the certificates that Dask's settings name.
+
+    Examples
+    --------
+    ::
+
+        with Cluster("tcp://host:8786") as cluster:
+            results = cluster.run_config(config, "/shared/run")
+            trial = cluster.collect_pairs(config, pairs=100)
+            run_experiment(experiment("e1"), "quick", "out", mapper=cluster.parts)
+            search(trial, 0.01, mapper=cluster.map)
+    """
+
+    def __init__(self, address: str) -> None:
+        self.client: Any = _client(address)
+        self.address, self.threads = address, default_threads()
+        try:
+            self._check(None)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster as it was."""
+        self.client.close()
+
+    # --- what can be done ---------------------------------------------------------------------------------------------
+
+    def run_config(
+        self,
+        config: SamplerConfig,
+        output: str | Path,
+        *,
+        resume: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> DataTree:
+        """As `samplers.runs.run.run_config`: the same draws, by the cluster's workers."""
+        store = Store(Path(output).resolve())
+        if not resume:
+            refuse_used(store)
+        numbers = range(config.run.chains)
+        tally = _Tally(len(numbers) * all_steps(config), progress)
+        with _marked(store) as marker:
+            self._check(marker)
+            tasks = [ChainTask(_portable(config), str(store.directory), number, marker) for number in numbers]
+            try:
+                for _, reached in self._each(tasks, lambda message: tally.hear(Reached(**message)), cancelled):
+                    tally.hear(reached)
+            except Cancelled:
+                _wait_for_writers(store, numbers)
+            finally:
+                with suppress(OSError):  # a scheduler that is gone
+                    self.client.run(cluster_tasks.forget, on_error="ignore")
+        return results_in(store, config)
+
+    def collect_pairs(
+        self,
+        config: SamplerConfig,
+        pairs: int,
+        every: int = 10,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> TrialRun:
+        """As `samplers.runs.run.collect_pairs`: one task; if its worker dies, another one begins anew."""
+
+        def hear(message: dict[str, Any]) -> None:
+            if progress is not None:
+                progress(message["done"], message["total"])
+
+        ((_, trial),) = self._each([TrialTask(_portable(config), pairs, every)], hear, cancelled)
+        assert isinstance(trial, TrialRun)
+        return trial
+
+    def parts(self, batch: Batch, tell: Tell, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
+        """The parts of an experiment, as they are done: the `mapper` of `run_experiment`."""
+        shares, lock = dict.fromkeys(batch.names, 0.0), threading.Lock()  # as in `_Tally`
+
+        def hear(message: dict[str, Any]) -> None:
+            with lock:
+                shares[message["part"]] = message["share"]
+                tell(sum(shares.values()) / len(shares), message["note"])
+
+        folder = None if batch.folder is None else str(batch.folder.resolve())
+        asked = batch.experiment.name, tuple(batch.experiment.data), batch.settings
+        tasks = [PartTask(*asked, name, folder, batch.known, self.threads) for name in batch.names]
+        for number, values in self._each(tasks, hear, cancelled):
+            name = batch.names[number]
+            hear({"part": name, "share": 1.0, "note": name})
+            yield name, values
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """function(item) of each, in their order: the `mapper` of a search. The function travels once."""
+        held = self.client.submit(cluster_tasks.unchanged, function, pure=False)
+        futures = [self.client.submit(cluster_tasks.call, held, item, self.threads, pure=False) for item in items]
+        try:
+            for future in futures:
+                yield self._value(future)
+        finally:
+            with suppress(OSError):
+                self.client.cancel([held, *futures])
+
+    # --- how ----------------------------------------------------------------------------------------------------------
+
+    def _each(
+        self, tasks: Sequence[Task], hear: Hear, cancelled: Callable[[], bool] | None
+    ) -> Iterator[tuple[int, Any]]:
+        """The value of each task with its number, as they are done; when the caller stops, so do they."""
+        from distributed import wait
+
+        topic = f"austerity-{secrets.token_hex(8)}"
+        self.client.subscribe_topic(topic, lambda event: hear(event[1][SAID]))
+        submitted = [self.client.submit(cluster_tasks.perform, t, topic, pure=False, retries=RETRIES) for t in tasks]
+        pending = {future: number for number, future in enumerate(submitted)}
+        try:
+            while pending:
+                if cancelled is not None and cancelled():
+                    raise Cancelled
+                with self.client.as_current(), suppress(TimeoutError, CancelledError):  # of which _value tells
+                    wait(list(pending), timeout=POLL, return_when="FIRST_COMPLETED")
+                for future in [future for future in pending if future.done()]:
+                    yield pending.pop(future), self._value(future)
+        finally:
+            with suppress(OSError):  # a scheduler that is gone
+                self.client.unsubscribe_topic(topic)
+                self.client.cancel(submitted)
+
+    def _value(self, future: Any) -> Any:
+        """What a task found, or the problem that it met, as it would be raised here."""
+        from distributed import KilledWorker
+
+        try:
+            told: Told = future.result()
+        except KilledWorker:
+            raise BadInput(f"cluster: {self.address}: every worker that tried died; what was saved is there") from None
+        except CancelledError:
+            raise BadInput(f"cluster: {self.address}: the connection was lost; what was saved is there") from None
+        if told.problem is not None:
+            raise ArithmeticError(told.problem) if told.numerical else BadInput(told.problem)
+        return told.value
+
+    def _check(self, marker: str | None) -> None:
+        """Every worker has our packages, and sees the file `marker`; other last bits are worth a warning."""
+        ours = cluster_tasks.probe(None)
+        answers = self.client.run(cluster_tasks.probe, marker, on_error="return")
+        for worker, theirs in answers.items():
+            if isinstance(theirs, BadInput):
+                raise BadInput(f"worker {worker}: {theirs}")
+            if isinstance(theirs, BaseException):
+                raise BadInput(f"worker {worker}: cannot run austerity: {shorten(theirs, 100)}")
+            for name in PACKAGES:
+                if theirs[name] != ours[name]:
+                    raise BadInput(f"worker {worker}: has {name} {theirs[name]}, here is {ours[name]}")
+            if theirs[SUMS] != ours[SUMS]:
+                message = f"worker {worker}: its processor rounds sums otherwise; draws may differ in their last digits"
+                warnings.warn(message, OtherArithmetic, stacklevel=3)
+
+
+def _client(address: str) -> Any:
+    """A connection to a scheduler that has workers."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BadInput("cluster: needs the package distributed: pip install 'austerity[cluster]'") from None
+    _check_certificates(address)
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        why = f"no scheduler answers ({shorten(error, 80)})"
+        form = "must be as tcp://host:8786 or, with certificates, tls://host:8786"
+        raise BadInput(f"cluster = {shorten(address, 80)!r}: {why}; {form}") from None
+    try:
+        client.wait_for_workers(1, timeout=CONNECT)
+    except TimeoutError:
+        client.close()
+        raise BadInput(f"cluster: {address}: has no workers") from None
+    return client
+
+
+def _check_certificates(address: str) -> None:
+    """Dask's settings name the certificates for a tls:// address, and they can be read.
+
+    Asked before there is a client: one that fails for want of them is never closed, and complains when we leave.
+    """
+    from distributed.security import Security
+
+    if not address.startswith("tls://"):
+        return
+    try:
+        found = Security().get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise BadInput(f"cluster: the certificates of Dask's settings: {shorten(error, 80)}") from None
+    if found is None:
+        wanted = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
+        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {wanted}")
+
+
+def _portable(config: SamplerConfig) -> str:
+    """The text of a config with paths that mean the same in any directory."""
+    paths = {name: getattr(config.data, name) for name in PLACES}
+    found = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
+    return config.model_copy(update={"data": config.data.model_copy(update=found)}).to_toml()
+
+
+@contextmanager
+def _marked(store: Store) -> Iterator[str]:
+    """A new file in the directory of a run, by which workers know that they see the same one."""
+    marker = store.directory / f"{MARKER}.{secrets.token_hex(4)}"
+    store.directory.mkdir(parents=True, exist_ok=True)
+    write_whole(marker, b"")
+    try:
+        yield str(marker)
+    finally:
+        marker.unlink(missing_ok=True)
+
+
+def _wait_for_writers(store: Store, numbers: Iterable[int]) -> None:
+    """Until cancelled chains have saved what they have."""
+    until = time.monotonic() + SAVING
+    for number in numbers:
+        while number in store.chains() and time.monotonic() < until:
+            with suppress(Busy), store.chain(number):
+                break
+            time.sleep(POLL)
+
+
+class _Tally:
+    """Adds up how far chains have come; steps that died with a worker and are made again count once.
+
+    Messages of tasks arrive in Dask's own thread, their results in the caller's: one is heard at a time.
+    """
+
+    def __init__(self, total: int, tell: Callable[[Progress], None] | None) -> None:
+        self.total, self.tell, self.begin = total, tell, time.monotonic()
+        self.first: dict[int, int] = {}  # where each chain was when the run began
+        self.latest: dict[int, Reached] = {}
+        self.lock = threading.Lock()
+
+    def hear(self, reached: Reached) -> None:
+        """Of one chain."""
+        with self.lock:
+            self._hear(reached)
+
+    def _hear(self, reached: Reached) -> None:
+        self.first.setdefault(reached.chain, reached.start)
+        self.latest[reached.chain] = reached
+        if self.tell is None:
+            return
+        made = sum(chain.step - chain.start for chain in self.latest.values())
+        accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
+        done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
+        shares = accepted / max(made, 1), used / max(made, 1) / reached.n_data
+        self.tell(Progress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))

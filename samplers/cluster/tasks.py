@@ -1,0 +1,258 @@
+"""What the workers of a cluster do: one chain, one trial run, one part of an experiment, or one call for a search.
+
+A task carries texts, numbers and paths, never data: a worker reads those itself, and keeps them for the next chain.
+Bad input comes back as a line, so that it is neither tried again nor lost on the way; errors of the file system are
+raised, and the scheduler tries again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from designer.core.errors import BadInput, Busy
+from designer.core.progress import Cancelled
+from samplers.chains.blas import blas_threads
+from samplers.chains.chain import Draws
+from samplers.config.assemble import Parts
+from samplers.config.config import SamplerConfig
+from samplers.runs.run import BLAS_THREADS, collect_pairs, opened, run_chain
+from samplers.runs.store import Store
+
+QUIET = 0.2  # seconds between two messages of a task
+PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere
+SUMS = "sums"  # should be
+SAID = "said"  # a message within the event that carries it
+PATIENCE = 150.0  # seconds to wait for a lock: NFS lets go of those of a machine that died after 90
+
+
+class Here:
+    """The worker that runs a task: where its progress goes, and whether anybody still wants it."""
+
+    def __init__(self, topic: str) -> None:
+        from distributed import get_worker
+
+        self.topic, self.worker = topic, get_worker()
+        self.key, self.told = self.worker.get_current_task(), 0.0
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """To those who listen, a few times a second."""
+        if time.monotonic() - self.told >= QUIET:
+            self.told = time.monotonic()
+            self.worker.log_event(self.topic, {SAID: message})
+
+    def stopped(self) -> bool:
+        """The caller cancelled, or is gone, or the worker has lost its scheduler."""
+        task = self.worker.state.tasks.get(self.key)
+        wanted = task is not None and task.state in ("executing", "long-running")
+        return not wanted or self.worker.status.name not in ("running", "paused", "closing_gracefully")
+
+
+class Told(NamedTuple):
+    """What came of a task: a value, or a problem in a line."""
+
+    value: Any = None
+    problem: str | None = None
+    numerical: bool = False
+
+
+class Task(Protocol):
+    """Something a worker can do; `threads` is how many BLAS is to use."""
+
+    @property
+    def threads(self) -> int: ...
+
+    def do(self, here: Here) -> Any: ...
+
+
+def perform(task: Task, topic: str) -> Told:
+    """What a worker is sent."""
+    here = Here(topic)
+    try:
+        with blas_threads(task.threads):
+            return Told(task.do(here))
+    except BadInput as problem:
+        return Told(problem=f"worker {here.worker.address}: {problem}")
+    except ArithmeticError as problem:
+        return Told(problem=str(problem), numerical=True)
+    except Cancelled:
+        return Told(problem="cancelled")
+
+
+# --- chains -----------------------------------------------------------------------------------------------------------
+
+
+class Reached(NamedTuple):
+    """How far a chain has come: where this task took it up, where it is, and what its steps were like."""
+
+    chain: int
+    start: int
+    step: int
+    accepted: int
+    used: int
+    n_data: int
+
+
+class ChainTask(NamedTuple):
+    """One chain of a run, from its last checkpoint on; `marker` is a file in the run's directory."""
+
+    config: str
+    output: str
+    number: int
+    marker: str
+    threads: int = BLAS_THREADS
+
+    def do(self, here: Here) -> Reached:
+        check_marker(self.marker)
+        config, store = SamplerConfig.from_toml(self.config), Store(self.output)
+        parts = _PARTS.get(self.config, lambda: opened(config, store))
+        until = time.monotonic() + PATIENCE
+        while True:
+            relay = Relay(here, self.number, parts.model.n_data)
+            try:
+                run_chain(config, parts, store, self.number, relay, here.stopped)
+                return relay.reached
+            except Busy:  # by a worker that is thought to be dead, or just is
+                if here.stopped() or time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
+
+
+class Relay:
+    """Passes on what one chain reports."""
+
+    def __init__(self, here: Here, number: int, n_data: int) -> None:
+        self.here, self.reached = here, Reached(number, 0, 0, 0, 0, n_data)
+
+    def skip(self, steps: int) -> None:
+        """Steps that were there already."""
+        self.reached = self.reached._replace(start=steps, step=steps)
+        self.here.tell(self.reached._asdict())
+
+    def add(self, part: Draws) -> None:
+        """Steps made just now."""
+        now = self.reached
+        self.reached = now._replace(
+            step=now.step + part.accepted.size,
+            accepted=now.accepted + int(part.accepted.sum()),
+            used=now.used + int(part.n_used.sum()),
+        )
+        self.here.tell(self.reached._asdict())
+
+
+class _LastParts:
+    """The data and model of the last run, for all its chains on this worker; made by the first that asks."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.kept: tuple[str, Parts] | None = None
+
+    def get(self, text: str, make: Callable[[], Parts]) -> Parts:
+        with self.lock:
+            if self.kept is None or self.kept[0] != text:
+                self.kept = None  # room for the new ones
+                self.kept = text, make()
+            return self.kept[1]
+
+
+_PARTS = _LastParts()
+
+
+def forget() -> None:
+    """Let go of the data of the last run."""
+    with _PARTS.lock:
+        _PARTS.kept = None
+
+
+def check_marker(marker: str) -> None:
+    """Whether a file, which the caller has just written, is seen here, and more can be written beside it."""
+    folder = Path(marker).parent
+    if not Path(marker).is_file():
+        raise BadInput(f"output: {folder}: not seen here; a run needs a directory that all workers share")
+    if not os.access(folder, os.W_OK):
+        raise BadInput(f"output: {folder}: cannot be written here")
+
+
+class TrialTask(NamedTuple):
+    """A trial run."""
+
+    config: str
+    pairs: int
+    every: int
+    threads: int = BLAS_THREADS
+
+    def do(self, here: Here) -> Any:
+        def told(done: int, total: int) -> None:
+            here.tell({"done": done, "total": total})
+
+        config = SamplerConfig.from_toml(self.config)
+        return collect_pairs(config, self.pairs, self.every, progress=told, cancelled=here.stopped)
+
+
+# --- experiments and searches -----------------------------------------------------------------------------------------
+
+_ONE_PART = threading.Lock()  # parts share what they prepare, and some measure time: one after the other in a process
+
+
+class PartTask(NamedTuple):
+    """One part of an experiment. `known` is its identity: a worker with other code or other data is found out."""
+
+    experiment: str
+    data: Sequence[str]
+    settings: Any
+    part: str
+    folder: str | None
+    known: str
+    threads: int
+
+    def do(self, here: Here) -> Any:
+        from samplers.experiments import experiment
+        from samplers.experiments.framework.identity import identity
+        from samplers.experiments.framework.running import Work, computed, fingerprints_of
+
+        def told(share: float, note: str) -> None:
+            here.tell({"part": self.part, "share": share, "note": note})
+
+        found = replace(experiment(self.experiment), data=self.data)
+        folder = None if self.folder is None else Path(self.folder)
+        if identity(found.name, found.work, self.settings, fingerprints_of(found, folder)) != self.known:
+            raise BadInput(f"{self.experiment}: its code or its data sets are others here than where it was started")
+        with _ONE_PART:
+            return computed(found, self.settings, self.part, Work(folder, told, here.stopped))
+
+
+def call(function: Callable[[Any], Any], item: Any, threads: int) -> Told:
+    """function(item), for a search."""
+    with blas_threads(threads):
+        return Told(function(item))
+
+
+def unchanged(value: Any) -> Any:
+    """A task whose result is its argument: sent once, and made again if the worker that holds it dies."""
+    return value
+
+
+# --- is this worker like the others? ----------------------------------------------------------------------------------
+
+
+def probe(marker: str | None) -> dict[str, str]:
+    """What a worker must have in common with the caller, and whether it sees the caller's file."""
+    if marker is not None:
+        check_marker(marker)
+    return {name: version(name) for name in PACKAGES} | {SUMS: _sums()}
+
+
+def _sums() -> str:
+    """A digest of sums like those of a run, too small for threads: the processor decides about their last bits."""
+    x = np.random.default_rng(1).standard_normal((60, 60))
+    parts = x @ x.T, np.linalg.inv(x), x @ x[0], np.log1p(np.exp(x))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:12]

@@ -1,0 +1,119 @@
+"""The parts of a chain as the fused kernel wants them, where they are built in."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from designer.engine.step_error import Rule
+from samplers.compiled import parts
+from samplers.data.memory import too_large
+from samplers.decide.barker import BarkerTest
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.correction import correction
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models import Model
+from samplers.models._kernels import frozen
+from samplers.models.control import Controlled
+from samplers.models.ica import ICA
+from samplers.models.lasso import Lasso
+from samplers.models.logistic import Logistic
+from samplers.models.mixture import Mixture
+from samplers.models.tempered import Tempered, TemperedLinear
+from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+
+FIRST_LOOKS = 4096  # whose bounds are computed before any decision has needed more
+
+_packed: WeakKeyDictionary[Controlled, parts.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
+_packing = threading.Lock()  # also those made in several threads at once
+
+
+def fused_parts(
+    model: Model, proposal: Proposal, test: AcceptTest, rule: Rule = "metropolis"
+) -> tuple[Any, Any, Any] | None:
+    """Model, proposal and test for `run_block`, or None if one of them is not built in."""
+    # the very types count: a subclass may have another prior or likelihood
+    data, move, decision = fused_model(model), fused_proposal(proposal, model), fused_test(test, model.n_data, rule)
+    return None if data is None or move is None or decision is None else (data, move, decision)
+
+
+def fused_model(model: Model) -> Any:
+    if type(model) is Logistic:
+        rows, labels = frozen(model.rows), _labels(model)
+        return parts.LogisticRows(rows, labels, model.prior_precision, too_large(rows, labels))
+    if type(model) is Controlled:
+        return _residuals(model)
+    if type(model) is ICA:
+        return parts.ICARows(frozen(model.rows), too_large(model.rows))
+    if type(model) is Mixture:
+        rest = model.variance, 1.0 / model.temperature, *model.prior_variances, too_large(model.x)
+        return parts.MixtureData(frozen(model.x), *rest)
+    if type(model) is Lasso:
+        return parts.LassoRows(frozen(model.rows), model.precision, model.penalty, too_large(model.rows))
+    if isinstance(model, Tempered) and type(model) in (Tempered, TemperedLinear):
+        inner = fused_model(model.model)
+        return None if inner is None else parts.Hot(inner, model.scale)
+    return None
+
+
+def _residuals(model: Controlled) -> Any:
+    linear: Any = model.model
+    scale = 1.0
+    if type(linear) is TemperedLinear:
+        linear, scale = linear.model, linear.scale
+    if type(linear) is not Logistic:
+        return None
+    sums = model.centre, model.gradient, model.hessian
+    if model.anchor is None or linear.labels is not None:
+        rows, labels = frozen(linear.rows), _labels(linear)
+        rest = scale, linear.prior_precision, float(model.order - 1), *sums, too_large(rows, labels)
+        return parts.LogisticExpanded(rows, labels, *rest)
+    with _packing:
+        if model not in _packed:
+            rows = np.hstack([linear.rows, model.anchor])  # one row of memory per datum
+            _packed[model] = parts.LogisticResiduals(rows, scale, linear.prior_precision, *sums)
+        return _packed[model]
+
+
+def _labels(model: Logistic) -> Any:
+    return frozen(np.empty(0, dtype=np.int8) if model.labels is None else model.labels)
+
+
+def fused_proposal(proposal: Proposal, model: Model) -> Any:
+    if type(proposal) is RandomWalk:
+        return parts.Walk(proposal.factor)
+    if type(proposal) is ProxyStep:
+        keep = math.sqrt(1.0 - proposal.beta**2)
+        return parts.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
+    if type(proposal) is StiefelWalk:
+        return parts.Rotation(proposal.scale, proposal.size)
+    if type(proposal) is Langevin and _same(proposal.model, model) and type(_cold(model)) is Lasso:
+        room = np.empty(proposal.batch, dtype=np.int64)
+        return parts.Drift(proposal.step, model.n_data / proposal.batch, room)
+    return None
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _cold(model: Model) -> object:
+    """What is tempered, or the model itself."""
+    return model.model if type(model) is Tempered else model
+
+
+def fused_test(test: AcceptTest, n_data: int, rule: Rule, looks: int | None = None) -> Any:
+    """`looks`: how many the sequential test should know, FIRST_LOOKS for a start."""
+    if type(test) is SequentialTest:
+        return parts.Sequential(n_data, rule == "barker", *test.bounds(min(looks or FIRST_LOOKS, test.n_looks)))
+    if type(test) is ExactTest:
+        return parts.Exact(n_data, rule == "barker", np.empty(2))
+    if type(test) is BarkerTest and rule == "barker" and not test.skew_corrected and test.m <= n_data:
+        table = correction(test.sigma) if test.table is None else test.table
+        return parts.Barker(n_data, test.m, test.sigma, table.x, table.cdf, table.mass, table.width)
+    return None

@@ -1,0 +1,171 @@
+"""Acceptance tests, chosen by type: accept?, data read, looks taken (or NOT_A_NUMBER, MORE_LOOKS)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from designer.core.jit import kernel
+from samplers.compiled.fetching import fetch
+from samplers.compiled.logistic import ROOM
+from samplers.compiled.models import fill_terms, full_log_likelihood
+from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Sequential
+from samplers.decide._moments import add_shifted, decide
+from samplers.decide._permutation import draw, is_a, put_back
+
+
+def accept(
+    rng: Any, model: Any, test: Any, theta: Any, theta_new: Any, log_ratio: Any, permutation: Any, room: Any
+) -> Any: ...
+def moved(test: Any) -> Any: ...
+def forget(model: Any, test: Any, theta: Any, room: Any) -> Any: ...
+
+
+@kernel
+def new_room():
+    """Three rows to work in and one for the results."""
+    return np.empty((4, ROOM))
+
+
+@kernel
+def threshold(rng, barker):
+    """v = log u or logit u, as `draw_threshold`."""
+    u = 1.0 - rng.random()
+    if barker:
+        return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
+    return math.log(u)
+
+
+@kernel
+def without_data(log_ratio):
+    """Where the log ratio is not finite, prior or proposal decide alone, or there is nothing to compare."""
+    return log_ratio < 0.0, 0, (NOT_A_NUMBER if math.isnan(log_ratio) else 0)
+
+
+@kernel
+def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
+    """Let the sample grow to `goal`, adding l_i - shift and their squares; the first l_i is the shift."""
+    while n < goal:
+        permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
+        fetch(model, new)
+        terms = room[3, : new.size]
+        fill_terms(model, theta, theta_new, new, room, terms)
+        if n == 0:
+            shift = terms[0]
+        total, squares = add_shifted(terms, shift, total, squares)
+        n += new.size
+    return permutation, shift, total, squares
+
+
+@kernel
+def correction_quantile(test, p):
+    """As `Correction.quantile`."""
+    k = min(np.searchsorted(test.cdf, p, side="right") - 1, test.x.size - 1)
+    within = min((p - test.cdf[k]) / test.mass[k], 1.0) - 0.5 if test.width > 0.0 else 0.0
+    return test.x[k] + test.width * within
+
+
+@overload(accept)
+def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
+    if is_a(Sequential, test):
+
+        def sequential(rng, model, test, theta, theta_new, log_ratio, permutation, room):
+            """K14 Alg. 1, as `SequentialTest.decide`."""
+            n_data, v = test.n_data, threshold(rng, test.barker)
+            if not math.isfinite(log_ratio):
+                yes, n, looks = without_data(log_ratio)
+                return yes, n, looks, permutation
+            n, shift, total, squares, verdict, looks = 0, 0.0, 0.0, 0.0, 0, MORE_LOOKS
+            for j in range(test.looks.size):
+                permutation, shift, total, squares = read(
+                    rng, model, theta, theta_new, permutation, room, n, test.looks[j], shift, total, squares
+                )
+                n = test.looks[j]
+                if not math.isfinite(total):
+                    looks = NOT_A_NUMBER
+                    break
+                if n < n_data:
+                    offset = shift - (v + log_ratio) / n_data
+                    verdict = decide(total, squares, n, n_data, offset, test.lower[j], test.upper[j])
+                else:
+                    verdict = 1 if n_data * shift + total - log_ratio > v else -1
+                if verdict != 0:
+                    looks = j + 1
+                    break
+            return verdict > 0, n, looks, put_back(permutation, n)
+
+        return sequential
+    if is_a(Exact, test):
+
+        def exact(rng, model, test, theta, theta_new, log_ratio, permutation, room):
+            v = threshold(rng, test.barker)
+            if not math.isfinite(log_ratio):
+                yes, n, looks = without_data(log_ratio)
+                return yes, n, looks, permutation
+            test.totals[1] = full_log_likelihood(model, theta_new, test.n_data, room)
+            change = test.totals[1] - test.totals[0]
+            looks = 1 if math.isfinite(change) else NOT_A_NUMBER
+            return change - log_ratio > v, test.n_data, looks, permutation
+
+        return exact
+    if is_a(Barker, test):
+
+        def barker(rng, model, test, theta, theta_new, log_ratio, permutation, room):
+            """S17 Alg. 1, as `BarkerTest.decide` without correction for skewness."""
+            n_data, v, looks, n = test.n_data, threshold(rng, True), 0, 0
+            if not math.isfinite(log_ratio):
+                yes, n, looks = without_data(log_ratio)
+                return yes, n, looks, permutation
+            shift, total, squares, variance = 0.0, 0.0, 0.0, math.inf
+            while n < n_data and not variance < test.sigma**2:
+                looks += 1
+                goal = min(looks * test.m, n_data)
+                permutation, shift, total, squares = read(
+                    rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares
+                )
+                n = goal
+                if not math.isfinite(total):
+                    return False, n, NOT_A_NUMBER, put_back(permutation, n)
+                spread = max(0.0, squares / n - (total / n) * (total / n)) * n / (n - 1)
+                variance = float(n_data) ** 2 * spread / n * (1.0 - n / n_data)
+            permutation = put_back(permutation, n)
+            noisy = n_data * (total / n + shift) - log_ratio
+            if n == n_data:
+                return noisy > v, n, looks, permutation
+            noisy += math.sqrt(test.sigma**2 - variance) * rng.standard_normal()
+            noisy += correction_quantile(test, 1.0 / (1.0 + math.exp(v)))
+            return noisy > 0.0, n, looks, permutation
+
+        return barker
+    return None
+
+
+@overload(moved)
+def _moved(test):
+    if is_a(Exact, test):
+
+        def remember(test):
+            test.totals[0] = test.totals[1]
+
+        return remember
+    return lambda test: None
+
+
+@overload(forget)
+def _forget(model, test, theta, room):
+    if is_a(Exact, test):
+
+        def again(model, test, theta, room):
+            test.totals[0] = full_log_likelihood(model, theta, test.n_data, room)
+
+        return again
+    return lambda model, test, theta, room: None
+
+
+@kernel
+def begin(model, test, theta):
+    """Let the test know where the chain is; only the exact one wants to."""
+    forget(model, test, theta, new_room())

@@ -1,0 +1,71 @@
+"""Rows that lie in a file larger than memory are asked for together.
+
+The disk then works on many at once. A row that is waited for alone takes as long as all of them, and the system reads
+what lies around it as well, some megabytes where it expects files to be read from front to back.
+"""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from designer.core.jit import kernel
+from samplers.compiled.parts import Hot, ICARows, LassoRows, LogisticExpanded, LogisticRows, MixtureData
+from samplers.decide._permutation import is_a
+
+PAGE = mmap.PAGESIZE
+SOON = getattr(mmap, "MADV_WILLNEED", None)  # None: this system cannot be asked
+_madvise = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
+
+
+def fetch(model: Any, indices: Any) -> Any: ...
+
+
+@kernel
+def ask_for(array, indices):
+    """Let the system bring the pages of array[indices] into memory; returns how many were asked for."""
+    base, size, last, asked = array.ctypes.data, array.strides[0], 0, 0
+    for i in indices:
+        first = (base + i * size) // PAGE
+        if first != last:
+            end = (base + (i + 1) * size - 1) // PAGE + 1
+            _madvise(np.uint64(first * PAGE), np.uint64((end - first) * PAGE), np.int32(SOON))
+            last, asked = first, asked + end - first
+    return asked
+
+
+@overload(fetch)
+def _fetch(model, indices):
+    """What `indices` ask of a model whose data are on a disk; nothing for any other."""
+    if SOON is None:
+        return lambda model, indices: None
+    if is_a(LogisticRows, model) or is_a(LogisticExpanded, model):
+
+        def rows_and_labels(model, indices):
+            if model.on_disk:
+                ask_for(model.rows, indices)
+                if model.labels.size > 0:
+                    ask_for(model.labels, indices)
+
+        return rows_and_labels
+    if is_a(ICARows, model) or is_a(LassoRows, model):
+
+        def rows(model, indices):
+            if model.on_disk:
+                ask_for(model.rows, indices)
+
+        return rows
+    if is_a(MixtureData, model):
+
+        def values(model, indices):
+            if model.on_disk:
+                ask_for(model.x, indices)
+
+        return values
+    if is_a(Hot, model):
+        return lambda model, indices: fetch(model.model, indices)
+    return lambda model, indices: None

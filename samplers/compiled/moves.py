@@ -1,0 +1,94 @@
+"""Proposals, chosen by type: theta' and log q(theta'|theta) - log q(theta|theta')."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from designer.core.jit import kernel
+from samplers.compiled.fetching import fetch
+from samplers.compiled.logistic import dot, quadratic
+from samplers.compiled.models import gradient
+from samplers.compiled.parts import Drift, Rotation, Step, Walk
+from samplers.decide._permutation import CHUNK, draw, is_a, put_back
+from samplers.models._kernels import ORTHONORMAL, rotate
+
+
+def propose(rng: Any, proposal: Any, model: Any, permutation: Any, theta: Any, xi: Any, out: Any) -> Any: ...
+
+
+@kernel
+def fill_normal(rng, xi, size):
+    for k in range(size):
+        xi[k] = rng.standard_normal()
+
+
+@kernel
+def drift(model, proposal, theta, out):
+    """step / 2 times the estimated gradient of the log posterior."""
+    gradient(model, theta, proposal.batch, proposal.scale, out)
+    for k in range(theta.size):
+        out[k] *= 0.5 * proposal.step
+
+
+@overload(propose)
+def _propose(rng, proposal, model, permutation, theta, xi, out):
+    """All return log q and the permutation, which only mini-batches use."""
+    if is_a(Walk, proposal):
+
+        def walk(rng, proposal, model, permutation, theta, xi, out):
+            fill_normal(rng, xi, xi.size)
+            for k in range(theta.size):
+                out[k] = theta[k] + dot(proposal.factor[k], xi)
+            return 0.0, permutation
+
+        return walk
+    if is_a(Step, proposal):
+
+        def step(rng, proposal, model, permutation, theta, xi, out):
+            fill_normal(rng, xi, xi.size)
+            for k in range(theta.size):
+                move = proposal.beta * dot(proposal.factor[k], xi)
+                out[k] = proposal.centre[k] + proposal.keep * (theta[k] - proposal.centre[k]) + move
+            old = quadratic(proposal.precision, theta - proposal.centre)
+            return 0.5 * (old - quadratic(proposal.precision, out - proposal.centre)), permutation
+
+        return step
+    if is_a(Rotation, proposal):
+
+        def rotation(rng, proposal, model, permutation, theta, xi, out):
+            d = proposal.size
+            angles = d * (d - 1) // 2
+            fill_normal(rng, xi, angles)
+            off = rotate(xi[:angles], proposal.scale, theta.reshape((d, d)), out.reshape((d, d)))
+            return (0.0 if off <= ORTHONORMAL else math.nan), permutation
+
+        return rotation
+    if is_a(Drift, proposal):
+
+        def langevin(rng, proposal, model, permutation, theta, xi, out):
+            """K16 Eqn 21, as `Langevin.propose`: the mini-batch first, both directions with it."""
+            n, goal, batch = 0, proposal.batch.size, proposal.batch
+            while n < goal:
+                permutation, new = draw(rng, permutation, n, min(n + CHUNK, goal), goal)
+                fetch(model, new)
+                batch[n : n + new.size] = new
+                n += new.size
+            permutation = put_back(permutation, n)
+            fill_normal(rng, xi, xi.size)
+            root, move = math.sqrt(proposal.step), np.empty(theta.size)
+            drift(model, proposal, theta, move)
+            for k in range(theta.size):
+                out[k] = theta[k] + move[k] + root * xi[k]
+            drift(model, proposal, out, move)
+            log_q = 0.0
+            for k in range(theta.size):
+                back = (theta[k] - out[k] - move[k]) / root
+                log_q += 0.5 * (back * back - xi[k] * xi[k])
+            return log_q, permutation
+
+        return langevin
+    return None

@@ -1,0 +1,153 @@
+"""What the fused kernel works on: models, proposals and tests as NamedTuples of arrays and numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+
+Labels = npt.NDArray[np.int8]
+
+NOT_A_NUMBER = -1  # in place of the number of looks: the log-likelihood was not finite
+MORE_LOOKS = -2  # and: a decision needs looks whose bounds have not been computed
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+
+
+class LogisticRows(NamedTuple):
+    """Logistic regression with rows as they are; labels above 0 are ones (none at all: signed rows)."""
+
+    rows: Floats
+    labels: Labels
+    prior_precision: float
+    on_disk: bool  # in files larger than memory
+
+
+class LogisticResiduals(NamedTuple):
+    """Signed rows with control variates: each row is followed by eta*, slope and curvature at the centre."""
+
+    rows: Floats
+    scale: float  # of the log-likelihood: 1 / temperature
+    prior_precision: float
+    centre: Floats
+    gradient: Floats
+    hessian: Floats
+
+
+class LogisticExpanded(NamedTuple):
+    """`LogisticRows` with control variates whose eta*, slope and curvature are computed for each drawn row."""
+
+    rows: Floats
+    labels: Labels
+    scale: float
+    prior_precision: float
+    second: float  # 1: with curvature, 0: without
+    centre: Floats
+    gradient: Floats
+    hessian: Floats
+    on_disk: bool
+
+
+class ICARows(NamedTuple):
+    """Independent components of white rows."""
+
+    rows: Floats
+    on_disk: bool
+
+
+class MixtureData(NamedTuple):
+    """Two Gaussians; beta = 1 / temperature."""
+
+    x: Floats
+    variance: float
+    beta: float
+    first_prior: float
+    second_prior: float
+    on_disk: bool
+
+
+class LassoRows(NamedTuple):
+    """L1 regression: rows x_i followed by y_i."""
+
+    rows: Floats
+    precision: float
+    penalty: float
+    on_disk: bool
+
+
+class Hot(NamedTuple):
+    """Any of these with its likelihood to the power `scale` = 1 / temperature."""
+
+    model: Any
+    scale: float
+
+
+# --- proposals ------------------------------------------------------------------------------------------------------
+
+
+class Walk(NamedTuple):
+    """A Gaussian random walk with factor L."""
+
+    factor: Floats
+
+
+class Step(NamedTuple):
+    """A proxy proposal."""
+
+    centre: Floats
+    factor: Floats
+    precision: Floats
+    keep: float
+    beta: float
+
+
+class Rotation(NamedTuple):
+    """A Stiefel walk."""
+
+    scale: float
+    size: int
+
+
+class Drift(NamedTuple):
+    """A Langevin step; `batch` has room for the indices of its mini-batch."""
+
+    step: float
+    scale: float  # N / size of the mini-batch
+    batch: Ints
+
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+
+class Sequential(NamedTuple):
+    """Looks and Student bounds at the interim ones, as far as they are known; Barker's rule or Metropolis'."""
+
+    n_data: int
+    barker: bool
+    looks: Ints
+    lower: Floats
+    upper: Floats
+
+
+class Exact(NamedTuple):
+    """All data; `totals` are the log-likelihoods of the current and the proposed state."""
+
+    n_data: int
+    barker: bool
+    totals: Floats
+
+
+class Barker(NamedTuple):
+    """The Barker minibatch test with a table of its correction."""
+
+    n_data: int
+    m: int
+    sigma: float
+    x: Floats
+    cdf: Floats
+    mass: Floats
+    width: float

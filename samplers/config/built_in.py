@@ -1,0 +1,115 @@
+"""Configs of the papers' chains: whole runs on built-in data, for trial runs and as exports of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from designer.core.errors import BadInput
+from samplers.config.config import SamplerConfig
+from samplers.data.sources import fingerprint
+
+
+class BuiltIn(NamedTuple):
+    """A chain that anybody can run: its title, what it is, and its config but for the test."""
+
+    title: str
+    about: str
+    toml: str
+
+
+_DIGITS = """[data]
+source = "mnist79"
+
+[model]
+kind = "logistic"
+prior_precision = 10.0
+control = {control}
+
+[proposal]
+kind = "{proposal}"
+
+[run]
+draws = 10000
+warmup = 500
+chains = 4
+"""
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    "e3": BuiltIn(
+        "Random walk on handwritten digits",
+        "Logistic regression, sevens against nines, N = 12,214, 50 components (K14 §6.1).",
+        _DIGITS.format(control=0, proposal="random-walk"),
+    ),
+    "e3-control": BuiltIn(
+        "The same with control variates",
+        "The walk's test sees only what second-order proxies miss.",
+        _DIGITS.format(control=2, proposal="random-walk"),
+    ),
+    "e3-proxy": BuiltIn(
+        "Proposals from the proxy",
+        "Independent proposals from the quadratic proxy: nearly all are accepted.",
+        _DIGITS.format(control=2, proposal="proxy"),
+    ),
+    "e4": BuiltIn(
+        "Unmixing sounds",
+        "Independent components on the Stiefel manifold, 100,000 samples of four sounds (K14 §6.2).",
+        """[data]
+source = "audio"
+rows = 100000
+
+[model]
+kind = "ica"
+
+[proposal]
+kind = "stiefel"
+scale = 0.007
+
+[run]
+draws = 10000
+warmup = 200
+chains = 4
+""",
+    ),
+    "e6": BuiltIn(
+        "Variable selection by reversible jumps",
+        "Census income, N = 143,531, 50 covariates (K14 §6.3).",
+        """[data]
+source = "census"
+intercept = true
+
+[model]
+kind = "rj-logistic"
+
+[proposal]
+kind = "jumps"
+
+[run]
+draws = 10000
+warmup = 2000
+chains = 4
+""",
+    ),
+}
+
+
+def built_in(name: str, folder: str | None = None, seed: int = 0) -> SamplerConfig:
+    """The config of a built-in chain with the exact test; `folder` is where its data set's files lie.
+
+    Examples
+    --------
+    >>> built_in("e3").model.kind
+    'logistic'
+    """
+    if name not in BUILT_IN:
+        raise BadInput(f"experiment = {name!r}: chains for a trial run are {', '.join(BUILT_IN)}")
+    config = SamplerConfig.from_toml(BUILT_IN[name].toml, exact=True, seed=seed)
+    return config.model_copy(update={"data": config.data.model_copy(update={"folder": folder})})
+
+
+def twin_notice(config: SamplerConfig) -> str | None:
+    """A line to show when a synthetic twin stands in for the data set that a config names."""
+    source = config.data.source
+    if source is None or fingerprint(source, config.data.folder) != fingerprint(source, None):
+        return None
+    return f"synthetic data: no files of {source} were given, a twin of the same shape stands in"

@@ -1,0 +1,229 @@
+"""The question that every acceptance test answers, and its answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, real
+from designer.engine.step_error import Rule, check_rule
+
+BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
+
+Bound: TypeAlias = float | Callable[[], float | None] | None
+
+
+class NonFiniteTerm(BadInput, ArithmeticError):
+    """A log-likelihood difference l_i that is infinite or not a number.
+
+    Parameters
+    ----------
+    index
+        Whose it is.
+    value
+        What it is.
+
+    Examples
+    --------
+    >>> NonFiniteTerm(3, float("nan")).index
+    3
+    """
+
+    def __init__(self, index: int, value: float) -> None:
+        super().__init__(index, value)  # as arguments, so that it survives the way back from another process
+        self.index, self.value = index, value
+
+    def __str__(self) -> str:
+        return f"datum {self.index}: l_i = {self.value}: log-likelihood differences must be finite"
+
+
+class Decision(NamedTuple):
+    """The answer of a test.
+
+    Attributes
+    ----------
+    accept
+        Yes or no.
+    n_used, n_looks
+        How many data were read, and in how many looks.
+
+    Examples
+    --------
+    >>> Decision(True, 500, 1)
+    Decision(accept=True, n_used=500, n_looks=1)
+    """
+
+    accept: bool
+    n_used: int
+    n_looks: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Accept theta'?  The truth is: N mean(l) - log_ratio > log u (Metropolis) or logit u (Barker).
+
+    MH, reversible jump and Gibbs steps all ask it. log_ratio is minus the usual log prior/proposal ratio.
+
+    Parameters
+    ----------
+    n
+        Number of data N.
+    terms
+        terms(indices) -> l_i = log p(x_i; theta') - log p(x_i; theta).
+    log_ratio
+        c = log[prior(theta) q(theta'|theta) / (prior(theta') q(theta|theta'))].
+    rule
+        "metropolis" or "barker".
+    range_bound
+        A bound on max |l_i|, for the concentration test, or a function that finds one when asked; None if the model
+        has none.
+    full
+        full() -> sum of all l_i, if the model can do that faster than through `terms`.
+
+    Examples
+    --------
+    >>> l = np.array([0.5, -0.25, 1.0])
+    >>> total(Comparison(3, l.take))
+    1.25
+    >>> total(Comparison(3, l.take).at_temperature(10.0))
+    0.125
+    """
+
+    n: int
+    terms: Callable[[Ints], Floats]
+    log_ratio: float = 0.0
+    rule: Rule = "metropolis"
+    range_bound: Bound = None
+    full: Callable[[], float] | None = None
+
+    def at_temperature(self, temperature: float) -> Comparison:
+        """The same question with the likelihood to the power 1 / temperature; the prior stays (S17 section 6.1)."""
+        scale = 1.0 / real("temperature", temperature, 0.0, 1e300, open_low=True)
+        terms, full, bound = self.terms, self.full, self.range_bound
+        return replace(
+            self,
+            terms=lambda indices: scale * np.asarray(terms(indices), dtype=np.float64),
+            full=None if full is None else lambda: scale * full(),
+            range_bound=_times(scale, bound),
+        )
+
+    def known_bound(self) -> float | None:
+        """The bound on max |l_i|, found now if it has to be."""
+        return self.range_bound() if callable(self.range_bound) else self.range_bound
+
+
+def _times(scale: float, bound: Bound) -> Bound:
+    if not callable(bound):
+        return None if bound is None else scale * bound
+
+    def scaled() -> float | None:
+        found = bound()
+        return None if found is None else scale * found
+
+    return scaled
+
+
+class AcceptTest(Protocol):
+    """Decides comparisons. Draws u first, so that tests given the same generator face the same u.
+
+    A test of one's own needs this one method.
+
+    Examples
+    --------
+    >>> from samplers.decide import ExactTest
+    >>> test: AcceptTest = ExactTest()
+    >>> test.decide(np.random.default_rng(1), Comparison(2, np.zeros(2).take)).accept
+    True
+    """
+
+    def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
+        """Accept or not, with random numbers from `rng`."""
+
+
+class LevelTest(Protocol):
+    """Decides comparisons whose threshold v is given, as slice and multi-valued Gibbs updates ask them."""
+
+    def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision: ...
+
+
+def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
+    """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]: the first thing that a test draws.
+
+    Parameters
+    ----------
+    rng
+        Random numbers; one is taken.
+    rule
+        "metropolis" or "barker".
+
+    Returns
+    -------
+    float
+        N mean(l) - log_ratio must exceed it for acceptance.
+
+    Examples
+    --------
+    >>> draw_threshold(np.random.default_rng(1), "metropolis") <= 0.0
+    True
+    """
+    u = 1.0 - rng.random()
+    if rule == "barker":
+        return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
+    return math.log(u)
+
+
+def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:
+    """Check the question and draw v; also the answer, if prior or proposal alone decide (log_ratio = +-inf)."""
+    _check(comparison)
+    v = draw_threshold(rng, check_rule(comparison.rule))
+    return v, _forced(comparison)
+
+
+def begin_at(comparison: Comparison, v: float) -> Decision | None:
+    """Check the question and a threshold that somebody else has drawn; the answer, if there is one already."""
+    _check(comparison)
+    if math.isnan(v):
+        raise BadInput("v = nan: a threshold must be a number")
+    return _forced(comparison)
+
+
+def _check(comparison: Comparison) -> None:
+    if comparison.n < 1:
+        raise BadInput(f"n = {comparison.n}: there are no data")
+    if math.isnan(comparison.log_ratio):
+        raise BadInput("log_ratio = nan: must be a number, or +-inf where a prior or proposal density vanishes")
+
+
+def _forced(comparison: Comparison) -> Decision | None:
+    return Decision(bool(comparison.log_ratio < 0), 0, 0) if math.isinf(comparison.log_ratio) else None
+
+
+def evaluate(comparison: Comparison, indices: Ints) -> Floats:
+    """The l_i of these data, checked."""
+    if indices.size > BLOCK:
+        parts = [indices[k : k + BLOCK] for k in range(0, indices.size, BLOCK)]
+        return np.concatenate([evaluate(comparison, part) for part in parts])
+    values = np.ascontiguousarray(comparison.terms(indices), dtype=np.float64)
+    if values.shape != indices.shape:
+        raise BadInput(f"terms: returned shape {values.shape} for {indices.size:,} data; must be ({indices.size},)")
+    finite = np.isfinite(values)
+    if not finite.all():
+        k = int(np.argmin(finite))
+        raise NonFiniteTerm(int(indices[k]), float(values[k]))
+    return values
+
+
+def total(comparison: Comparison) -> float:
+    """The sum of all l_i: by the model's own shortcut, or, where that is not finite, a block of data at a time."""
+    if comparison.full is not None:
+        value = float(comparison.full())
+        if math.isfinite(value):
+            return value
+    n = comparison.n
+    blocks = (np.arange(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
+    return math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the datum at fault

@@ -1,0 +1,49 @@
+"""How a test reads data: growing samples without replacement, the permutation kept from one decision to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from samplers.decide.comparison import BLOCK, Comparison, evaluate
+from samplers.decide.subsample import Subsampler
+
+MOST_KEPT = 4  # permutations per thread; a chain needs one for each number of data it compares
+
+
+class _Kept(threading.local):
+    """Subsamplers that are not in use, by number of data."""
+
+    def __init__(self) -> None:
+        self.free: dict[int, Subsampler] = {}
+
+
+_kept = _Kept()
+
+
+@contextmanager
+def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
+    """read(n) -> the l_i that are new when the sample grows to n data, a block at a time.
+
+    The sample is put back at the end, so what is read depends on the generator alone; after an error, which may have
+    come in the middle of a draw, it is thrown away. The permutation belongs to the thread and not to a test: tests stay
+    immutable and may be shared, and a thousand of them hold one permutation.
+
+    Examples
+    --------
+    >>> with reading(np.random.default_rng(1), Comparison(5, np.arange(5.0).take)) as read:
+    ...     values = np.concatenate([*read(2), *read(5)])
+    >>> sorted(values.tolist())
+    [0.0, 1.0, 2.0, 3.0, 4.0]
+    """
+    # taken out while in use: `terms` may itself ask a test of the same size
+    sample = _kept.free.pop(comparison.n, None) or Subsampler(comparison.n)
+    yield lambda size: (evaluate(comparison, block) for block in sample.chunks(rng, size, BLOCK))
+    sample.reset()
+    _kept.free[comparison.n] = sample
+    if len(_kept.free) > MOST_KEPT:
+        del _kept.free[next(iter(_kept.free))]

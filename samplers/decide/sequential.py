@@ -1,0 +1,168 @@
+"""The sequential test (K14 Alg. 1): batch after batch, until a Student test is sure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from designer.check.simulate import student_bounds
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer
+from designer.rule.boundary import Boundary
+from designer.rule.design import Design
+from designer.rule.looks import Schedule
+from designer.rule.plan import Plan, as_plan
+from samplers.decide import _moments
+from samplers.decide.comparison import Comparison, Decision, begin, begin_at
+from samplers.decide.reading import reading
+
+Reader: TypeAlias = Callable[[int], Iterator[Floats]]
+
+FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never get further
+
+
+class Read(NamedTuple):
+    """Sums of what a test has read: of l_i - shift and of its squares. The first l_i is the shift."""
+
+    shift: float = math.nan
+    total: float = 0.0
+    squares: float = 0.0
+
+    def more(self, blocks: Iterable[Floats]) -> Read:
+        """With these l_i, too."""
+        shift, sums = self.shift, (self.total, self.squares)
+        for values in blocks:
+            shift = float(values[0]) if math.isnan(shift) else shift
+            sums = _moments.add_shifted(values, shift, *sums)
+        return Read(shift, *sums)
+
+
+class _Looks:
+    """Looks and Student bounds of a plan from look number `skipped` on, computed as far as some test has got."""
+
+    def __init__(self, plan: Plan, skipped: int) -> None:
+        self.plan, self.skipped = plan, skipped
+        self.size = plan.schedule.size - skipped
+        self._known = self._compute(min(FIRST_BLOCK, self.size))
+
+    def upto(self, count: int) -> tuple[Ints, Floats, Floats]:
+        """n, lower and upper of at least the first `count` looks."""
+        known = self._known
+        if known[0].size < count:
+            self._known = known = self._compute(min(max(count, 2 * known[0].size), self.size))
+        return known
+
+    def _compute(self, count: int) -> tuple[Ints, Floats, Floats]:
+        index = np.arange(self.skipped, self.skipped + count)
+        n = self.plan.schedule.at(index)
+        interim = index < self.plan.schedule.size - 1
+        lower, upper = np.zeros(count), np.zeros(count)  # at the last look the sign decides
+        bounds = self.plan.boundary.at(index[interim], n[interim] / self.plan.schedule.n_data)
+        lower[interim], upper[interim] = (student_bounds(bound, n[interim]) for bound in bounds)
+        return n, lower, upper
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialTest:
+    """Reads batches without replacement until the mean of l_i is surely on one side of mu_0.
+
+    Make one with `from_design` or `from_plan`; it is immutable, and may be used in anybody's own loop.
+
+    Parameters
+    ----------
+    plan
+        Looks and bounds.
+    first_batches
+        k0: the first decision is made at look number k0 of the plan, for data whose small samples are far from normal.
+
+    Examples
+    --------
+    >>> test = SequentialTest.from_design(Design(1000, 100, 0.05))
+    >>> l = np.random.default_rng(1).normal(0.01, 0.02, 1000)
+    >>> test.decide(np.random.default_rng(2), Comparison(1000, l.take))
+    Decision(accept=True, n_used=100, n_looks=1)
+    """
+
+    plan: Plan
+    first_batches: int = 1
+
+    def __post_init__(self) -> None:
+        first = integer("first_batches", self.first_batches, 1, self.plan.schedule.size)
+        object.__setattr__(self, "first_batches", first)
+
+    @classmethod
+    def from_design(cls, design: Design, first_batches: int = 1) -> SequentialTest:
+        """The test that a design describes."""
+        return cls(as_plan(design), first_batches)
+
+    @classmethod
+    def from_plan(cls, plan: Plan, first_batches: int = 1) -> SequentialTest:
+        """A test with any looks and any bounds."""
+        return cls(plan, first_batches)
+
+    @cached_property
+    def effective_plan(self) -> Plan:
+        """The plan without the looks that `first_batches` skips: what the calculator should be asked about."""
+        skipped = self.first_batches - 1
+        if skipped == 0:
+            return self.plan
+        n_data, n = self.plan.schedule.n_data, self.plan.schedule.n[skipped:]
+        index = np.arange(skipped, self.plan.schedule.size - 1)
+        bounds = self.plan.boundary.at(index, n[:-1] / n_data)
+        return Plan(Schedule.explicit(n_data, n), Boundary.explicit(*bounds))
+
+    @cached_property
+    def _looks(self) -> _Looks:
+        return _Looks(self.plan, self.first_batches - 1)
+
+    @property
+    def n_looks(self) -> int:
+        """How many looks there are at most."""
+        return self._looks.size
+
+    def bounds(self, count: int | None = None) -> tuple[Ints, Floats, Floats]:
+        """n, lower and upper Student bounds of the first `count` looks (all, if None), for kernels; the last are 0."""
+        size = self._looks.size
+        wanted = size if count is None else integer("count", count, 1, size)
+        n, lower, upper = self._looks.upto(wanted)
+        return n[:wanted], lower[:wanted], upper[:wanted]
+
+    def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
+        """Accept iff the mean of l_i seems to exceed mu_0 = (v + log_ratio) / N; the last look is exact."""
+        self._check(comparison)
+        v, forced = begin(rng, comparison)
+        return forced if forced is not None else self._decided(rng, comparison, v)
+
+    def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
+        """The same with a threshold v that the caller has drawn: a slice's level, a difference of Gumbel variables."""
+        self._check(comparison)
+        forced = begin_at(comparison, v)
+        return forced if forced is not None else self._decided(rng, comparison, v)
+
+    def _check(self, comparison: Comparison) -> None:
+        n_data = self.plan.schedule.n_data
+        if comparison.n != n_data:
+            raise BadInput(f"n = {comparison.n:,}: the test was designed for n_data = {n_data:,}")
+
+    def _decided(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
+        with reading(rng, comparison) as read:
+            return self._look_by_look(read, comparison, v)
+
+    def _look_by_look(self, read: Reader, comparison: Comparison, v: float) -> Decision:
+        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), Read()
+        for j in range(self._looks.size):
+            if j == known[0].size:
+                known = self._looks.upto(j + 1)
+            n, lower, upper = (column[j] for column in known)
+            done = done.more(read(n))
+            if n == n_data:
+                break
+            verdict = _moments.decide(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
+            if verdict != 0:
+                return Decision(verdict > 0, int(n), j + 1)
+        return Decision(bool(n_data * done.shift + done.total - c > v), n_data, self._looks.size)

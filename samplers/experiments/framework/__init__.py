@@ -1,0 +1,1 @@
+"""How an experiment is run, stored and reported."""

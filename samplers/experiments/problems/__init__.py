@@ -1,0 +1,1 @@
+"""Posteriors and measurements that several experiments share."""

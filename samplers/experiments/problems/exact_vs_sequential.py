@@ -1,0 +1,150 @@
+"""Sequential tests of several epsilon beside exact chains: names, tests, rates, and risk against a long exact run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.rule.design import Design
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.experiments.framework.report import Cell, Panel, Series
+from samplers.experiments.framework.running import Values
+from samplers.study.risk import Risk, risk_of_means
+
+EXACT, TRUTH = "exact", "truth"
+EPSILON = "ε = "
+RESOLVED = 2.0  # times the truth's own squared error: a risk below says nothing of the chain
+SURE = 3.0  # standard errors
+
+Chains = Mapping[str, Sequence[Values]]  # the parts of each test's chains
+
+
+def name_of(epsilon: float) -> str:
+    """Of the sequential test with this epsilon."""
+    return f"{EPSILON}{epsilon:g}"
+
+
+def names_of(epsilons: Sequence[float]) -> list[str]:
+    """The exact test, and the sequential ones."""
+    return [EXACT, *map(name_of, epsilons)]
+
+
+def design_of(name: str, n_data: int, m: int) -> Design:
+    """The sequential test of this name."""
+    return Design(n_data, min(m, n_data), float(name.removeprefix(EPSILON)))
+
+
+def accept_test(name: str, n_data: int, m: int) -> AcceptTest:
+    """The exact or a sequential test, by its name."""
+    return ExactTest() if name in (EXACT, TRUTH) else SequentialTest.from_design(design_of(name, n_data, m))
+
+
+def numbered(names: Sequence[str], chains: int) -> list[str]:
+    """Parts: so many chains of each."""
+    return [f"{name} #{k}" for name in names for k in range(chains)]
+
+
+def kind_of(part: str) -> str:
+    """The test of such a part."""
+    return part.partition(" #")[0]
+
+
+def chains_of(names: Sequence[str], chains: int, values: Mapping[str, Values]) -> dict[str, list[Values]]:
+    """The parts of every test's chains."""
+    return {name: [values[part] for part in numbered([name], chains)] for name in names}
+
+
+def averaged(chains: Chains, key: str) -> dict[str, float]:
+    """A number of each part, averaged over a test's chains."""
+    return {name: float(np.mean([part[key] for part in parts])) for name, parts in chains.items()}
+
+
+def rates(chains: Chains) -> dict[str, float]:
+    """Steps per second."""
+    return {
+        name: float(np.mean([part["at"][-1] / part["seconds"][-1] for part in parts])) for name, parts in chains.items()
+    }
+
+
+class Estimate(NamedTuple):
+    """Means of some functions over several chains, their standard errors, and the least number of effective draws."""
+
+    mean: Floats
+    se: Floats
+    effective: float
+
+
+def estimate(parts: Sequence[Values]) -> Estimate:
+    """From the blocks of all chains; a function that never changed has no standard error (NaN)."""
+    blocks = np.concatenate([part["blocks"] for part in parts])
+    mean: Floats = np.mean([part["means"][-1] for part in parts], axis=0)
+    spread = np.sqrt(np.mean([part["sd"] ** 2 for part in parts], axis=0))
+    se = np.where(spread > 0.0, blocks.std(axis=0, ddof=1) / math.sqrt(len(blocks)), np.nan)
+    moved = spread > 0.0
+    effective = float(np.min((spread[moved] / se[moved]) ** 2)) if moved.any() else math.nan
+    return Estimate(mean, se, effective)
+
+
+class Verdict(NamedTuple):
+    """How far the chains of a test are from the truth: risk over time, bias with its error, what can be told."""
+
+    risk: Risk
+    bias: float  # of the first function
+    bias_se: float
+    resolved: bool
+
+    @property
+    def final(self) -> float:
+        """Risk at the end."""
+        return float(self.risk.risk[-1])
+
+    @property
+    def shown(self) -> str:
+        """Whether the final risk is that of the chain, for a table."""
+        return "yes" if self.resolved else "no: within the truth's own error"
+
+
+def judged(parts: Sequence[Values], truth: Estimate, some: slice = slice(None)) -> Verdict:
+    """The chains of one test against the truth, in some of the functions."""
+    found = estimate(parts)
+    risk = risk_of_means([part["means"][:, some] for part in parts], truth.mean[some])
+    se = np.hypot(found.se[some], truth.se[some])
+    bias = (found.mean - truth.mean)[some]
+    return Verdict(risk, float(bias[0]), float(se[0]), bool(risk.risk[-1] > RESOLVED * own_error(truth, some)))
+
+
+def own_error(truth: Estimate, some: slice = slice(None)) -> float:
+    """The truth's mean squared error, by its own standard errors."""
+    return float(np.mean(np.nan_to_num(truth.se[some]) ** 2))
+
+
+def risk_panels(chains: Chains, verdicts: Mapping[str, Verdict], label: str, floor: float) -> list[Panel]:
+    """Risk against time and against likelihood evaluations, with the truth's own error as a line."""
+    panels = []
+    for key, title, x in (
+        ("seconds", "time", "seconds of sampling"),
+        ("evaluations", "work", "likelihood evaluations"),
+    ):
+        series = [
+            Series(name, np.mean([part[key] for part in parts], axis=0), *verdicts[name].risk)
+            for name, parts in chains.items()
+        ]
+        ends = [min(float(s.x[0]) for s in series), max(float(s.x[-1]) for s in series)]
+        series.append(Series("the truth's own error", ends, [floor, floor]))
+        note = (
+            "Lower left is better. Bands are two standard errors over the chains. What is below the line of the "
+            "truth's own error cannot be told apart."
+        )
+        panels.append(Panel(f"Risk against {title}", x, label, series, True, True, note))
+    return panels
+
+
+def listed(values: Sequence[Cell], form: str) -> str:
+    """Numbers in a sentence."""
+    return ", ".join(f"{value:{form}}" for value in values)

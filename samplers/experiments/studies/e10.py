@@ -1,0 +1,358 @@
+"""E10: data per step of four acceptance tests on a Gaussian mixture at a temperature.
+
+S17 print the covariance diag(0.15, 0.15) of the proposal. Their averages appear when 0.15 is its standard deviation;
+both readings are run. Full is the paper's size (a million data, 5000 samples of every test). Quick has the same data
+and fewer samples of the tests that read much.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from designer import Design, TrialRun, acceptance
+from designer.core.arrays import Floats
+from designer.engine.step_error import Rule
+from samplers.chains.chain import Chain, Draws
+from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.experiments.framework.drawing import evenly, shares
+from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.running import Experiment, Values, Work
+from samplers.experiments.framework.seeds import generator
+from samplers.experiments.problems.tempered import Binned, Posterior, Quadrature
+from samplers.models.mixture import Mixture, draw_mixture
+from samplers.proposals import RandomWalk
+from samplers.study.risk import block_error, effective_size
+
+TRUTH = (0.0, 1.0)
+BARKER, SEQUENTIAL, CONCENTRATION, EXACT = "barker", "sequential", "concentration", "exact"
+TESTS = BARKER, SEQUENTIAL, CONCENTRATION, EXACT
+SD, VARIANCE = "sd", "variance"
+SPOKEN = {SD: "standard deviation", VARIANCE: "variance"}
+ARXIV = {BARKER: 210.0, SEQUENTIAL: 15_562.0, CONCENTRATION: 16_857.0}
+UAI = {BARKER: 182.0, SEQUENTIAL: 13_540.0, CONCENTRATION: 65_759.0}
+SCORES = {BARKER: (-1430.0, 3313.9), SEQUENTIAL: (-1578.9, 3647.7), CONCENTRATION: (-1232.7, 2444.1)}  # S17 Table 2
+PAPER_SIZE = 10**6
+BLOCK = 25  # steps between looks at the cancel switch
+SHOWN_DRAWS = 400
+
+
+class Settings(NamedTuple):
+    """Data, temperature, the proposal's 0.15, samples of each test (in the order of TESTS), and the tests' settings."""
+
+    n_data: int
+    temperature: float
+    samples: tuple[int, int, int, int]
+    scale: float = 0.15
+    m: int = 100
+    epsilon: float = 0.005
+    delta: float = 0.01
+    p: float = 2.0
+    growth: float = 1.5
+    bins: int = 20
+    fine: int = 6
+    pairs: int = 1000
+    references: int = 200
+    seed: int = 1
+
+    def deviation(self, reading: str) -> float:
+        """Standard deviation of the proposal."""
+        return self.scale if reading == SD else math.sqrt(self.scale)
+
+    @property
+    def design(self) -> Design:
+        """The sequential test."""
+        return Design(self.n_data, self.m, self.epsilon)
+
+
+def parts(settings: Settings) -> list[str]:
+    """A chain for each test and reading of the proposal; and the posterior by quadrature."""
+    return ["posterior", *(f"{test}-{reading}" for reading in (SD, VARIANCE) for test in TESTS)]
+
+
+def work(settings: Settings, name: str, work: Work) -> Values:
+    """Run one chain on the clock, or compute the true posterior with what the calculator predicts for it."""
+    x = draw_mixture(generator(settings.seed, "e10", "data"), settings.n_data, TRUTH)
+    rng = generator(settings.seed, "e10", name)
+    if name == "posterior":
+        return _posterior(rng, settings, x, work)
+    test, reading = name.split("-")
+    model = Mixture.from_data(x, settings.temperature)
+    walk = RandomWalk.isotropic(settings.deviation(reading), 2)
+    rule: Rule = "barker" if test == BARKER else "metropolis"
+
+    def make(own: np.random.Generator) -> Chain:
+        return Chain(model, walk, _test(settings, test), TRUTH, own, rule)
+
+    make(np.random.default_rng(0)).advance(2)  # compiles all code before the clock runs
+    chain, total, found, seconds = make(rng), settings.samples[TESTS.index(test)], [], 0.0
+    while chain.steps < total:
+        work.step(chain.steps / total)
+        begin = time.perf_counter()
+        found.append(chain.advance(min(BLOCK, total - chain.steps)))
+        seconds += time.perf_counter() - begin
+    draws = Draws.joined(found)
+    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": seconds}
+
+
+def _test(settings: Settings, name: str) -> AcceptTest:
+    tests: dict[str, AcceptTest] = {
+        BARKER: BarkerTest(settings.m),
+        SEQUENTIAL: SequentialTest.from_design(settings.design),
+        CONCENTRATION: ConcentrationTest(settings.m, settings.delta, settings.p, settings.growth),
+        EXACT: ExactTest(),
+    }
+    return tests[name]
+
+
+def _posterior(rng: np.random.Generator, settings: Settings, x: Floats, work: Work) -> Values:
+    """Probabilities of the bins; and for proposals from there, the data that the tests should read."""
+    binned = Binned.of(x, settings.temperature)
+    fine = Quadrature.of(binned, settings.bins * settings.fine, lambda share: work.step(0.8 * share))
+    predicted = {}
+    for reading in (SD, VARIANCE):
+        trial = _pairs(rng, settings, binned, fine, settings.deviation(reading))
+        wanted = settings.n_data * trial.kappa**2 / (1.0 + trial.kappa**2)  # until the variance of Delta* is below 1
+        batches = settings.m * np.ceil(wanted / settings.m)
+        usage = settings.n_data * acceptance(settings.design, trial).usage
+        predicted[f"predicted_{reading}"] = np.array([batches.mean(), usage.mean()])
+    return {**fine.pooled(settings.bins)._asdict(), **predicted}
+
+
+def _pairs(
+    rng: np.random.Generator, settings: Settings, binned: Binned, posterior: Quadrature, deviation: float
+) -> TrialRun:
+    """Proposals from the posterior, with the moments of their l_i."""
+    rows = []
+    for theta in posterior.draw(rng, settings.pairs):
+        proposed = theta + deviation * rng.standard_normal(2)
+        log_ratio = binned.model.log_prior(theta) - binned.model.log_prior(proposed)
+        rows.append([*binned.moments(theta, proposed), log_ratio])
+    mu, sigma, log_ratios = np.array(rows).T
+    return TrialRun(settings.n_data, mu, sigma, log_ratios)
+
+
+class Row(NamedTuple):
+    """One test under one reading of the proposal."""
+
+    reading: str
+    test: str
+    samples: int
+    data: float
+    data_se: float
+    predicted: float | None
+    largest: int
+    acceptance: float
+    score: float
+    chi_squared: float
+    ideal_score: float
+    ideal_chi_squared: float
+    seconds: float
+    evaluations: float
+    effective: float
+
+    @property
+    def per_move(self) -> float:
+        """Likelihood evaluations for an accepted proposal."""
+        return self.evaluations / max(self.acceptance, 1e-9)
+
+
+def _row(settings: Settings, values: Mapping[str, Values], posterior: Posterior, reading: str, test: str) -> Row:
+    part = values[f"{test}-{reading}"]
+    n_used, samples = part["n_used"], part["n_used"].size
+    predicted = dict(zip((BARKER, SEQUENTIAL), values["posterior"][f"predicted_{reading}"].tolist(), strict=True))
+    predicted[EXACT] = float(settings.n_data)
+    rng = generator(settings.seed, "e10", "ideal", str(samples))
+    ideal = np.array([posterior.scores(rng.multinomial(samples, posterior.cells)) for _ in range(settings.references)])
+    scores = posterior.scores(posterior.counts(part["theta"]))
+    mean, se = float(n_used.mean()), block_error(n_used)
+    known = mean, se, predicted.get(test), int(n_used.max()), float(part["accepted"].mean())
+    evaluated = (1.0 if test == EXACT else 2.0) * mean  # the exact test keeps the log-likelihoods of its state
+    spent = float(part["seconds"]), evaluated, effective_size(part["theta"])
+    score, chi_squared = ideal.mean(axis=0).tolist()
+    return Row(reading, test, samples, *known, *scores, score, chi_squared, *spent)
+
+
+def report(settings: Settings, values: Mapping[str, Values]) -> Report:
+    """The table beside both published versions, and the histograms."""
+    kept = values["posterior"]
+    posterior = Posterior(kept["probability"], kept["first"], kept["second"])
+    rows = {
+        (reading, test): _row(settings, values, posterior, reading, test)
+        for reading in (SD, VARIANCE)
+        for test in TESTS
+    }
+    narrow, wide = rows[SD, BARKER], rows[VARIANCE, BARKER]
+    checks = {
+        "with standard deviation 0.15 the Barker test reads what S17 print (210), to 10 %": abs(narrow.data - 210.0)
+        <= 21.0,
+        "with variance 0.15 it reads more than three times as much": wide.data > 3.0 * narrow.data,
+        "the Barker test reads least, then the sequential, then the concentration test": all(
+            rows[reading, a].data < rows[reading, b].data
+            for reading in (SD, VARIANCE)
+            for a, b in ((BARKER, SEQUENTIAL), (SEQUENTIAL, CONCENTRATION))
+        ),
+        "a move costs the Barker and the sequential test fewer likelihood evaluations than the exact one": all(
+            rows[reading, test].per_move < rows[reading, EXACT].per_move
+            for reading in (SD, VARIANCE)
+            for test in (BARKER, SEQUENTIAL)
+        ),
+        "the sequential test reads what the calculator predicts, within 4 standard errors and 10 %": all(
+            _within(row, row.predicted or 0.0) for (_, test), row in rows.items() if test == SEQUENTIAL
+        ),
+    }
+    if settings.n_data == PAPER_SIZE:
+        row = rows[SD, SEQUENTIAL]
+        checks[
+            "with standard deviation 0.15 the sequential test reads what S17 print (15,562), to 4 standard errors"
+        ] = abs(row.data - ARXIV[SEQUENTIAL]) <= 4.0 * row.data_se
+    tables = [_data_table(rows), _cost_table(rows), _score_table(rows)]
+    panels = [_histogram(settings, values, reading) for reading in (SD, VARIANCE)]
+    panels += [_scatter(values), _marginal(values, posterior)]
+    notice = f"Data: {settings.n_data:,} draws of the mixture itself, at temperature {settings.temperature:g}."
+    return Report(_finding(settings, rows), checks, tables, panels, [notice])
+
+
+def _finding(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
+    def line(reading: str) -> str:
+        return ", ".join(f"{test} {rows[reading, test].data:,.0f}" for test in TESTS[:3])
+
+    barker, sequential = rows[SD, BARKER], rows[SD, SEQUENTIAL]
+    moved = barker.data / barker.acceptance, sequential.data / sequential.acceptance
+    return (
+        f"Data per step at N = {settings.n_data:,} and temperature {settings.temperature:g}, when 0.15 is the standard "
+        f"deviation of the proposal: {line(SD)}; S17 print 210, 15,562 and 16,857 (in the camera-ready version 182, "
+        f"13,540 and 65,759). When 0.15 is its variance, as printed: {line(VARIANCE)}. {_reading(settings, rows)}"
+        f"The concentration test, whose bound is the empirical Bernstein-Serfling inequality for draws without "
+        f"replacement (Bardenet and Maillard 2015) with an analytic bound on |l_i|, reads "
+        f"{_compared(settings, rows[SD, CONCENTRATION])}. The calculator, given proposals from the posterior, predicts "
+        f"{sequential.predicted or 0.0:,.0f} for the sequential test, and κ²/(1+κ²) predicts "
+        f"{barker.predicted or 0.0:,.0f} for the Barker test. That test follows Barker's rule; its acceptance is "
+        f"{barker.acceptance:.2f} against {sequential.acceptance:.2f}, which makes {moved[0]:,.0f} data per move, "
+        f"beside {moved[1]:,.0f}. {_costs(rows)}"
+    )
+
+
+def _costs(rows: Mapping[tuple[str, str], Row]) -> str:
+    """Time and evaluations in words."""
+    each = ", ".join(
+        f"{test} {1e3 * rows[SD, test].seconds / rows[SD, test].samples:.3g} ms and {rows[SD, test].per_move:,.0f}"
+        for test in TESTS
+    )
+    return f"A step and a move (standard deviation) cost, in time and in likelihood evaluations: {each}."
+
+
+def _reading(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
+    """Which reading of 0.15 gives the printed averages of the Barker and the sequential test, if one does."""
+    if settings.n_data != PAPER_SIZE:
+        return ""
+    near = [
+        reading
+        for reading in (SD, VARIANCE)
+        if all(_within(rows[reading, test], ARXIV[test]) for test in (BARKER, SEQUENTIAL))
+    ]
+    if len(near) != 1:
+        return f"S17's averages are those of {'both readings' if near else 'neither reading'}. "
+    shown = ", ".join(f"{rows[near[0], test].data / ARXIV[test]:.2f}" for test in (BARKER, SEQUENTIAL))
+    return f"So S17's averages are those of the {SPOKEN[near[0]]} ({shown} times the printed ones). "
+
+
+def _compared(settings: Settings, row: Row) -> str:
+    """What the two printed figures say of ours."""
+    if settings.n_data != PAPER_SIZE:
+        return f"{row.data:,.0f}, which the papers' figures for a million data do not concern"
+    near = [name for name, paper in (("arXiv", ARXIV), ("camera-ready", UAI)) if _within(row, paper[CONCENTRATION])]
+    verdict = {0: "near neither printed figure", 2: "too few samples to tell the two printed figures apart"}
+    return f"{row.data:,.0f} ± {row.data_se:,.0f}, {verdict.get(len(near)) or f'near the {near[0]} figure only'}"
+
+
+def _within(row: Row, printed: float) -> bool:
+    return abs(row.data - printed) <= 4.0 * row.data_se + 0.1 * printed
+
+
+def _data_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+    columns = ["0.15 is the", "test", "samples", "data per step", "± s.e.", "predicted", "largest", "acceptance"]
+    columns += ["data per move", "paper (S17 arXiv)", "paper (S17 UAI)"]
+    cells: list[list[Cell]] = [
+        [*row[:8], row.data / max(row.acceptance, 1e-9), ARXIV.get(row.test), UAI.get(row.test)]
+        for row in rows.values()
+    ]
+    return Table("Data per step (S17 §6.1)", columns, cells)
+
+
+def _cost_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+    columns = ["0.15 is the", "test", "samples", "seconds", "milliseconds/step", "likelihood evaluations/step"]
+    columns += ["evaluations per move", "effective draws", "effective draws/s", "evaluations per effective draw"]
+    cells: list[list[Cell]] = []
+    for row in rows.values():
+        spent = row.seconds, 1e3 * row.seconds / row.samples, row.evaluations, row.per_move
+        each = row.evaluations * row.samples / row.effective
+        cells.append([*row[:3], *spent, row.effective, row.effective / row.seconds, each])
+    return Table("Wall time and likelihood evaluations", columns, cells)
+
+
+def _score_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+    columns = ["0.15 is the", "test", "samples", "Eqn 23", "Eqn 23, independent draws", "Eqn 23, paper"]
+    columns += ["chi-squared", "chi-squared, independent draws", "chi-squared, paper"]
+    cells: list[list[Cell]] = []
+    for row in rows.values():
+        score, chi = SCORES.get(row.test, (None, None))
+        given = row.score, row.ideal_score, score, row.chi_squared, row.ideal_chi_squared, chi
+        cells.append([row.reading, row.test, row.samples, *given])
+    return Table("Are the samples those of the posterior? (S17 Table 2; its bins are not printed)", columns, cells)
+
+
+def _histogram(settings: Settings, values: Mapping[str, Values], reading: str) -> Panel:
+    edges = np.geomspace(settings.m, max(settings.n_data, 2 * settings.m) * 1.001, 31)
+    counted = {test: values[f"{test}-{reading}"]["n_used"] for test in TESTS[:3]}
+    largest = ", ".join(f"{test} {used.max():,}" for test, used in counted.items())
+    return Panel(
+        f"Batch sizes when 0.15 is the {SPOKEN[reading]} (S17 Fig. 2)",
+        "data read in a step",
+        "fraction of steps",
+        shares(counted, edges),
+        log_x=True,
+        log_y=True,
+        note=f"Largest of this run: {largest}.",
+    )
+
+
+def _scatter(values: Mapping[str, Values]) -> Panel:
+    series = []
+    for test in TESTS:
+        some = evenly(values[f"{test}-{SD}"]["theta"], SHOWN_DRAWS)
+        series.append(Series(test, some[:, 0].tolist(), some[:, 1].tolist(), style="points"))
+    note = "Two modes: the pairs of means (0, 1) and (1, 0) have the same likelihood."
+    return Panel("Samples (S17 Fig. 1)", "θ1", "θ2", series, note=note)
+
+
+def _marginal(values: Mapping[str, Values], posterior: Posterior) -> Panel:
+    edges = posterior.second
+    middle, width = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0]
+    series = [Series("posterior", middle.tolist(), (posterior.probability.sum(axis=0) / width).tolist())]
+    for test in TESTS:
+        theta = values[f"{test}-{SD}"]["theta"]
+        density = np.histogram(theta[:, 1], edges)[0] / (len(theta) * width)
+        series.append(Series(test, middle.tolist(), density.tolist(), style="steps"))
+    note = "Chains of correlated steps need not visit both modes evenly."
+    return Panel("Marginal of θ2", "θ2", "density", series, note=note)
+
+
+EXPERIMENT = Experiment(
+    name="e10",
+    title="Gaussian mixture: data per step of four tests",
+    source="S17 §6.1, Figs 1 and 2, Table 2",
+    question="How many data does each acceptance test read per step on the same problem?",
+    sizes={
+        "tiny": Settings(10_000, 100.0, (600, 200, 60, 60), bins=8, fine=8, pairs=300, references=50),
+        "quick": Settings(PAPER_SIZE, 10_000.0, (4000, 1500, 300, 50)),
+        "full": Settings(PAPER_SIZE, 10_000.0, (5000, 5000, 5000, 5000)),
+    },
+    parts=parts,
+    work=work,
+    report=report,
+)

@@ -1,0 +1,352 @@
+"""E11: ones against sevens, 784 pixels, at a temperature: data per step of four tests, and accuracy against data read.
+
+S17 have 12,007 of the 13,007 training images (which ones is not known; here a random subset), a flat prior, T = 1000.
+Some pixels are always blank, so that the posterior is improper: every chain drifts outwards, and its averages belong to
+a stretch of a run and not to a distribution. Nor is there a mode at which to expand control variates.
+Full is the paper's size, 5000 samples; but 2000 of the concentration test, whose search for a bound reads everything in
+every step, and 200 of it with an analytic bound. Quick has fewer samples of the tests that read much.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from designer import Design, TrialRun, acceptance
+from designer.core.arrays import Floats, Ints
+from designer.engine.step_error import Rule
+from samplers.chains.chain import Chain, Draws, compare
+from samplers.data.sources import Source, load
+from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.experiments.framework.drawing import shares
+from samplers.experiments.framework.origins import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.running import Experiment, Values, Work
+from samplers.experiments.framework.seeds import generator
+from samplers.models import Model
+from samplers.models.logistic import Logistic
+from samplers.models.tempered import tempered
+from samplers.proposals import RandomWalk
+from samplers.study.observe import moments
+from samplers.study.risk import block_error
+
+BARKER, SEQUENTIAL, EXACT = "barker", "sequential", "exact"
+CONCENTRATION, ANALYTIC = "concentration, known bound", "concentration, analytic bound"
+TESTS = BARKER, SEQUENTIAL, CONCENTRATION, ANALYTIC, EXACT
+COMPARED = BARKER, SEQUENTIAL, CONCENTRATION, EXACT
+PAPER = {BARKER: 163.0, SEQUENTIAL: 2026.0, CONCENTRATION: 7612.0}  # S17 section 6.2
+PAPER_SIZE = 12_007
+LOOKS = 30  # evenly spaced states at which a chain is looked at, and as many on a logarithmic scale
+NEAR = 0.15  # relative distance within which a figure is that of the paper
+
+
+class Settings(NamedTuple):
+    """Rows, samples of each test (in the order of TESTS), temperatures, and the tests' settings.
+
+    The first temperature is the paper's; the second was found by trial, as one at which the Barker and the sequential
+    test read about as much as the paper says.
+    """
+
+    rows: int
+    samples: tuple[int, int, int, int, int]
+    temperatures: tuple[float, ...] = (1000.0, 360.0)
+    variance: float = 0.05
+    m: int = 100
+    epsilon: float = 0.005
+    delta: float = 0.01
+    p: float = 2.0
+    growth: float = 1.5
+    seed: int = 1
+
+    def test(self, name: str, n_data: int) -> AcceptTest:
+        """The acceptance test of this name."""
+        if name == SEQUENTIAL:
+            return SequentialTest.from_design(self.design(n_data))
+        if name in (CONCENTRATION, ANALYTIC):
+            return ConcentrationTest(self.m, self.delta, self.p, self.growth)
+        return BarkerTest(self.m) if name == BARKER else ExactTest()
+
+    def design(self, n_data: int) -> Design:
+        """The sequential test."""
+        return Design(n_data, self.m, self.epsilon)
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """A model that knows no bound on |l_i|: the concentration test finds the true one by a pass over the data."""
+
+    model: Model
+
+    @property
+    def n_data(self) -> int:
+        return self.model.n_data
+
+    def log_prior(self, theta: Floats) -> float:
+        return self.model.log_prior(theta)
+
+    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        return self.model.terms(theta, theta_new, indices)
+
+
+def parts(settings: Settings) -> list[str]:
+    """A chain for each test and temperature."""
+    return [_part(test, temperature) for temperature in settings.temperatures for test in TESTS]
+
+
+def _part(test: str, temperature: float) -> str:
+    return f"{test}, T = {temperature:g}"
+
+
+def work(settings: Settings, name: str, work: Work) -> Values:
+    """Run one chain from theta = 0, looking at it now and then."""
+    test, temperature = name.rsplit(", T = ", 1)
+    data = load("mnist17", work.data, settings.rows)
+    model = tempered(Logistic.from_data(data.x, data.y), float(temperature))
+    n_data, d = data.x.shape
+    rule: Rule = "barker" if test == BARKER else "metropolis"
+    asked = Unbounded(model) if test == CONCENTRATION else model
+    walk = RandomWalk.isotropic(math.sqrt(settings.variance), d)
+    rng, pairs_rng = generator(settings.seed, "e11", name), generator(settings.seed, "e11", "pairs", name)
+    chain = Chain(asked, walk, settings.test(test, n_data), np.zeros(d), rng, rule)
+    total = settings.samples[TESTS.index(test)]
+    even = {max(1, round(stop)) for stop in np.linspace(0, total, LOOKS + 1)[1:].tolist()}
+    draws, curve, pairs, spent = [], [], [], 0.0
+    for stop in sorted(even | {round(stop) for stop in np.geomspace(1, total, LOOKS).tolist()}):
+        work.step(chain.steps / total)
+        start = time.perf_counter()
+        draws.append(chain.advance(stop - chain.steps)._replace(theta=np.empty((stop - chain.steps, 0))))
+        spent += time.perf_counter() - start
+        curve.append([stop, spent, *_quality(data, chain.theta)])
+        if stop in even and test in (BARKER, SEQUENTIAL):
+            proposed = walk.propose(pairs_rng, chain.theta).theta
+            pairs.append(moments(compare(model, chain.theta, proposed))[:2])
+    joined = Draws.joined(draws)
+    free = n_data if test == CONCENTRATION else 0  # the pass for the bound, which S17 do not count either
+    values = {"n_used": joined.n_used - free, "accepted": joined.accepted, "curve": np.array(curve)}
+    return {**values, "pairs": np.array(pairs).reshape(-1, 2), "n_data": n_data, "elapsed": spent, **origin_of(data)}
+
+
+def _quality(data: Source, theta: Floats) -> tuple[float, float]:
+    """Share of test images classified rightly, and mean log-likelihood of the training images (not tempered)."""
+    signed = np.where(data.y > 0.0, 1.0, -1.0) * (data.x @ theta)
+    right = (data.x_test @ theta > 0.0) == (data.y_test > 0.0)
+    return float(right.mean()), float(-np.logaddexp(0.0, -signed).mean())
+
+
+class Row(NamedTuple):
+    """One test at one temperature; `curve` has steps, seconds, accuracy and log-likelihood as columns."""
+
+    test: str
+    temperature: float
+    samples: int
+    data: float
+    se: float
+    predicted: float | None
+    largest: int
+    evaluations: float
+    acceptance: float
+    milliseconds: float
+    accuracy: float
+    curve: Floats
+    read: Floats  # in total, at each point of the curve
+
+
+def _row(settings: Settings, part: Values, test: str, temperature: float) -> Row:
+    used, curve = part["n_used"], part["curve"]
+    data = float(used.mean())
+    evaluations = data if test == EXACT else 2.0 * data  # at theta and theta'; the exact test keeps the former
+    if test == CONCENTRATION:
+        evaluations += 2.0 * float(part["n_data"])  # the bound
+    return Row(
+        test,
+        temperature,
+        used.size,
+        data,
+        block_error(used),
+        _predicted(settings, part, test),
+        int(used.max()),
+        evaluations,
+        float(part["accepted"].mean()),
+        1e3 * float(part["elapsed"]) / used.size,
+        float(curve[-1, 2]),
+        curve,
+        np.cumsum(used)[curve[:, 0].astype(np.int64) - 1].astype(np.float64),
+    )
+
+
+def _predicted(settings: Settings, part: Values, test: str) -> float | None:
+    """Data per step by theory, from the moments of l_i along the chain.
+
+    The Barker test stops at the first multiple of m above N kappa^2 / (1 + kappa^2).
+    """
+    n_data = int(part["n_data"])
+    if not part["pairs"].size:
+        return float(n_data) if test in (EXACT, ANALYTIC) else None
+    trial = TrialRun(n_data, *part["pairs"].T)
+    if test == SEQUENTIAL:
+        return n_data * acceptance(settings.design(n_data), trial).mean_usage
+    needed = n_data * trial.kappa**2 / (1.0 + trial.kappa**2)
+    return float(np.mean(np.minimum(settings.m * np.ceil(needed / settings.m), n_data)))
+
+
+def report(settings: Settings, values: Mapping[str, Values]) -> Report:
+    """The table beside the paper's figures, and accuracy against data read."""
+    rows = {
+        (test, temperature): _row(settings, values[_part(test, temperature)], test, temperature)
+        for temperature in settings.temperatures
+        for test in TESTS
+    }
+    first = settings.temperatures[0]
+    known = values[_part(BARKER, first)]
+    n_data = int(known["n_data"])
+    checks = {
+        "the Barker test reads least, then the sequential, then the concentration test": all(
+            rows[a, temperature].data < rows[b, temperature].data
+            for temperature in settings.temperatures
+            for a, b in ((BARKER, SEQUENTIAL), (SEQUENTIAL, CONCENTRATION))
+        ),
+        "Barker and sequential test read what theory predicts, within 4 standard errors and 15 %": (
+            _all_predicted(settings, rows)
+        ),
+        "with an analytic bound the concentration test reads all the data": all(
+            rows[ANALYTIC, temperature].data == n_data for temperature in settings.temperatures
+        ),
+        "the chains of the Barker and the sequential test end with more than 80 % of the test images right": all(
+            rows[test, temperature].accuracy > 0.8
+            for temperature in settings.temperatures
+            for test in (BARKER, SEQUENTIAL)
+        ),
+    }
+    panels = [_histogram(settings, values, n_data, first)]
+    panels += _curves(rows, first)
+    return Report(
+        _finding(settings, rows, n_data, bool(known["real"])), checks, [_table(rows)], panels, [notice(known)]
+    )
+
+
+def _as_predicted(row: Row) -> bool:
+    assert row.predicted is not None
+    return abs(row.data - row.predicted) <= 4.0 * row.se + 0.15 * row.predicted
+
+
+def _at(row: Row, budget: float) -> float:
+    """Test accuracy when `budget` data have been read, or at the first look after."""
+    return float(row.curve[min(int(np.searchsorted(row.read, budget)), row.read.size - 1), 2])
+
+
+def _budget(rows: Mapping[tuple[str, float], Row], temperature: float) -> float:
+    """Data that every test has read in its run, but the one with an analytic bound, whose run is short."""
+    return float(min(rows[test, temperature].read[-1] for test in COMPARED))
+
+
+def _finding(settings: Settings, rows: Mapping[tuple[str, float], Row], n_data: int, real: bool) -> str:
+    first, other = settings.temperatures[0], settings.temperatures[-1]
+
+    def line(temperature: float) -> str:
+        return ", ".join(f"{test} {rows[test, temperature].data:,.0f}" for test in (BARKER, SEQUENTIAL, CONCENTRATION))
+
+    budget = _budget(rows, first)
+    reached = ", ".join(f"{test} {_at(rows[test, first], budget):.3f}" for test in COMPARED)
+    barker, sequential = rows[BARKER, first], rows[SEQUENTIAL, first]
+    compared = _compared(settings, rows) if real and n_data == PAPER_SIZE else ""
+    slower = "moves less often" if barker.acceptance < sequential.acceptance else "moves no less often"
+    return (
+        f"Data per step at N = {n_data:,}, T = {first:g}: {line(first)}; theory predicts "
+        f"{barker.predicted or 0.0:,.0f} and {sequential.predicted or 0.0:,.0f} for the first two from the moments of "
+        f"l_i along the chains. At T = {other:g}: {line(other)}. {compared}The concentration test is given the true "
+        f"max |l_i|, whose pass over all data is not counted, as in S17; with an analytic bound it reads "
+        f"{rows[ANALYTIC, first].data / n_data:.0%}. "
+        f"Test accuracy after {budget:,.0f} data: {reached} (S17: similar or better on fewer data for "
+        f"Barker's; these are single chains). The Barker test {slower} than the "
+        f"sequential ({barker.acceptance:.2f} against {sequential.acceptance:.2f}). The posterior is improper (flat "
+        f"prior, blank pixels), so accuracy tells how fast a chain drifts away from zero, not how well it samples."
+    )
+
+
+def _compared(settings: Settings, rows: Mapping[tuple[str, float], Row]) -> str:
+    """The printed averages beside those at each temperature."""
+
+    def near(temperature: float) -> bool:
+        return all(abs(rows[test, temperature].data / PAPER[test] - 1.0) <= NEAR for test in (BARKER, SEQUENTIAL))
+
+    first, other = settings.temperatures[0], settings.temperatures[-1]
+    agree = "Theory and measurement agree here" if _all_predicted(settings, rows) else "Measurement"
+    found = "gives" if near(first) else "does not give"
+    then = (
+        f"at a κ {first / other:.1f} times as large both are met to {NEAR:.0%}; that temperature was chosen by trial, "
+        "so that it explains nothing by itself"
+        if near(other)
+        else f"nor does a κ {first / other:.1f} times as large give both"
+    )
+    return (
+        f"S17 print 163, 2,026 and 7,612. {agree}: the printed setting, begun at zero, {found} the first two; {then}. "
+    )
+
+
+def _all_predicted(settings: Settings, rows: Mapping[tuple[str, float], Row]) -> bool:
+    return all(
+        _as_predicted(rows[test, temperature]) for temperature in settings.temperatures for test in (BARKER, SEQUENTIAL)
+    )
+
+
+def _table(rows: Mapping[tuple[str, float], Row]) -> Table:
+    columns = ["test", "T", "samples", "data per step", "± s.e.", "predicted", "largest", "evaluations per step"]
+    columns += ["acceptance", "ms per step", "final test accuracy", "accuracy on the same data read", "paper (S17)"]
+    budget = {row.temperature: _budget(rows, row.temperature) for row in rows.values()}
+    cells: list[list[Cell]] = [
+        [*row[:11], _at(row, budget[row.temperature]), PAPER.get(row.test)] for row in rows.values()
+    ]
+    return Table("Data per step (S17 §6.2)", columns, cells)
+
+
+def _histogram(settings: Settings, values: Mapping[str, Values], n_data: int, temperature: float) -> Panel:
+    edges = np.geomspace(0.99 * settings.m, 1.01 * n_data, 31)
+    counted = {test: values[_part(test, temperature)]["n_used"] for test in (BARKER, SEQUENTIAL, CONCENTRATION)}
+    one, all_data = float(np.mean(counted[BARKER] == settings.m)), float(np.mean(counted[SEQUENTIAL] == n_data))
+    return Panel(
+        f"Batch sizes at T = {temperature:g} (S17 Fig. 4)",
+        "data read in a step",
+        "fraction of steps",
+        shares(counted, edges),
+        log_x=True,
+        log_y=True,
+        note=f"The Barker test needs one batch in {one:.0%} of the steps; the sequential test reads everything in "
+        f"{all_data:.1%}.",
+    )
+
+
+def _curves(rows: Mapping[tuple[str, float], Row], temperature: float) -> list[Panel]:
+    """S17 Fig. 3, against data read and against time."""
+    shown = [rows[test, temperature] for test in COMPARED]
+    accuracy = [Series(row.test, row.read.tolist(), row.curve[:, 2].tolist()) for row in shown]
+    likelihood = [Series(row.test, row.read.tolist(), row.curve[:, 3].tolist()) for row in shown]
+    clock = [Series(row.test, row.curve[:, 1].tolist(), row.curve[:, 2].tolist()) for row in shown]
+    note = "Curves end where the chains do."
+    data = "training data read"
+    return [
+        Panel("Test accuracy against data read (S17 Fig. 3)", data, "accuracy", accuracy, log_x=True, note=note),
+        Panel("Log-likelihood against data read (S17 Fig. 3)", data, "mean log p", likelihood, log_x=True, note=note),
+        Panel("Test accuracy against time", "seconds", "accuracy", clock, log_x=True, note="The same in seconds."),
+    ]
+
+
+EXPERIMENT = Experiment(
+    name="e11",
+    title="Ones against sevens: data per step of four tests",
+    source="S17 §6.2, Figs 3 and 4",
+    question="How many data does each test read per step in 784 dimensions, and what does a classifier gain by them?",
+    sizes={
+        "tiny": Settings(1000, (500, 250, 10, 3, 40), temperatures=(100.0, 36.0)),
+        "quick": Settings(PAPER_SIZE, (3000, 1500, 60, 10, 300)),
+        "full": Settings(PAPER_SIZE, (5000, 5000, 2000, 200, 5000)),
+    },
+    parts=parts,
+    work=work,
+    report=report,
+    data=("mnist17",),
+)

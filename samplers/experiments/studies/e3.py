@@ -1,0 +1,298 @@
+"""E3: random-walk logistic regression on handwritten digits, exact and by sequential tests, with and without proxies.
+
+The full size has the paper's data, walk and tests, four chains of each with 0.4 times the numbers of samples that it
+drew in 400 seconds. N up to a million: the same rows drawn with replacement (see `replicated`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.rule.design import Design
+from samplers.chains.chain import Chain
+from samplers.data.sources import Source, load
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.experiments.framework.drawing import evenly, with_bars
+from samplers.experiments.framework.origins import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.running import Experiment, Values, Work
+from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.shared import Shared
+from samplers.experiments.problems.exact_vs_sequential import (
+    EXACT,
+    TRUTH,
+    Chains,
+    Verdict,
+    accept_test,
+    averaged,
+    chains_of,
+    design_of,
+    estimate,
+    judged,
+    kind_of,
+    listed,
+    name_of,
+    names_of,
+    numbered,
+    own_error,
+    rates,
+    risk_panels,
+)
+from samplers.experiments.problems.replicated import (
+    CONTROLLED,
+    PROXY,
+    Common,
+    Tall,
+    is_tall,
+    taken,
+    tall_checks,
+    tall_panels,
+    tall_sentence,
+    tall_table,
+    tall_work,
+)
+from samplers.experiments.problems.timed_chain import timed_chain
+from samplers.models.control import Controlled, find_mode
+from samplers.models.logistic import Logistic
+from samplers.proposals import ProxyStep, RandomWalk
+from samplers.study.observe import audit, observe
+
+AUDIT = "audit"
+PAPER = {EXACT: 75_484, "ε = 0.01": 133_069, "ε = 0.05": 200_672, "ε = 0.1": 257_897, "ε = 0.2": 422_978}
+SURPRISE = 4.0
+SHOWN_DRAWS = 500
+
+
+class Settings(NamedTuple):
+    """The data, the walk and the tests; `share` is that of the paper's number of samples."""
+
+    share: float
+    chains: int
+    truth_steps: int
+    audited: int
+    tall: Tall
+    rows: int | None = None
+    prior_precision: float = 10.0
+    scale: float = 0.01
+    m: int = 500
+    epsilons: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2)
+    proxy_m: int = 100
+    proxy_epsilon: float = 0.01
+    proxy_steps: int = 200_000
+    seed: int = 1
+
+    @property
+    def names(self) -> list[str]:
+        """The chains that are compared."""
+        return [*names_of(self.epsilons), CONTROLLED, PROXY]
+
+    @property
+    def common(self) -> Common:
+        """What the chains on taller data share with the others."""
+        return Common(self.m, self.proxy_m, self.proxy_epsilon, self.prior_precision, self.seed)
+
+    def steps(self, name: str) -> int:
+        """Of a chain."""
+        return max(200, round(self.share * PAPER.get(name, self.proxy_steps)))
+
+
+def parts(settings: Settings) -> list[str]:
+    """The truth, all chains, an audit of each plain test, and chains on taller data."""
+    audits = [f"{AUDIT} {name_of(epsilon)}" for epsilon in settings.epsilons]
+    return [TRUTH, *numbered(settings.names, settings.chains), *audits, *settings.tall.parts]
+
+
+class Problem(NamedTuple):
+    """The posterior with its proxies at the mode, and the test points' rows."""
+
+    source: Source
+    model: Logistic
+    mode: Floats
+    proxies: Controlled
+
+    def predictions(self, draws: Floats) -> Floats:
+        """P(y = 1) of every test point, for each draw."""
+        probability: Floats = 1.0 / (1.0 + np.exp(-draws @ self.source.x_test.T))
+        return probability
+
+
+_PREPARED = Shared[Problem]()
+
+
+def problem(settings: Settings, work: Work) -> Problem:
+    """Load and prepare."""
+    source = load("mnist79", work.data, settings.rows)
+    model = Logistic.from_data(source.x, source.y, settings.prior_precision)
+    mode = find_mode(model)
+    return Problem(source, model, mode, Controlled.around(model, mode, 2))
+
+
+def work(settings: Settings, name: str, work: Work) -> Values:
+    """One of the parts."""
+    if is_tall(name):
+        source = load("mnist79", work.data, settings.rows)
+        return tall_work(settings.tall, settings.common, source, name, work)
+    made = _PREPARED.get((settings, work.data), lambda: problem(settings, work))
+    rng = generator(settings.seed, "e3", name)
+    if name.startswith(AUDIT):
+        return _audited(settings, made, name.removeprefix(f"{AUDIT} "), rng)
+    kind = kind_of(name)
+    steps, thin = (settings.truth_steps, 1) if kind == TRUTH else (settings.steps(kind), 10)
+    timed = timed_chain(lambda own: _chain(settings, made, kind, own), rng, steps, made.predictions, work, thin=thin)
+    return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(made.source)}
+
+
+def _chain(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Chain:
+    dimension, n_data = made.mode.size, made.model.n_data
+    walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(made.proxies)
+    if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
+        return Chain(made.proxies, step, ExactTest(), made.mode, rng)
+    if name in (CONTROLLED, PROXY):
+        small = Design(n_data, min(settings.proxy_m, n_data), settings.proxy_epsilon)
+        proposal = step if name == PROXY else walk
+        return Chain(made.proxies, proposal, SequentialTest.from_design(small), made.mode, rng)
+    return Chain(made.model, walk, accept_test(name, n_data, settings.m), made.mode, rng)
+
+
+def _audited(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Values:
+    """Wrong decisions and data use beside the calculator's (K14 Fig. 2's inset figures)."""
+    chain, n_data = _chain(settings, made, name, rng), made.model.n_data
+    found = audit(design_of(name, n_data, settings.m), observe(chain, 4 * settings.audited, 4), n_data)
+    return {
+        f"{key}_{field}": float(getattr(getattr(found, key), field))
+        for key in ("wrong", "usage", "delta")
+        for field in ("value", "se", "predicted")
+    }
+
+
+class Spent(NamedTuple):
+    """Risk when a chain has spent as many evaluations as an exact one, or at its end; and the share it spent."""
+
+    risk: float
+    share: float
+
+
+def report(settings: Settings, values: Mapping[str, Values]) -> Report:
+    """Risk against time and against evaluations; data use and wrong decisions against ε."""
+    chains, truth = chains_of(settings.names, settings.chains, values), estimate([values[TRUTH]])
+    verdicts = {name: judged(parts, truth) for name, parts in chains.items()}
+    rate, usage, acceptance = rates(chains), averaged(chains, "usage"), averaged(chains, "acceptance")
+    tests = list(map(name_of, settings.epsilons))
+    audits = {name: values[f"{AUDIT} {name}"] for name in tests}
+    spent = {name: _spent(chains, verdicts, name) for name in chains}
+    rows: list[list[Cell]] = [
+        [
+            name, settings.steps(name), PAPER.get(name), rate[name],
+            None if name not in PAPER else PAPER[name] / 400.0, usage[name], acceptance[name], verdicts[name].final,
+            verdicts[name].shown, spent[name].risk, spent[name].share,
+            None if name not in audits else float(audits[name]["wrong_value"]),
+            None if name not in audits else float(audits[name]["wrong_predicted"]),
+            *(float(np.mean([part[key][-1] for part in chains[name]])) for key in ("seconds", "evaluations")),
+        ]
+        for name in chains
+    ]  # fmt: skip
+    columns = [
+        "chain", "samples", "paper's samples in 400 s", "samples/s", "paper's", "data use", "acceptance", "final risk",
+        "resolved", "risk at the exact chain's evaluations", "share of them spent", "wrong decisions", "predicted",
+        "seconds", "likelihood evaluations",
+    ]  # fmt: skip
+    surprise = max(abs(a["wrong_value"] - a["wrong_predicted"]) / a["wrong_se"] for a in audits.values())
+    used = [float(audits[name]["usage_value"]) for name in audits]
+    checks = {
+        "wrong decisions are as the calculator predicts": surprise <= SURPRISE,
+        "data use falls with ε": used == sorted(used, reverse=True),
+        "proxy proposals reach a lower risk than exact sampling from no more likelihood evaluations": (
+            spent[PROXY].risk < spent[EXACT].risk
+        ),
+        "control variates read less than a third of the data that the plain test of the same ε reads": (
+            usage[CONTROLLED] < usage[name_of(settings.proxy_epsilon)] / 3.0
+        ),
+    }
+    higher = taken(settings.tall, values)
+    checks |= tall_checks(settings.tall, higher)
+    panels = risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth))
+    panels += [*_against_epsilon(settings, audits), _marginals(settings, chains, values[TRUTH])]
+    panels += tall_panels(settings.tall, higher, values)
+    finding = f"{_finding(settings, rows, spent, truth.effective)} {tall_sentence(settings.tall, higher, values)}"
+    return Report(
+        finding,
+        checks,
+        [Table("Random-walk logistic regression", columns, rows), tall_table(higher, values)],
+        panels,
+        [notice(values[TRUTH])],
+    )
+
+
+def _spent(chains: Chains, verdicts: Mapping[str, Verdict], name: str) -> Spent:
+    """Interpolated at the evaluations of a whole exact chain; chains that spent fewer are taken at their end."""
+    work = np.mean([part["evaluations"] for part in chains[name]], axis=0)
+    budget = float(np.mean([part["evaluations"][-1] for part in chains[EXACT]]))
+    at = min(budget, float(work[-1]))
+    return Spent(float(np.interp(at, work, verdicts[name].risk.risk)), at / budget)
+
+
+def _finding(settings: Settings, rows: list[list[Cell]], spent: Mapping[str, Spent], effective: float) -> str:
+    by_name, tests = {str(row[0]): row for row in rows}, list(map(name_of, settings.epsilons))
+    exact = by_name[EXACT]
+    speed = listed([by_name[name][3] / exact[3] for name in tests], ".2g")  # type: ignore[operator]
+    best = min(tests, key=lambda name: spent[name].risk)
+    plain = "less" if spent[best].risk < spent[EXACT].risk else "no less"
+    variates = "less" if spent[CONTROLLED].risk < spent[best].risk else "no less"
+    winner = min(spent, key=lambda name: spent[name].risk)
+    return (
+        f"The sequential test draws {speed} times as many samples per second as exact sampling that keeps "
+        f"log p(x_i; θ) at ε = {listed(settings.epsilons, 'g')} (paper: 1.8, 2.7, 3.4, 5.6), reading "
+        f"{listed([by_name[name][5] for name in tests], '.0%')} of the data. From the likelihood evaluations of "
+        f"{settings.steps(EXACT):,} exact steps, the risk in the predictive mean is {spent[EXACT].risk:.2g} for exact "
+        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}): {plain} than exact. It is "
+        f"{spent[CONTROLLED].risk:.2g} with control variates, {variates} than for the best plain test, from "
+        f"{spent[CONTROLLED].share:.0%} of those evaluations ({by_name[CONTROLLED][5]:.1%} of the data per step), and "
+        f"{spent[PROXY].risk:.2g} with proxy proposals, from {spent[PROXY].share:.0%} of them. The lowest is that of "
+        f"{winner}. Truth: a chain of exact decisions with {effective:,.0f} effective draws, by its block means."
+    )
+
+
+def _against_epsilon(settings: Settings, audits: Mapping[str, Values]) -> list[Panel]:
+    """What the audits saw beside the calculator."""
+    panels, measured = [], list(audits.values())
+    note = "Points: audited steps with two standard errors. Line: the calculator on the same pairs."
+    for key, title in {"usage": "Data use", "wrong": "Wrong decisions"}.items():
+        value, se, predicted = (
+            [float(m[f"{key}_{field}"]) for m in measured] for field in ("value", "se", "predicted")
+        )
+        series = [
+            with_bars("measured", settings.epsilons, value, se),
+            Series("calculator", settings.epsilons, predicted),
+        ]
+        panels.append(Panel(f"{title} against ε", "ε", title.lower(), series, note=note))
+    return panels
+
+
+def _marginals(settings: Settings, chains: Chains, truth: Values) -> Panel:
+    shown = [EXACT, name_of(settings.epsilons[-1]), PROXY]
+    drawn = {TRUTH: truth["kept"]} | {name: chains[name][0]["kept"] for name in shown}
+    some = {name: evenly(kept, SHOWN_DRAWS) for name, kept in drawn.items()}
+    series = [Series(name, kept[:, 0], kept[:, 1], style="points") for name, kept in some.items()]
+    return Panel("Two coordinates", "θ₁", "θ₂", series, note=f"{SHOWN_DRAWS} draws of each chain, evenly thinned.")
+
+
+EXPERIMENT = Experiment(
+    name="e3",
+    title="Random-walk logistic regression",
+    source="K14 §6.1, K16 §4.2.1, Figs 2 and 3",
+    question="Is a biased but faster chain better than an exact one, for a given time or number of evaluations?",
+    sizes={
+        "tiny": Settings(0.02, 2, 3000, 100, Tall((2000, 100_000), 2 * 10**6, 1000, 128), rows=2000, scale=0.02, m=200),
+        "quick": Settings(0.04, 2, 20_000, 150, Tall((12_214, 100_000), 2 * 10**7, 3000, 256)),
+        "full": Settings(0.4, 4, 200_000, 1000, Tall((12_214, 10**5, 10**6), 5 * 10**8, 30_000, 512)),
+    },
+    parts=parts,
+    work=work,
+    report=report,
+    data=("mnist79",),
+)

@@ -1,0 +1,292 @@
+"""E5: the optimal design of a sequential test for independent component analysis, a heuristic one and the worst case's.
+
+Full is the paper's size: 1.95 million samples of four sounds, 100 pairs to design with, 100 fresh ones to measure on.
+Quick has a part of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from designer import Design, FrontierPoint, Space, TrialRun, bootstrap, frontier
+from designer.core.arrays import Floats
+from designer.search.criteria import Criterion
+from designer.search.resample import Bootstrap
+from designer.search.search import Options
+from samplers.chains.chain import Chain
+from samplers.data.sources import load
+from samplers.decide import ExactTest
+from samplers.experiments.framework.origins import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.running import Experiment, Values, Work
+from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.shared import Shared
+from samplers.experiments.problems.ica_problem import Unmixing, tuned_chain, unmixing
+from samplers.proposals import StiefelWalk
+from samplers.study.observe import observe
+
+AVERAGE, FIXED, WORST = "average", "fixed-m", "worst-case"
+SHAPED = "average, any alpha"
+SHOWN = {
+    AVERAGE: "average design",
+    FIXED: "fixed m",
+    WORST: "worst-case design",
+    SHAPED: "average design, bounds of any shape",
+}
+COLUMNS = ("m", "epsilon", "alpha", "train_error", "train_usage")
+HITS = "on fresh pairs the error of the average design is the target, within twice the band"
+WASTES = "the worst-case design errs less than half its target, and uses more data than the average one"
+PAIRS = ("mu", "sigma", "skew", "log_ratio")
+
+
+class Settings(NamedTuple):
+    """Rows of the data (None: all), the chain, the pairs, and the tolerances."""
+
+    rows: int | None
+    tolerances: tuple[float, ...]
+    pairs: int = 100
+    every: int = 10
+    warmup: int = 150
+    acceptance: float = 0.5
+    fixed_m: int = 600
+    resamples: int = 1000
+    seed: int = 1
+
+
+class Measured(NamedTuple):
+    """A design with its error and data use on the training pairs, and on fresh pairs with bands."""
+
+    criterion: str
+    tolerance: float
+    design: Design
+    train_error: float
+    train_usage: float
+    fresh: Bootstrap
+
+
+def parts(settings: Settings) -> list[str]:
+    """Pairs with the designs made for them, and fresh pairs of another chain."""
+    return ["train", "fresh"]
+
+
+class Prepared(NamedTuple):
+    """The problem, and the walk tuned on it with the state it came to."""
+
+    problem: Unmixing
+    scale: float
+    start: Floats
+    origin: Mapping[str, object]
+
+
+_PREPARED = Shared[Prepared]()
+
+
+def _prepared(settings: Settings, work: Work) -> Prepared:
+    """Tune the walk once: both sets of pairs are of the same chain."""
+    source = load("audio", work.data, settings.rows)
+    problem, rng = unmixing(source), generator(settings.seed, "e5", "tuning")
+    chain = tuned_chain(
+        rng, problem, settings.warmup, settings.acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}")
+    )
+    assert isinstance(chain.proposal, StiefelWalk)
+    return Prepared(problem, chain.proposal.scale, chain.theta, origin_of(source))
+
+
+def work(settings: Settings, name: str, work: Work) -> Values:
+    """Run a chain and see its proposals in full; on those of "train", find the designs."""
+    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    rng, model = generator(settings.seed, "e5", name), made.problem.model
+    share = 0.5 if name == "train" else 1.0
+    walk = StiefelWalk(made.scale, made.problem.truth.shape[0])
+    chain = Chain(model, walk, ExactTest(), made.start, rng)
+    pairs, accepted = [], []
+    for k in range(settings.pairs):
+        work.step(share * k / settings.pairs, "pairs")
+        seen = observe(chain, settings.every, settings.every)
+        pairs += seen.pairs
+        accepted.append(seen.draws.accepted)
+    found = {
+        **made.origin,
+        "n_data": model.n_data,
+        "acceptance": float(np.concatenate(accepted).mean()),
+        **{key: np.array([getattr(pair, key) for pair in pairs]) for key in PAIRS},
+    }
+    return found if name == "fresh" else {**found, **_designs(settings, _trial(found), work)}
+
+
+def _trial(part: Values) -> TrialRun:
+    return TrialRun(part["n_data"], part["mu"], part["sigma"], part["log_ratio"], part["skew"])
+
+
+def _designs(settings: Settings, trial: TrialRun, work: Work) -> dict[str, Floats]:
+    """The designs of K14 (over m and epsilon), and the average one with alpha free; a row for each tolerance."""
+
+    def found(begin: float, space: Space, *criteria: Criterion) -> list[FrontierPoint]:
+        def tell(done: int, total: int) -> None:
+            work.step(begin + 0.25 * done / total, "designs")
+
+        options: Options = {"space": space, "fixed_m": settings.fixed_m, "progress": tell, "cancelled": work.cancelled}
+        return frontier(trial, settings.tolerances, None, criteria, **options)
+
+    points: list[tuple[str, FrontierPoint]] = [
+        (point.criterion, point) for point in found(0.5, Space(alpha=(0.5, 0.5)), "average", "fixed-m", "worst-case")
+    ]
+    points += [(SHAPED, point) for point in found(0.75, Space(), "average")]
+    return {key: np.array([_row(point) for name, point in points if name == key]) for key in SHOWN}
+
+
+def _row(point: FrontierPoint) -> list[float]:
+    """Tolerance and COLUMNS; not a number where no design meets the tolerance."""
+    if point.design is None:
+        return [point.tolerance, *[np.nan] * len(COLUMNS)]
+    design, numbers = point.design, (point.train_error, point.train_usage)
+    return [point.tolerance, design.m, design.epsilon, design.alpha, *(np.nan if x is None else x for x in numbers)]
+
+
+def _measure(settings: Settings, values: Mapping[str, Values]) -> list[Measured]:
+    """Every design on the fresh pairs, with bands by resampling them."""
+    fresh, found = _trial(values["fresh"]), []
+    for criterion in SHOWN:
+        for tolerance, m, epsilon, alpha, error, usage in values["train"][criterion]:
+            if not np.isfinite(epsilon):
+                continue
+            design = Design(fresh.n_data, int(m), float(epsilon), float(alpha))
+            rng = generator(settings.seed, "e5", criterion, f"{tolerance:g}")
+            band = bootstrap(rng, design, fresh, repeats=settings.resamples)
+            found.append(Measured(criterion, float(tolerance), design, float(error), float(usage), band))
+    return found
+
+
+def report(settings: Settings, values: Mapping[str, Values]) -> Report:
+    """Both panels of K14 Fig. 6."""
+    measured = _measure(settings, values)
+    of = {key: [row for row in measured if row.criterion == key] for key in SHOWN}
+    by_tolerance = {key: {row.tolerance: row for row in rows} for key, rows in of.items()}
+    both = sorted(by_tolerance[AVERAGE].keys() & by_tolerance[FIXED].keys())
+    saved = {t: by_tolerance[AVERAGE][t].fresh.usage.value / by_tolerance[FIXED][t].fresh.usage.value for t in both}
+    worse = {
+        t: by_tolerance[WORST][t].fresh.usage.value / row.fresh.usage.value
+        for t, row in by_tolerance[AVERAGE].items()
+        if t in by_tolerance[WORST]
+    }
+    checks = {
+        "a design of every kind is found at the largest target": all(
+            settings.tolerances[-1] in by_tolerance[key] for key in SHOWN
+        ),
+        HITS: bool(of[AVERAGE]) and all(_near(row) for row in of[AVERAGE]),
+        "it never needs more data than fixed m, on the training pairs": bool(both)
+        and all(by_tolerance[AVERAGE][t].train_usage <= by_tolerance[FIXED][t].train_usage * 1.001 for t in both),
+        WASTES: bool(worse)
+        and all(row.fresh.error.value < 0.5 * row.tolerance for row in of[WORST])
+        and all(ratio > 1.0 for ratio in worse.values()),
+    }
+    finding = _finding(settings, values, of, saved, worse, checks)
+    return Report(finding, checks, [_table(measured)], _panels(settings, of, checks), [notice(values["train"])])
+
+
+def _near(row: Measured) -> bool:
+    """Whether the target is within the band of the fresh pairs, doubled: the training pairs are a sample too."""
+    band = row.fresh.error
+    width = band.high - band.low
+    return band.low - 0.5 * width <= row.tolerance <= band.high + 0.5 * width
+
+
+def _finding(
+    settings: Settings,
+    values: Mapping[str, Values],
+    of: Mapping[str, list[Measured]],
+    saved: Mapping[float, float],
+    worse: Mapping[float, float],
+    checks: Mapping[str, bool],
+) -> str:
+    train, fresh = values["train"], values["fresh"]
+    lines = "; ".join(
+        f"target {row.tolerance:g}: {row.fresh.error.value:.2g} "
+        f"[{row.fresh.error.low:.2g}, {row.fresh.error.high:.2g}], "
+        f"{row.fresh.usage.value:.1%} of the data (m = {row.design.m:,}, ε = {row.design.epsilon:.3g})"
+        for row in of[AVERAGE]
+    )
+    largest = max(saved, default=np.nan)
+    ratio = saved.get(largest, np.nan)
+    verdict = "about half when the error is large" + (", which is not seen here" if ratio > 0.7 else "")
+    free = {row.tolerance: row.fresh.usage.value for row in of[SHAPED]}
+    shape = max(
+        (row.fresh.usage.value / free[row.tolerance] for row in of[AVERAGE] if row.tolerance in free), default=1
+    )
+    hits = "hits its target on pairs it has not seen" if checks[HITS] else "does NOT hit its target on fresh pairs"
+    wastes = "wastes data" if checks[WASTES] else "is not shown to waste data"
+    as_in = "As in K14 Fig. 6" if checks[HITS] and checks[WASTES] else "Other than in K14 Fig. 6"
+    return (
+        f"N = {train['n_data']:,}, {len(train['mu'])} training pairs and {len(fresh['mu'])} fresh ones of a chain with "
+        f"acceptance {train['acceptance']:.2f}. Average design on fresh pairs: {lines}. At the largest common target, "
+        f"{largest:g}, it uses {ratio:.2f} times the data of fixed m = {settings.fixed_m} (K14: {verdict}); the "
+        f"worst-case design uses up to {max(worse.values(), default=np.nan):.1f} times the data of the average one at "
+        f"the same target. Bounds of any shape (α from 0.5 to 1) save a factor of up to {shape:.2f} more. {as_in} "
+        f"the average design {hits}, and the worst-case design {wastes}."
+    )
+
+
+def _table(measured: list[Measured]) -> Table:
+    columns = ["design", "target", "m", "ε", "α", "error, training", "error, fresh", "from", "to", "data use, training"]
+    columns += ["data use, fresh", "from", "to"]
+    rows: list[list[Cell]] = []
+    for row in measured:
+        design = row.design.m, row.design.epsilon, row.design.alpha
+        rows.append([SHOWN[row.criterion], row.tolerance, *design, row.train_error, *row.fresh.error, row.train_usage])
+        rows[-1] += list(row.fresh.usage)
+    return Table("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
+
+
+def _panels(settings: Settings, of: Mapping[str, list[Measured]], checks: Mapping[str, bool]) -> list[Panel]:
+    panels: list[Panel] = []
+    hits = "The average design hits its target" if checks[HITS] else "The average design misses its target somewhere"
+    wastes = "The worst-case design needs far more data." if checks[WASTES] else "Data use against the target."
+    for key, y, note in (
+        (
+            "error",
+            "mean |Δ| on fresh pairs",
+            f"{hits}; below the line a design is better than asked for.",
+        ),
+        (
+            "usage",
+            "data use on fresh pairs",
+            wastes,
+        ),
+    ):
+        series = []
+        for criterion, rows in of.items():
+            if not rows:  # no design meets any of the tolerances
+                continue
+            bands = [getattr(row.fresh, key) for row in rows]
+            x, value, low, high = zip(
+                *((row.tolerance, *band) for row, band in zip(rows, bands, strict=True)), strict=True
+            )
+            name = SHOWN[criterion] + (f" = {settings.fixed_m}" if criterion == FIXED else "")
+            series.append(Series(name, x, value, low, high))
+        if key == "error":
+            series.append(Series("target", settings.tolerances, settings.tolerances))
+        letter = "ab"[len(panels)]
+        panels.append(Panel(f"K14 Fig. 6({letter})", "target error", y, series, log_x=True, log_y=True, note=note))
+    return panels
+
+
+_TARGETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+
+EXPERIMENT = Experiment(
+    name="e5",
+    title="Optimal design of the sequential test",
+    source="K14 §6.5, Fig. 6",
+    question="Does a test designed on a trial run keep its promise on fresh proposals, and what data does it save?",
+    sizes={
+        "tiny": Settings(5000, (0.01, 0.05), pairs=40, warmup=60, fixed_m=250, resamples=200),
+        "quick": Settings(50_000, _TARGETS),
+        "full": Settings(None, (0.001, 0.0015, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1)),
+    },
+    parts=parts,
+    work=work,
+    report=report,
+    data=("audio",),
+)

@@ -1,0 +1,196 @@
+"""What `irls` is measured against: IRLS on all data in every iteration, and stochastic gradients with a tuned step."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer, real
+from samplers.fit import _kernels
+from samplers.fit.equations import NormalEquations
+from samplers.fit.inputs import check_data, check_start
+from samplers.fit.loop import MAX_ITERATIONS, advance, negligible, summary
+from samplers.fit.losses import LAD, Logistic, Loss
+from samplers.fit.trace import Fit, Progress, Recorder
+from samplers.fit.update import direction
+
+BLOCK = 8192  # rows accumulated together
+RECORDS = 60  # points of an SGD trace, evenly spaced in log(rows read)
+
+
+def batch_irls(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    loss: Loss,
+    *,
+    start: npt.ArrayLike | None = None,
+    tolerance: float = 1e-10,
+    max_iterations: int = 200,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Fit:
+    """IRLS that reads everything in every iteration; for logistic regression this is Newton's method.
+
+    Examples
+    --------
+    >>> x, y = np.ones((4, 1)), np.array([0.0, 1.0, 1.0, 1.0])
+    >>> fit = batch_irls(x, y, Logistic())
+    >>> round(float(fit.theta[0]), 6), fit.read == 4 * len(fit.trace.read)
+    (1.098612, True)
+    """
+    rows, response = check_data(x, y, loss)
+    theta = check_start(start, rows.shape[1])
+    tolerance = real("tolerance", tolerance, 0.0, 1.0)
+    recorder, read = Recorder(progress), 0
+    for _ in range(integer("max_iterations", max_iterations, 1, MAX_ITERATIONS)):
+        if cancelled is not None and cancelled():
+            return recorder.fit(theta, read, "cancelled")
+        equations = _everything(rows, response, loss, theta)
+        read += equations.n
+        move = direction(equations, equations.n)
+        if move is None:
+            raise BadInput("x: a column is zero or depends linearly on the others")
+        theta = advance(theta, move)
+        recorder.add(summary(equations, move, read, 1, equations.n), theta)
+        if negligible(move, equations, tolerance):
+            return recorder.fit(theta, read, "converged")
+    return recorder.fit(theta, read, "iterations")
+
+
+def _everything(x: Floats, y: Floats, loss: Loss, theta: Floats) -> NormalEquations:
+    """The normal equations of all data."""
+    equations = NormalEquations(loss, theta, loss.unit(x @ theta, y))
+    for low in range(0, y.size, BLOCK):
+        equations.add(np.asarray(x[low : low + BLOCK], dtype=np.float64), y[low : low + BLOCK])
+    return equations
+
+
+def mean_loss(x: Floats, y: Floats, loss: Loss, theta: Floats) -> float:
+    """Mean loss over all rows, say of test data; infinite when theta has run away."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float(np.mean(loss.working(x @ theta, y, 1.0).value))
+    return found if math.isfinite(found) else math.inf
+
+
+class Steps(NamedTuple):
+    """Step sizes c1 (c2 + t)^-c3 at step t (K16 §4.1)."""
+
+    c1: float
+    c2: float
+    c3: float
+
+
+GRID = tuple(
+    Steps(c1, c2, c3)
+    for c1, c2, c3 in itertools.product((0.001, 0.01, 0.1, 1.0, 10.0), (1.0, 10.0, 1000.0), (0.5, 0.7, 1.0))
+)
+
+
+def sgd(
+    rng: np.random.Generator,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    loss: LAD | Logistic,
+    steps: Steps,
+    *,
+    read: int | None = None,
+    start: npt.ArrayLike | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Fit:
+    """Stochastic (sub)gradient descent, one row per step, each pass in a new random order.
+
+    Parameters
+    ----------
+    steps
+        Step sizes; see `tune_sgd`.
+    read
+        Rows to read; one pass by default. There is no other stopping rule, so `reason` is "budget" or "cancelled". In
+        the trace, `objective` is the mean loss of the rows since the last record, each before its own step.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(20_000, 2))
+    >>> fit = sgd(rng, x, x @ [1.0, -1.0] + rng.normal(size=20_000), LAD(), Steps(1.0, 10.0, 0.7))
+    >>> bool(np.all(np.abs(fit.theta - [1.0, -1.0]) < 0.1)), fit.read
+    (True, 20000)
+    """
+    if not isinstance(loss, (LAD, Logistic)):
+        raise BadInput(f"loss = {loss!r}: stochastic gradients are there for LAD and Logistic only")
+    rows, response = check_data(x, y, loss)
+    theta = check_start(start, rows.shape[1])
+    total = integer("read", response.size if read is None else read, 1, 2**62)
+    sizes = [real(name, value, 0.0, math.inf) for name, value in steps._asdict().items()]
+    recorder, done, order = Recorder(progress), 0, _no_rows()
+    for stop in _stops(total, response.size):
+        if cancelled is not None and cancelled():
+            return recorder.fit(theta, done, "cancelled")
+        place = done % response.size
+        if place == 0:
+            order = rng.permutation(response.size)
+        part = order[place : place + stop - done]
+        lost = _kernels.sgd(np.asarray(rows), response, part, theta, isinstance(loss, Logistic), done, *sizes)
+        done = stop
+        recorder.add((done, part.size, 0, lost / part.size, math.nan, math.nan, math.nan, math.nan), theta)
+    return recorder.fit(theta, done, "budget")
+
+
+def _no_rows() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+def _stops(total: int, n_data: int) -> list[int]:
+    """Where to record: evenly in log(rows), at the end of each pass, and at the end."""
+    spread = np.geomspace(min(10, total), total, RECORDS).astype(np.int64)
+    return sorted({*spread.tolist(), *range(n_data, total, n_data), total})
+
+
+class Tuned(NamedTuple):
+    """The best step sizes, the loss on held-out rows of every one tried (in order of `tried`), and the rows read."""
+
+    best: Steps
+    tried: tuple[Steps, ...]
+    losses: Floats
+    read: int
+
+
+def tune_sgd(
+    rng: np.random.Generator,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    loss: LAD | Logistic,
+    held_out: tuple[npt.ArrayLike, npt.ArrayLike],
+    *,
+    grid: Iterable[Steps] = GRID,
+    read: int | None = None,
+    start: npt.ArrayLike | None = None,
+) -> Tuned:
+    """Try every step size of a grid and keep the one with the least loss on held-out rows, as K16 §4.1 did.
+
+    All face the same orders of rows. `read` rows are spent on each (one pass by default): the price that the
+    comparison with a tuned rival leaves out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(4_000, 2))
+    >>> y = x @ [1.0, -1.0] + rng.normal(size=4_000)
+    >>> tuned = tune_sgd(rng, x[:3000], y[:3000], LAD(), (x[3000:], y[3000:]))
+    >>> len(tuned.tried), tuned.read, bool(tuned.losses.min() < 0.85)
+    (45, 135000, True)
+    """
+    tried = tuple(grid)
+    if not tried:
+        raise BadInput("grid: has no step sizes to try")
+    test_x, test_y = check_data(*held_out, loss)
+    seed = int(rng.integers(2**63))
+    fits = [sgd(np.random.default_rng(seed), x, y, loss, steps, read=read, start=start) for steps in tried]
+    losses = np.array([mean_loss(test_x, test_y, loss, fit.theta) for fit in fits])
+    return Tuned(tried[int(np.argmin(losses))], tried, losses, sum(fit.read for fit in fits))

@@ -1,0 +1,103 @@
+"""The record of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats, Ints
+
+Reason = Literal["converged", "iterations", "budget", "cancelled"]
+Row = tuple[int, int, int, float, float, float, float, float]  # one iteration of a `Trace`
+Progress = Callable[[int, int, float], None]
+
+
+class Trace(NamedTuple):
+    """The iterations, column by column.
+
+    Attributes
+    ----------
+    read
+        Visits of a row so far.
+    n, looks
+        Rows and looks of the iteration itself.
+    objective, objective_se
+        Estimate of the mean loss at the theta that the iteration began with, and its standard error.
+    statistic, fraction, decrement
+        See `samplers.fit.update.Direction`.
+    theta
+        The estimate after it.
+
+    Examples
+    --------
+    >>> from samplers.fit import LAD, irls
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(1000, 2))
+    >>> trace = irls(rng, x, x @ [1.0, 2.0] + rng.normal(size=1000), LAD()).trace
+    >>> trace.theta.shape == (trace.n.size, 2), bool(np.all(np.diff(trace.read) > 0))
+    (True, True)
+    """
+
+    read: Ints
+    n: Ints
+    looks: Ints
+    objective: Floats
+    objective_se: Floats
+    statistic: Floats
+    fraction: Floats
+    decrement: Floats
+    theta: Floats
+
+
+class Fit(NamedTuple):
+    """The estimate, and how it came about.
+
+    Attributes
+    ----------
+    theta
+        The estimate.
+    read
+        Rows read, with repetition.
+    reason
+        Why it stopped: "converged", "iterations", "budget" or "cancelled".
+    trace
+        What happened on the way, a `Trace`.
+
+    Examples
+    --------
+    >>> from samplers.fit import LAD, irls
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=(1000, 2))
+    >>> irls(rng, x, x @ [1.0, 2.0] + rng.normal(size=1000), LAD(), max_iterations=2).reason
+    'iterations'
+    """
+
+    theta: Floats
+    read: int
+    reason: Reason
+    trace: Trace
+
+
+class Recorder:
+    """Collects iterations into a `Trace` and tells the caller about each."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+        self.rows: list[Row] = []
+        self.path: list[Floats] = []
+
+    def add(self, row: Row, theta: Floats) -> None:
+        """Note an iteration and the estimate after it."""
+        self.rows.append(row)
+        self.path.append(theta.copy())
+        if self.progress is not None:
+            self.progress(row[0], row[1], row[3])
+
+    def fit(self, theta: Floats, read: int, reason: Reason) -> Fit:
+        """The result."""
+        kinds: list[Any] = [np.int64] * 3 + [np.float64] * 5
+        columns = [np.array([row[k] for row in self.rows], dtype=kind) for k, kind in enumerate(kinds)]
+        path = np.array(self.path).reshape(-1, theta.size)
+        return Fit(theta, read, reason, Trace._make([*columns, path]))

@@ -1,0 +1,1 @@
+"""Runs on disk: checkpoints, resuming, results."""

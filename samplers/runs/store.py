@@ -1,0 +1,394 @@
+"""Chains on disk that a killed run resumes: draws in segments, states in checkpoints, nothing ever half-read.
+
+::
+
+    RUN/run.bin                                          config and digest, written once
+    RUN/chain-0002/draws-000000001000-000000001500.bin   a segment of draws, written once, never changed
+    RUN/chain-0002/state-000000001500.bin                a checkpoint; the last three are kept
+    RUN/chain-0002/lock                                  held by the process that writes the chain
+    RUN/lock                                             held for a moment by whoever writes beside the chains
+
+Files are those of `sealed`: each has a checksum and appears whole or not at all. A checkpoint names its last segment by
+digest and every segment the one before it, so a checkpoint is good only if all draws behind it are the very ones that
+were saved. What comes after the last good checkpoint is made again, bit for bit, by the sampler; the next save removes
+it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.errors import BadInput, Busy, integer
+from designer.core.files import shorten
+from samplers.runs import checksummed_file
+from samplers.runs.checksummed_file import Damaged, SealedFile, make_directory
+
+KEPT = 3  # checkpoints per chain
+MAX_STEPS = 10**12
+MAX_CHAINS = 10**4
+MOST_NAMED = 5  # entries of a config that differ, in one message
+
+Array: TypeAlias = npt.NDArray[Any]
+Draws: TypeAlias = Mapping[str, Array]
+_Layout: TypeAlias = dict[str, Any] | None  # dtype and shape of one draw of each array
+_T = TypeVar("_T")
+
+
+class DamagedFile(UserWarning):
+    """A file of a chain was refused, and an older checkpoint is used instead."""
+
+
+class Checkpoint(NamedTuple):
+    """Where a chain stands: all that its next step depends on.
+
+    `rng` is a numpy bit generator's state. `state` holds arrays, Python's numbers, texts, None, and dicts of them.
+    """
+
+    step: int
+    rng: Mapping[str, Any]
+    state: Mapping[str, Any]
+
+
+class Store:
+    """The directory of one run.
+
+    Nothing is created before something is written; reading needs no lock and may go on while a run writes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> directory, rng = tempfile.TemporaryDirectory(), np.random.default_rng(1)
+    >>> store = Store(directory.name)
+    >>> with store.chain(0) as chain:
+    ...     theta = rng.normal(size=(3, 2))
+    ...     chain.save(Checkpoint(3, rng.bit_generator.state, {"theta": theta[-1]}), {"theta": theta})
+    >>> store.chain(0).latest().step, store.chain(0).draws()["theta"].shape, store.chains()
+    (3, (3, 2), [0])
+    >>> directory.cleanup()
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+
+    def chain(self, number: int) -> ChainStore:
+        """The files of one chain."""
+        return ChainStore(self.directory, integer("chain", number, 0, MAX_CHAINS - 1))
+
+    def chains(self) -> list[int]:
+        """Numbers of the chains that are there."""
+        return sorted(int(found[1]) for name in _names(self.directory) if (found := _CHAIN.fullmatch(name)))
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to go on with: not so after a kill before the first file was whole."""
+        return bool(self.chains()) or "run.bin" in _names(self.directory)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the directory holds what no run puts there, and nothing of a run."""
+        return not self.begun and not all(map(_LEFT_AT_START.fullmatch, _names(self.directory)))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs from writing beside the chains; the second one waits a moment.
+
+        What a killed process left half-written there is removed.
+        """
+        make_directory(self.directory)
+        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _remove(self.directory / name for name in _names(self.directory) if _HALF.fullmatch(name))
+            yield
+        finally:
+            os.close(descriptor)
+
+    def describe(self, meta: Mapping[str, Any]) -> None:
+        """Say what this run is, in JSON types; `meta["digest"]` is the config's, and must be that of the run so far.
+
+        `meta["config"]`, if there is one, holds its entries by name: a refusal tells which of them differ.
+        """
+        if not isinstance(meta.get("digest"), str):
+            raise BadInput("meta: must have the digest of the config")
+        with self.alone():
+            if (known := self.meta()) is None:
+                checksummed_file.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
+            elif known["digest"] != meta["digest"]:
+                advice = "resume with the config it was started with, or choose another directory"
+                raise BadInput(
+                    f"{self.directory}: holds a run of another config ({_differences(known, meta)}); {advice}"
+                )
+
+    def meta(self) -> dict[str, Any] | None:
+        """What `describe` was told; None if nothing was."""
+        path = self.directory / "run.bin"
+        try:
+            match checksummed_file.read(path).header:
+                case {"meta": {"digest": str(), **_rest} as meta}:
+                    return dict(meta)
+        except FileNotFoundError:
+            return None
+        except Damaged:
+            pass
+        raise BadInput(f"{path}: damaged; remove it to go on, if you are sure of the config")
+
+
+class _Segment(NamedTuple):
+    """Which draws, and the digest of their file."""
+
+    start: int
+    stop: int
+    digest: str
+
+
+class _End(NamedTuple):
+    """What the next save continues: the last step, its segment, and which arrays a segment holds."""
+
+    step: int = 0
+    segment: _Segment | None = None
+    layout: _Layout = None
+
+
+class ChainStore:
+    """The draws and checkpoints of one chain. As a context manager it keeps other writers out from the start.
+
+    A save that fails leaves everything saved before as it was, and may be tried again with the same or with more draws.
+    """
+
+    def __init__(self, directory: Path, number: int) -> None:
+        self.number = number
+        self.directory = directory / f"chain-{number:04d}"
+        self._unlock: Callable[[], object] | None = None
+        self._end: _End | None = None  # known while the lock is held
+        self._steps: list[int] = []  # of the checkpoints on disk, while the lock is held
+        self._tidy = False
+
+    def __enter__(self) -> ChainStore:
+        self._lock()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write; a later save takes the lock again."""
+        if self._unlock is not None:
+            self._unlock()
+        self._unlock, self._end, self._tidy = None, None, False
+
+    def latest(self) -> Checkpoint | None:
+        """The newest good checkpoint, or None if the chain has to start at its beginning.
+
+        Everything behind it has been read and found whole; each file refused on the way is a `DamagedFile` warning.
+        """
+
+        def check(path: Path, file: SealedFile) -> tuple[Checkpoint, _End]:
+            checkpoint, segment = self._checkpoint(path, file)
+            layouts = [found.header.get("layout") for _, found in self._behind(segment)]
+            return checkpoint, _End(checkpoint.step, segment, layouts[0] if layouts else None)
+
+        checkpoint, end = self._newest(check) or (None, _End())
+        if self._unlock is not None:
+            self._end, self._tidy = end, False
+        return checkpoint
+
+    def draws(self) -> dict[str, Array]:
+        """All draws up to the newest good checkpoint, by name; the first axis is the step."""
+
+        def gather(path: Path, file: SealedFile) -> dict[str, Array]:
+            checkpoint, last = self._checkpoint(path, file)
+            whole: dict[str, Array] = {}
+            for segment, found in self._behind(last):
+                for name, piece in found.content().items():
+                    if name not in whole:
+                        whole[name] = np.empty((checkpoint.step, *piece.shape[1:]), piece.dtype)
+                    whole[name][segment.start : segment.stop] = piece
+            return whole
+
+        return self._newest(gather) or {}
+
+    def save(self, checkpoint: Checkpoint, draws: Draws) -> None:
+        """Add the draws since the last save, one per step, and then the checkpoint that stands at their end."""
+        self._lock()
+        if self._end is None:
+            self.latest()
+        end, arrays = self._end or _End(), {name: np.asarray(values) for name, values in draws.items()}
+        layout = _check(checkpoint.step, arrays, end)
+        if not self._tidy:
+            self._clean(end.step)
+        self._tidy = False  # until all is written: a failed save may leave a segment behind
+        new = checkpoint.step > end.step
+        segment = self._save_draws(checkpoint.step, arrays, layout, end) if new else end.segment
+        header = {"kind": "state", "chain": self.number, "step": checkpoint.step, "last": segment}
+        checksummed_file.write(
+            self._state_path(checkpoint.step), header, {"rng": checkpoint.rng, "state": checkpoint.state}
+        )
+        self._end, self._tidy = _End(checkpoint.step, segment, layout), True
+        self._forget(checkpoint.step)
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def _lock(self) -> None:
+        if self._unlock is not None:
+            return
+        make_directory(self.directory)
+        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = shorten(os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "another process", 80)
+            os.close(descriptor)
+            raise Busy(f"{self.directory}: is being written by another run ({holder})") from None
+        with suppress(OSError):  # on a full disk the lock holds without its note
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        self._unlock = weakref.finalize(self, os.close, descriptor)
+
+    def _save_draws(self, stop: int, draws: Draws, layout: _Layout, end: _End) -> _Segment:
+        header = {"kind": "draws", "start": end.step, "stop": stop, "previous": end.segment, "layout": layout}
+        return _Segment(end.step, stop, checksummed_file.write(self._draws_path(end.step, stop), header, draws))
+
+    def _clean(self, step: int) -> None:
+        """Remove what is not behind the checkpoint at `step`: checkpoints first, so that none loses its draws."""
+        states, names = self._listed(), _names(self.directory)
+        _remove(self._state_path(at) for at in states if at > step)
+        draws = [found for name in names if (found := _DRAWS.fullmatch(name))]
+        _remove(self.directory / found[0] for found in draws if int(found[2]) > step)
+        _remove(self.directory / name for name in names if name.endswith(".tmp"))
+        self._steps = [at for at in states if at <= step]
+
+    def _forget(self, step: int) -> None:
+        """Note the new checkpoint, and remove those that are older than the last three."""
+        steps = sorted({*self._steps, step})
+        self._steps = steps[-KEPT:]
+        _remove(self._state_path(old) for old in steps[:-KEPT])
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _newest(self, use: Callable[[Path, SealedFile], _T]) -> _T | None:
+        """`use` of the newest checkpoint on which it meets no damage."""
+        steps = self._listed()
+        for step in steps:
+            path = self._state_path(step)
+            try:
+                return use(path, checksummed_file.read(path))
+            except FileNotFoundError:
+                if step not in self._listed():  # a run is writing, and has newer ones by now
+                    return self._newest(use)
+                _refuse(f"{path}: cannot be found")
+            except Damaged as damage:
+                _refuse(str(damage))
+        if steps:
+            _refuse(f"{self.directory}: no good checkpoint is left; the chain starts at its beginning")
+        return None
+
+    def _listed(self) -> list[int]:
+        found = (_STATE.fullmatch(name) for name in _names(self.directory))
+        return sorted((int(match[1]) for match in found if match), reverse=True)
+
+    def _checkpoint(self, path: Path, file: SealedFile) -> tuple[Checkpoint, _Segment | None]:
+        match file.header, file.content():
+            case (
+                {"kind": "state", "chain": self.number, "step": int(step), "last": last},
+                {"rng": dict(rng), "state": dict(state)},
+            ):
+                segment = _segment(path, last)
+                if path == self._state_path(step) and step == (segment.stop if segment else 0):
+                    return Checkpoint(step, rng, state), segment
+        raise Damaged(path, "is not a checkpoint of this chain")
+
+    def _behind(self, segment: _Segment | None) -> Iterator[tuple[_Segment, SealedFile]]:
+        """The segments that end with `segment`, last one first, each the very one that the next one continued."""
+        while segment is not None:
+            path = self._draws_path(segment.start, segment.stop)
+            try:
+                file = checksummed_file.read(path)
+            except FileNotFoundError:
+                raise Damaged(path, "is missing") from None
+            previous = _segment(path, file.header.get("previous"))
+            if file.digest != segment.digest or (previous.stop if previous else 0) != segment.start:
+                raise Damaged(path, "is not the segment that was saved here")
+            yield segment, file
+            segment = previous
+
+    def _state_path(self, step: int) -> Path:
+        return self.directory / f"state-{step:012d}.bin"
+
+    def _draws_path(self, start: int, stop: int) -> Path:
+        return self.directory / f"draws-{start:012d}-{stop:012d}.bin"
+
+
+_CHAIN = re.compile(r"chain-(\d{4})")
+_STATE = re.compile(r"state-(\d{12,13})\.bin")
+_DRAWS = re.compile(r"draws-(\d{12,13})-(\d{12,13})\.bin")
+_HALF = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")  # what `replacing` and `write_whole` had not finished
+_LEFT_AT_START = re.compile(rf"lock|cluster\.marker\.\w+|{_HALF.pattern}")
+
+
+def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """Entries of two configs that differ; of runs that know only digests, those."""
+    match known.get("config"), meta.get("config"):
+        case dict(before), dict(now) if before != now:
+            names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+            more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+            return ", ".join(_difference(name, before, now) for name in names[:MOST_NAMED]) + more
+    return f"{shorten(known['digest'], 13)}, not {shorten(meta['digest'], 13)}"
+
+
+def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    was, new = (f"{shorten(entries[name], 20)}" if name in entries else "not given" for entries in (before, now))
+    return f"{shorten(name)} was {was}, is {new}"
+
+
+def _refuse(message: str) -> None:
+    warnings.warn(message, DamagedFile, stacklevel=4)  # blames the caller of `latest` or `draws`
+
+
+def _check(step: int, draws: Draws, end: _End) -> _Layout:
+    """The layout of `draws`, if they continue the chain: one per new step, arrays like those before."""
+    added = integer("step", step, end.step, MAX_STEPS) - end.step
+    for name, values in draws.items():
+        if values.shape[:1] != (added,):
+            raise BadInput(f"draws {name!r}: shape {values.shape}, but step {step:,} is {added:,} after the last save")
+    if added == 0:
+        return end.layout
+    if not draws:
+        raise BadInput(f"draws: none given for {added:,} steps")
+    layout = {name: [values.dtype.str, list(values.shape[1:])] for name, values in draws.items()}
+    if end.layout not in (None, layout):
+        raise BadInput(f"draws: {shorten(layout, 200)}, but the chain so far has {shorten(end.layout, 200)}")
+    return layout
+
+
+def _segment(path: Path, value: Any) -> _Segment | None:
+    """The segment that a header names; its steps are sane, so that following them comes to an end."""
+    match value:
+        case None:
+            return None
+        case [int(start), int(stop), str(digest)] if 0 <= start < stop <= MAX_STEPS:
+            return _Segment(start, stop, digest)
+    raise Damaged(path, "names no segment")
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except FileNotFoundError:
+        return []
+
+
+def _remove(paths: Iterator[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

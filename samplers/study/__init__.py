@@ -1,0 +1,1 @@
+"""Studies of a chain: trial runs, audits, comparisons of tests, costs."""

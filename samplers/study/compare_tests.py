@@ -1,0 +1,391 @@
+"""Which test should I use? What each acceptance test will cost and get wrong on the pairs of a trial run.
+
+`predict` needs the moments of the pairs alone; `measure` runs the real tests on populations with those moments.
+Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both theta and theta' at
+each datum it reads, an exact chain that keeps log p(x_i; theta) evaluates each datum once. What a step is worth
+depends on the rule; `docs/which_test.md` derives how it is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer, real
+from designer.core.progress import Cancelled
+from designer.engine.step_error import Rule, acceptance, exact_probability
+from designer.pairs.diagnostics import skewed_population
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.rule.looks import Schedule
+from samplers.decide.barker import BarkerTest
+from samplers.decide.comparison import AcceptTest, Comparison
+from samplers.decide.concentration import ConcentrationTest
+from samplers.decide.correction import correction
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+
+__all__ = ["Candidates", "Measured", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
+
+MOST_DATA = 2_000_000  # in a population that is made to measure on
+CACHED = "exact, cached"
+PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
+# Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
+# so that its asymptotic variance is at most 2 v + Var f where Metropolis' is v (Peskun 1973, Latuszynski and Roberts
+# 2013): twice as much when v is much larger than the variance of independent draws.
+WORTH: dict[Rule, float] = {"metropolis": 1.0, "barker": 2.0}
+Report = Callable[[int, int], None]
+
+
+class Prediction(NamedTuple):
+    """What one test does per step, on average over the pairs.
+
+    Attributes
+    ----------
+    test, rule
+        Its name, and the acceptance rule that it follows.
+    data, evaluations
+        Data read, and likelihoods evaluated.
+    acceptance
+        Of the test's own rule; Barker's is lower than Metropolis'.
+    error
+        Mean |Delta| against that rule.
+    per_move
+        Likelihood evaluations per right move, one that the test accepts and its rule does, too: mean(min(P, P + Delta))
+        of all steps. Moves that it accepts by error are no progress. For small steps in many dimensions a right move
+        is worth the same under either rule. Moves of the Barker and the concentration test are all taken as right.
+    per_metropolis_step
+        At most so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain
+        (`WORTH`), whatever the chain: for tests without error. One that errs is counted as if it did not, so that for
+        it this is no bound.
+    note
+        What to know of the test.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> exact = predict(trial, Candidates(Design(100_000, 500, 0.05)))[0]
+    >>> round(exact.data), exact.error
+    (100000, 0.0)
+    """
+
+    test: str
+    rule: Rule
+    data: float
+    evaluations: float
+    acceptance: float
+    error: float
+    per_move: float
+    per_metropolis_step: float
+    note: str
+
+
+class Measured(NamedTuple):
+    """Data and acceptance of the real test on some of the pairs.
+
+    Attributes
+    ----------
+    test
+        Its name.
+    data, data_se, acceptance, acceptance_se
+        As seen, with standard errors.
+    predicted_data, predicted_acceptance
+        What `predict` says of the same pairs: over all pairs of the trial run the means are others.
+
+    Examples
+    --------
+    >>> Measured("exact", 1000.0, 0.0, 0.5, 0.05, 1000.0, 0.51).predicted_acceptance
+    0.51
+    """
+
+    test: str
+    data: float
+    data_se: float
+    acceptance: float
+    acceptance_se: float
+    predicted_data: float
+    predicted_acceptance: float
+
+
+class Candidates(NamedTuple):
+    """The tests to compare; the exact one always is.
+
+    Parameters
+    ----------
+    sequential
+        Design of the sequential test.
+    barker, concentration
+        The others.
+    range_in_sd
+        Bounds |l_i - mean| in standard deviations of l_i, which the concentration test must be told.
+
+    Examples
+    --------
+    >>> Candidates(Design(100_000, 500, 0.05)).knobs("sequential")
+    {'m': 500, 'epsilon': 0.05, 'alpha': 0.5}
+    """
+
+    sequential: Design
+    barker: BarkerTest = BarkerTest()
+    concentration: ConcentrationTest = ConcentrationTest()
+    range_in_sd: float = 6.0
+
+    def knobs(self, test: str) -> dict[str, float]:
+        """What was chosen of a test, by its name in the predictions."""
+        sequential, barker, concentration, spread = self
+        found: dict[str, dict[str, float]] = {
+            "sequential": {"m": sequential.m, "epsilon": sequential.epsilon, "alpha": sequential.alpha},
+            "Barker minibatch": {"m": barker.m, "sigma": barker.sigma},
+            "concentration": {"m": concentration.m, "delta": concentration.delta, "range_in_sd": spread},
+        }
+        return found.get(test, {})
+
+
+def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
+    """Data, acceptance and error of the exact, sequential, Barker minibatch and concentration tests.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    candidates
+        The tests.
+
+    Returns
+    -------
+    list of Prediction
+        One per test.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> [round(p.data) for p in predict(trial, Candidates(Design(100_000, 500, 0.05)))][:2]
+    [100000, 100000]
+    """
+    n_data, metropolis = trial.n_data, exact_probability(trial.log_acceptance, barker=False)
+    real("range_in_sd", candidates.range_in_sd, 1.0, 1e12)
+    step = acceptance(candidates.sequential, trial)
+    barker = barker_data(candidates.barker, trial)
+    careful = concentration_data(candidates.concentration, trial, candidates.range_in_sd)
+    delta = candidates.concentration.delta
+    table = correction(candidates.barker.sigma).error
+    right = np.zeros(len(trial))
+    lines: list[tuple[str, Rule, float, float, Floats, Floats, float, str]] = [
+        ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, right, 0.0, "every decision is right"),
+        (CACHED, "metropolis", float(n_data), 1.0, metropolis, right, 0.0, "keeps log p(x_i; theta) of all data"),
+        (
+            "sequential",
+            "metropolis",
+            n_data * step.mean_usage,
+            2.0,
+            step.probability,
+            step.delta,
+            step.mean_abs_delta,
+            "mean |Delta| by the normal theory",
+        ),
+        (
+            "Barker minibatch",
+            "barker",
+            float(barker.mean()),
+            2.0,
+            exact_probability(trial.log_acceptance, barker=True),
+            right,
+            table,
+            "its error is that of the correction table alone: the sample mean is taken as normal",
+        ),
+        (
+            "concentration",
+            "metropolis",
+            float(careful.mean()),
+            2.0,
+            metropolis,
+            right,
+            delta,
+            f"at most {delta:g} by its guarantee, if |l_i| stays within {candidates.range_in_sd:g} sd",
+        ),
+    ]
+    return [_prediction(*line) for line in lines]
+
+
+def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
+    """The test with the fewest likelihood evaluations per right move among those whose error is tolerable.
+
+    Parameters
+    ----------
+    rows
+        As `predict` gives them.
+    tolerance
+        Largest error.
+
+    Returns
+    -------
+    Prediction
+        There is always one: exact decisions have no error.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(100_000, 0.5, 100, np.random.default_rng(1))
+    >>> cheapest(predict(trial, Candidates(Design(100_000, 500, 0.05))), tolerance=1e-9).error
+    0.0
+    """
+    return min((row for row in rows if row.error <= tolerance), key=lambda row: row.per_move)
+
+
+def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
+    """The same pairs with smaller kappa, as control variates make them; their skewness is unknown.
+
+    Parameters
+    ----------
+    trial
+        The pairs.
+    factor
+        By which kappa is divided, at least 1.
+
+    Returns
+    -------
+    TrialRun
+        Without skewness.
+
+    Examples
+    --------
+    >>> trial = TrialRun(1000, [0.0], [0.1])
+    >>> float((trial.kappa / with_control_variates(trial, 10.0).kappa)[0].round(6))
+    10.0
+    """
+    return TrialRun(trial.n_data, trial.mu, trial.sigma / real("factor", factor, 1.0, 1e9), trial.log_ratio)
+
+
+def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:
+    """m, or all the data if there are fewer."""
+    return min(test.m, trial.n_data)
+
+
+def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
+    """Data of S17's test for each pair: batches until N^2 sigma^2 / b (1 - b / N) < sigma_0^2."""
+    n_data, m = trial.n_data, first_batch(test, trial)
+    variance = (n_data * trial.sigma) ** 2
+    enough = variance / (test.sigma**2 + variance / n_data)
+    data: Floats = np.minimum(np.ceil(np.maximum(enough / m, 1.0)) * m, float(n_data))
+    return data
+
+
+def concentration_data(test: ConcentrationTest, trial: TrialRun, range_in_sd: float) -> Floats:
+    """Expected data of the concentration test for each pair: the first look whose bound is below the distance.
+
+    The sample mean is taken at its expectation: its noise is small beside the bound.
+    """
+    n_data = trial.n_data
+    looks = Schedule.geometric(n_data, first_batch(test, trial), test.growth).n
+    widths = [test.half_width(k, int(n), n_data, 1.0, range_in_sd) for k, n in enumerate(looks[:-1], start=1)]
+    # open after look k: |A - log u| within the smallest bound so far, for u between e^(A - h) and e^(A + h)
+    h = n_data * trial.sigma[:, None] * np.minimum.accumulate(np.array(widths))
+    a = trial.log_acceptance[:, None]
+    still_open = np.exp(np.minimum(a + h, 0.0)) - np.exp(np.minimum(a - h, 0.0))
+    mean: Floats = looks[0] + still_open @ np.diff(looks).astype(np.float64)
+    return mean
+
+
+def measure(
+    rng: np.random.Generator,
+    trial: TrialRun,
+    candidates: Candidates,
+    *,
+    pairs: int = 20,
+    repeats: int = 50,
+    progress: Report | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[Measured]:
+    """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run, and predict.
+
+    Populations are normal, or of gamma type where the trial run knows their skewness.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    trial
+        The pairs.
+    candidates
+        The tests.
+    pairs, repeats
+        How many pairs, and decisions of each test for each of them.
+    progress, cancelled
+        Called with (done, total); asked between pairs, `Cancelled` is raised if it says True.
+
+    Returns
+    -------
+    list of Measured
+        One per test.
+
+    Examples
+    --------
+    >>> trial = TrialRun.at_stationarity(2000, 0.5, 100, np.random.default_rng(1))
+    >>> seen = measure(np.random.default_rng(2), trial, Candidates(Design(2000, 100, 0.05)), pairs=2, repeats=5)
+    >>> seen[0].data
+    2000.0
+    """
+    if trial.n_data > MOST_DATA:
+        raise BadInput(f"n_data = {trial.n_data:,}: too many to simulate; at most {MOST_DATA:,}")
+    count = min(integer("pairs", pairs, 1, 10**4), len(trial))
+    repeats = integer("repeats", repeats, 2, 10**6)
+    chosen = np.linspace(0, len(trial) - 1, count).astype(np.int64)
+    tests: dict[str, tuple[AcceptTest, Rule]] = {
+        CACHED: (ExactTest(), "metropolis"),
+        "sequential": (SequentialTest.from_design(candidates.sequential), "metropolis"),
+        "Barker minibatch": (replace(candidates.barker, m=first_batch(candidates.barker, trial)), "barker"),
+        "concentration": (
+            replace(candidates.concentration, m=first_batch(candidates.concentration, trial)),
+            "metropolis",
+        ),
+    }
+    seen: dict[str, list[tuple[float, float]]] = {name: [] for name in tests}
+    for done, index in enumerate(chosen):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        comparison = _comparison(trial, int(index), candidates.range_in_sd)
+        for name, (test, rule) in tests.items():
+            decisions = [test.decide(rng, replace(comparison, rule=rule)) for _ in range(repeats)]
+            seen[name] += [(float(d.n_used), float(d.accept)) for d in decisions]
+        if progress is not None:
+            progress(done + 1, count)
+    predicted = {row.test: row for row in predict(trial.subset(chosen), candidates)}
+    return [_measured(predicted[name], np.array(rows), count) for name, rows in seen.items()]
+
+
+def _prediction(
+    test: str,
+    rule: Rule,
+    data: float,
+    evaluations_per_datum: float,
+    probability: Floats,
+    delta: Floats,
+    error: float,
+    note: str,
+) -> Prediction:
+    """Means over the pairs, each accepted with probability P + Delta, of which min(P, P + Delta) is right."""
+    accept, evaluations = probability + delta, data * evaluations_per_datum
+    rate, per_move = float(accept.mean()), evaluations / max(float(np.minimum(probability, accept).mean()), 1e-300)
+    return Prediction(test, rule, data, evaluations, rate, error, per_move, WORTH[rule] * evaluations, note)
+
+
+def _comparison(trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
+    """A population with exactly the moments mu and sigma of one pair, and about its skewness."""
+    skew = 0.0 if trial.skew is None else float(trial.skew[index])
+    terms = trial.mu[index] + trial.sigma[index] * skewed_population(trial.n_data, skew)
+    bound = abs(float(trial.mu[index])) + range_in_sd * float(trial.sigma[index])
+    whole = float(terms.sum())
+    return Comparison(trial.n_data, terms.take, float(trial.log_ratio[index]), "metropolis", bound, lambda: whole)
+
+
+def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measured:
+    """Means over all decisions beside what is predicted of these pairs; standard errors are those within the pairs."""
+    grouped = rows.reshape(pairs, -1, 2)
+    within = grouped.var(axis=1, ddof=1).mean(axis=0)
+    se = np.sqrt(within / rows.shape[0])
+    data, accept = rows.mean(axis=0)
+    seen = float(data), float(se[0]), float(accept), float(se[1])
+    return Measured(predicted.test, *seen, predicted.data, predicted.acceptance)

@@ -1,0 +1,335 @@
+"""From a chain to a `TrialRun`, and from a `Design` back to what it really did.
+
+Every k-th step a full pass over the data gives the moments of the l_i of that proposal: a pair for the calculator. The
+same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer
+from designer.engine.step_error import Rule, acceptance
+from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.rule.plan import Plan, as_plan
+from samplers.chains.chain import Chain, ChainStopped, Draws, all_steps_or_none, compare
+from samplers.chains.jump_chain import JumpChain
+from samplers.data.scaling import unit
+from samplers.decide.barker import BarkerTest
+from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold, evaluate
+from samplers.models._kernels import blocks
+
+SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
+
+
+class Pair(NamedTuple):
+    """One proposal seen in full.
+
+    Attributes
+    ----------
+    mu, sigma, skew
+        Moments of its l_i.
+    log_ratio
+        c, minus the usual log ratio of priors and proposals.
+    v
+        log u, or logit u by Barker's rule.
+    accepted, exact
+        The test's decision, and the exact one with the same u.
+    n_used
+        Data that the test read.
+
+    Examples
+    --------
+    >>> Pair(mu=0.0, sigma=0.1, skew=0.0, log_ratio=0.0, v=-0.5, accepted=True, exact=True, n_used=500).exact
+    True
+    """
+
+    mu: float
+    sigma: float
+    skew: float
+    log_ratio: float
+    v: float
+    accepted: bool
+    exact: bool
+    n_used: int
+
+
+class Observed(NamedTuple):
+    """A chain's draws, and the proposals seen in full on the way.
+
+    Attributes
+    ----------
+    draws
+        As `Chain.advance` gives them.
+    pairs
+        Each a `Pair`.
+    rule
+        Of the chain.
+
+    Examples
+    --------
+    >>> pair = Pair(0.0, 0.1, 0.0, 0.0, -0.5, True, True, 500)
+    >>> len(Observed(Draws.empty(0, 1), [pair, pair]).trial(n_data=1000))
+    2
+    """
+
+    draws: Draws
+    pairs: list[Pair]
+    rule: Rule = "metropolis"
+
+    def trial(self, n_data: int) -> TrialRun:
+        """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
+        rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
+        if len(rows) == 0:
+            raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
+        mu, sigma, skew, log_ratio = rows.T
+        return TrialRun(n_data, mu, sigma, log_ratio, skew)
+
+
+class Measured(NamedTuple):
+    """A realised value beside its prediction.
+
+    Attributes
+    ----------
+    value, se
+        As measured, and its standard error.
+    predicted
+        By the calculator.
+
+    Examples
+    --------
+    >>> Measured(value=0.021, se=0.004, predicted=0.018).predicted
+    0.018
+    """
+
+    value: float
+    se: float
+    predicted: float
+
+
+class Audit(NamedTuple):
+    """What a test did against exact decisions with the same u, beside what its design predicts for the same pairs.
+
+    Attributes
+    ----------
+    pairs
+        How many decisions were seen in full.
+    wrong
+        Rate of wrong decisions, a `Measured`.
+    delta
+        Their balance: accepted wrongly minus rejected wrongly.
+    usage
+        Fraction of the data read.
+    agrees, sentence
+        Whether all three are within three standard errors; and that in words.
+
+    Examples
+    --------
+    >>> as_told = Measured(0.02, 0.01, 0.02)
+    >>> Audit(200, as_told, as_told, as_told, True, "as predicted").agrees
+    True
+    """
+
+    pairs: int
+    wrong: Measured
+    delta: Measured
+    usage: Measured
+    agrees: bool
+    sentence: str
+
+
+def observe(chain: Chain | JumpChain, steps: int, every: int = 10) -> Observed:
+    """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without.
+
+    The test must draw u first, as the exact, the sequential and the concentration test do. Steps that prior or proposal
+    decide alone give no pair.
+
+    Parameters
+    ----------
+    chain
+        A `Chain`, or a `JumpChain`.
+    steps
+        How many to make.
+    every
+        Distance of those that are seen in full: each costs a pass over the data.
+
+    Returns
+    -------
+    Observed
+        Its `trial(n_data)` is what the calculator takes.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, Logistic, RandomWalk
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    >>> len(observe(chain, steps=100, every=5).trial(model.n_data))
+    20
+    """
+    if isinstance(chain.test, BarkerTest):
+        raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
+    steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
+    parts: list[Draws] = []
+    pairs: list[Pair] = []
+    while steps > 0:
+        plain = min(steps, every - 1)
+        try:
+            if plain:
+                parts.append(chain.advance(plain))
+            if steps > plain:
+                part, pair = _seen_step(chain)
+                parts.append(part)
+                pairs += [pair] if pair is not None else []
+        except ChainStopped as stopped:
+            raise stopped.after(parts) from None
+        steps -= plain + 1
+    return Observed(Draws.joined(parts), pairs, chain.rule)
+
+
+def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
+    """Realised error and data use on the observed pairs, beside the design's predictions for them.
+
+    Parameters
+    ----------
+    design
+        The test that the chain used.
+    observed
+        What `observe` returned.
+    n_data
+        Number of data N.
+
+    Returns
+    -------
+    Audit
+        Measured and predicted, and whether they agree.
+
+    Examples
+    --------
+    >>> from samplers import Logistic, RandomWalk, SequentialTest
+    >>> x = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
+    >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
+    >>> seen = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
+    >>> found = audit(design, seen, model.n_data)
+    >>> found.pairs, found.agrees
+    (200, True)
+    """
+    kept = [pair for pair in observed.pairs if pair.sigma > 0]
+    predicted = acceptance(design, observed.trial(n_data), observed.rule)
+    change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
+    used = np.array([pair.n_used / n_data for pair in kept])
+    count, wrong = len(kept), np.abs(change)
+    # the predictions' own probabilities give the spread to expect, also when nothing went wrong
+    spread = predicted.wrong * (1.0 - predicted.wrong)
+    wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
+    delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count
+    batch = as_plan(design).schedule.m / n_data
+    # the most that a quantity in [batch, 1] with that mean can vary: rare long tests may not be in the sample
+    most = float(np.sum((predicted.usage - batch) * (1.0 - predicted.usage)))
+    usage_se = math.sqrt(max(0.0, most) + batch**2) / count
+    rows = (
+        Measured(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
+        Measured(float(change.mean()), delta_se, float(predicted.delta.mean())),
+        Measured(float(used.mean()), usage_se, float(predicted.usage.mean())),
+    )
+    agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
+    verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
+    shown = (
+        f"decided wrongly {_beside(rows[0], '.3g')}",
+        f"balance of the errors (mean Delta) {_beside(rows[1], '.2g')}",
+        f"data read {_beside(rows[2], '.3%')}",
+    )
+    sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
+    return Audit(count, *rows, agrees, sentence)
+
+
+def _beside(row: Measured, form: str) -> str:
+    """A measured value with its error, and what was predicted."""
+    return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
+
+
+def _seen_step(chain: Chain | JumpChain) -> tuple[Draws, Pair | None]:
+    """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
+    before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
+    proposed = theta
+    try:
+        with all_steps_or_none(chain):
+            part = chain.advance(1) if isinstance(chain, JumpChain) else chain._advance_by_steps(1)
+            proposed, comparison = _question(chain, before, theta)
+            v = draw_threshold(before, chain.rule)
+            if math.isinf(comparison.log_ratio):
+                return part, None
+            mu, sigma, skew = moments(comparison)
+    except NonFiniteTerm as bad:  # of a datum that the test had not read
+        if isinstance(chain, Chain):
+            chain._forget()
+        raise ChainStopped(chain.steps, proposed, bad.index, Draws.empty(0, theta.size)) from None
+    exact = comparison.n * mu - comparison.log_ratio > v
+    decided = bool(part.accepted[0]), exact, int(part.n_used[0])
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
+
+
+def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+    """What the chain proposes at theta with these random numbers, and asks about it."""
+    if isinstance(chain, JumpChain):
+        jump, comparison = chain.propose(rng, theta)
+        return jump.state.beta, comparison
+    proposed = chain.proposal.propose(rng, theta)
+    return proposed.theta, compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
+
+
+def moments(comparison: Comparison) -> tuple[float, float, float]:
+    """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
+    scale, found = 0.0, Sums.none()
+    for block in blocks(comparison.n):
+        values = evaluate(comparison, np.arange(block.start, block.stop))
+        scale = scale or float(unit(values))
+        found = found.joined(Sums.of(values / scale))
+    mean, sigma, skew = (float(value) for value in found.moments())
+    return scale * mean, scale * sigma, skew
+
+
+class Sums(NamedTuple):
+    """Of some numbers: how many, their mean, and the sums of squares and cubes of what they differ from it.
+
+    Of one row of numbers, or of many rows at once: then all but `n` are arrays with one entry per row.
+    """
+
+    n: int
+    mean: Floats
+    squares: Floats
+    cubes: Floats
+
+    @classmethod
+    def none(cls) -> Sums:
+        """Of no numbers."""
+        return cls(0, np.zeros(()), np.zeros(()), np.zeros(()))
+
+    @classmethod
+    def of(cls, values: Floats) -> Sums:
+        """Of the numbers along the last axis."""
+        mean = values.mean(axis=-1)
+        away = values - mean[..., None]
+        square = away * away
+        return cls(values.shape[-1], mean, square.sum(axis=-1), (square * away).sum(axis=-1))
+
+    def joined(self, other: Sums) -> Sums:
+        """Of these and others (Pébay 2008)."""
+        n, d = self.n + other.n, other.mean - self.mean
+        both = self.n * other.n / n
+        cubes = d**3 * both * (self.n - other.n) / n + 3.0 * d * (self.n * other.squares - other.n * self.squares) / n
+        squares = self.squares + other.squares + d * d * both
+        return Sums(n, self.mean + d * other.n / n, squares, self.cubes + other.cubes + cubes)
+
+    def moments(self) -> tuple[Floats, Floats, Floats]:
+        """Mean, population standard deviation and skewness (0 where all numbers are equal)."""
+        sigma = np.sqrt(self.squares / self.n)
+        cubed = np.where(sigma > 0.0, sigma, 1.0) ** 3
+        return self.mean, sigma, np.where(sigma > 0.0, self.cubes / self.n / cubed, 0.0)

@@ -1,0 +1,88 @@
+"""Trial runs of one random walk at several step sizes, from the states of one exact chain.
+
+The stationary distribution does not depend on the step, so the states of one chain serve all of them: at each state
+seen, steps of every size are proposed and looked at in full, and none of them is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from designer.core.errors import BadInput, integer, real
+from designer.pairs.trial_run import TrialRun
+from samplers.chains.chain import Chain, compare
+from samplers.proposals import RandomWalk
+from samplers.study.observe import Observed, Pair, moments
+
+__all__ = ["trials_at"]
+
+
+def trials_at(
+    chain: Chain,
+    scales: Iterable[float],
+    pairs: int = 100,
+    every: int = 10,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[float, TrialRun]:
+    """Advance a chain of random-walk steps; every `every`-th state gives a pair for each relative step of `scales`.
+
+    The chain should have forgotten its start. The result is what `designer.best_step` takes.
+
+    Parameters
+    ----------
+    chain
+        With a `RandomWalk`; its own steps have relative size 1.
+    scales
+        Relative step sizes.
+    pairs
+        For each step size; every one of them costs a pass over the data.
+    every
+        Steps of the chain between them.
+    progress
+        Called with (pairs done, all).
+
+    Returns
+    -------
+    dict of TrialRun
+        By relative step size.
+
+    Examples
+    --------
+    >>> from samplers.decide.exact import ExactTest
+    >>> from samplers.models.logistic import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((500, 2))
+    >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    >>> runs = trials_at(chain, [1.0, 2.0], pairs=20)
+    >>> bool(np.median(runs[2.0].kappa) > np.median(runs[1.0].kappa))
+    True
+    """
+    walk = chain.proposal
+    if not isinstance(walk, RandomWalk):
+        raise BadInput(f"proposal: must be a RandomWalk to be scaled, not {type(walk).__name__}")
+    wanted = sorted({real("scales", scale, 1e-3, 1e3) for scale in scales})
+    pairs, every = integer("pairs", pairs, 1, 10**6), integer("every", every, 1, 10**9)
+    walks = {scale: RandomWalk(walk.factor * scale) for scale in wanted}
+    seen: dict[float, list[Pair]] = {scale: [] for scale in wanted}
+    for number in range(pairs):
+        draws = chain.advance(every)
+        for scale in wanted:
+            pair = _pair(chain, walks[scale])
+            seen[scale] += [pair] if pair is not None else []
+        if progress is not None:
+            progress(number + 1, pairs)
+    nothing = draws.first(0)
+    return {scale: Observed(nothing, found).trial(chain.model.n_data) for scale, found in seen.items()}
+
+
+def _pair(chain: Chain, walk: RandomWalk) -> Pair | None:
+    """A proposal from where the chain is, seen in full; None if the prior alone decides."""
+    proposed = walk.propose(chain.rng, chain.theta)
+    question = compare(chain.model, chain.theta, proposed.theta, proposed.log_q, chain.rule)
+    if not np.isfinite(question.log_ratio):
+        return None
+    mu, sigma, skew = moments(question)
+    return Pair(mu, sigma, skew, question.log_ratio, 0.0, False, False, question.n)

@@ -1,0 +1,190 @@
+"""What a time budget needs to know of a chain, measured by running it: seconds of its steps, τ and sensitivity.
+
+`designer.further.budget.epsilon` takes them as numbers; here they come from a short run of a config
+(docs/time_budget.md).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput, integer
+from designer.further.budget.epsilon import Quantity, sensitivity
+from designer.rule.design import Design
+from designer.search.criteria import Cost
+from designer.search.space import usual_batch
+from samplers.chains.blas import blas_threads
+from samplers.chains.chain import Chain
+from samplers.config.assemble import build
+from samplers.config.config import SamplerConfig
+from samplers.decide.comparison import AcceptTest
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models._kernels import blocks
+from samplers.runs.run import BLAS_THREADS, warmed_up
+from samplers.study.risk import effective_size
+
+__all__ = ["TimeCosts", "fitted_cost", "log_posterior", "time_costs"]
+
+LEAST_STEPS = 100
+STRETCHES = 4  # of each test, of which the fastest counts
+TIMED = 200  # steps of each sequential test, in all
+KEPT = 2000  # draws whose log posterior is computed, at most
+ENOUGH = 200.0  # effective draws from which a sensitivity is more than noise
+TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, epsilon
+
+
+class TimeCosts(NamedTuple):
+    """What was measured of a config's chain.
+
+    Attributes
+    ----------
+    cost
+        Seconds of a sequential step, fixed and per datum.
+    exact_seconds
+        Of an exact step.
+    autocorrelation
+        Steps of the exact chain worth one independent draw, of the parameter that mixes worst.
+    sensitivity
+        Of the parameters' means; None if there were too few effective draws to tell it from noise.
+    steps, effective
+        Steps of the exact chain, and the effective draws among them.
+    dimension, n_data
+        Number of parameters, and of data.
+
+    Examples
+    --------
+    >>> found = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
+    >>> found.quantity(sensitivity=0.3).autocorrelation
+    50.0
+    """
+
+    cost: Cost
+    exact_seconds: float
+    autocorrelation: float
+    sensitivity: float | None
+    steps: int
+    effective: float
+    dimension: int
+    n_data: int
+
+    def quantity(self, sensitivity: float | None = None, degree: float = 1.0) -> Quantity:
+        """For `time_options`; a given sensitivity goes before the one that was measured."""
+        used = self.sensitivity if sensitivity is None else sensitivity
+        if used is None:
+            raise BadInput(
+                f"sensitivity: {self.effective:,.0f} effective draws in {self.steps:,} steps are too few to measure "
+                f"it, {ENOUGH:.0f} are needed; make more steps, or give it"
+            )
+        return Quantity(self.autocorrelation, used, degree)
+
+
+def time_costs(
+    config: SamplerConfig,
+    steps: int = 5000,
+    m: int | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> TimeCosts:
+    r"""Run the exact chain of a config after its warmup, and some sequential tests, and take the time.
+
+    Parameters
+    ----------
+    config
+        Data, model and proposal; its test is not used.
+    steps
+        Of the exact chain: τ needs some 20 times as many as it is, a sensitivity 200 times as many.
+    m
+        Batch of the sequential tests; 500 by default, less for small N.
+    progress
+        Called with (steps done, all steps).
+
+    Returns
+    -------
+    TimeCosts
+        For `time_options`. Seconds are those of this machine, now.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.standard_normal((500, 2)), rng.random(500) < 0.5
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/data.npz", x=x, y=y)
+    ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
+    ...     found = time_costs(SamplerConfig.from_toml(text), steps=400)
+    >>> found.dimension, found.exact_seconds > 0, found.cost.per_datum >= 0
+    (2, True, True)
+    """
+    steps = integer("steps", steps, LEAST_STEPS, 10**8)
+    with blas_threads(BLAS_THREADS):
+        return _measured(config, steps, m, progress or (lambda done, total: None))
+
+
+def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[int, int], None]) -> TimeCosts:
+    parts = build(config)._replace(test=ExactTest())
+    total = config.run.warmup + steps
+    chain = warmed_up(config, parts, lambda done: tell(done, total))
+    if not isinstance(chain, Chain):
+        raise BadInput(f"proposal.kind = {config.proposal.kind!r}: only chains with one decision per step are measured")
+    n_data = chain.model.n_data
+    batch = integer("m", usual_batch(n_data) if m is None else m, 2, n_data)
+    chain.advance(2)  # what has to be compiled is not timed
+    theta, _, exact = _timed(chain, ExactTest(), steps)
+    tell(total, total)
+    sizes = [(min(times * batch, n_data), epsilon) for times, epsilon in TESTS]
+    tests = [SequentialTest.from_design(Design(n_data, size, epsilon)) for size, epsilon in sizes]
+    seen = [_timed(chain, test, TIMED)[1:] for test in tests]
+    effective = effective_size(theta)
+    kept = theta[:: math.ceil(len(theta) / KEPT)]
+    found = sensitivity(kept, log_posterior(chain, kept)) if effective >= ENOUGH else None
+    tau = max(1.0, steps / effective)
+    cost = fitted_cost(*zip(*seen, strict=True))
+    return TimeCosts(cost, exact, tau, found, steps, effective, theta.shape[1], n_data)
+
+
+def _timed(chain: Chain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
+    """Draws, mean data per step, and seconds per step in the fastest stretch."""
+    chain.use_test(test)
+    draws, seconds = [], []
+    for part in np.array_split(np.arange(steps), STRETCHES):
+        begin = time.perf_counter()
+        draws.append(chain.advance(part.size))
+        seconds.append((time.perf_counter() - begin) / part.size)
+    data = float(np.mean(np.concatenate([part.n_used for part in draws])))
+    return np.concatenate([part.theta for part in draws]), data, min(seconds)
+
+
+def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
+    """Seconds per step that are fixed and per datum, neither negative, nearest in squares to what was measured.
+
+    Looks are not told apart from data: with one batch size they grow together.
+
+    Examples
+    --------
+    >>> fitted_cost([100.0, 300.0], [2e-6, 4e-6])
+    Cost(fixed=1e-06, per_datum=1e-08, per_look=0.0)
+    """
+    from scipy.optimize import nnls
+
+    scale = max(data)  # columns of like size
+    columns = np.column_stack([np.ones(len(data)), np.asarray(data) / scale])
+    fixed, whole = nnls(columns, np.asarray(seconds) / max(seconds))[0] * max(seconds)
+    if whole == 0.0:  # noise: data that cost nothing would make every test as good as another
+        fixed, whole = 0.0, float(np.mean(np.asarray(seconds) / np.asarray(data))) * scale
+    return Cost(float(f"{fixed:.12g}"), float(f"{whole / scale:.12g}"))
+
+
+def log_posterior(chain: Chain, theta: Floats) -> Floats:
+    """Of draws, up to a constant: by their l_i against the first of them, a block of the data at a time."""
+    model = chain.model
+    parts = [np.arange(part.start, part.stop) for part in blocks(model.n_data)]
+    return np.array(
+        [model.log_prior(one) + sum(float(model.terms(theta[0], one, part).sum()) for part in parts) for one in theta]
+    )

@@ -1,0 +1,63 @@
+"""`austerity posterior`: the library's numbers, its words, its exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from app.cli.main import main
+from designer import Design, TrialRun, posterior_error, tolerance_for
+
+
+@pytest.fixture
+def trial(tmp_path):
+    made = TrialRun.at_stationarity(5000, 0.4, 30, np.random.default_rng(1))
+    made.to_csv(tmp_path / "trial.csv")
+    return made, str(tmp_path / "trial.csv")
+
+
+def test_json_is_the_librarys(trial, capsys):
+    run, path = trial
+    text = ["--m", "200", "--epsilon", "0.05", "--dimension", "10", "--skewness", "0.5", "--json"]
+    assert main(["posterior", path, *text]) == 0
+    want = posterior_error(Design(5000, 200, 0.05), run, dimension=10, skewness=0.5)
+    assert json.loads(capsys.readouterr().out) == pytest.approx(want._asdict())
+
+
+def test_a_design_file_and_the_words(trial, capsys, tmp_path):
+    run, path = trial
+    (tmp_path / "design.toml").write_text(Design(5000, 200, 0.05).to_toml())
+    assert main(["posterior", path, "--design", str(tmp_path / "design.toml")]) == 0
+    out, want = capsys.readouterr().out, posterior_error(Design(5000, 200, 0.05), run)
+    assert f"grow by a factor   {want.sd_ratio:.4f}" in out
+    assert "of no use" in out
+
+
+def test_the_tolerance_for_a_wish(trial, capsys, tmp_path):
+    run, path = trial
+    output = tmp_path / "wish.toml"
+    assert main(["posterior", path, "--sd-inflation", "0.1", "--m", "200", "--output", str(output), "--json"]) == 0
+    found, want = json.loads(capsys.readouterr().out), tolerance_for(run, 0.1, 200)
+    assert found["tolerance"] == pytest.approx(want.tolerance)
+    assert Design.from_toml(output.read_text()) == want.design
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("--m 200", "--epsilon"),
+        ("--m 200 --epsilon 0.05 --dimension 0", "dimension = 0"),
+        ("--m 200 --epsilon 0.05 --skewness 3", "skewness = 3"),
+        ("--sd-inflation 0.1 --epsilon 0.05", "not both"),
+        ("--m 200 --epsilon 0.05 --output x.toml", "--output is for --sd-inflation"),
+        ("--sd-inflation 0.1 --output x.txt", "must end in .toml or .json"),
+        ("--sd-inflation 0.1 --m 5001", "m = 5001"),
+        ("--sd-inflation 0.1 --skewness 2", "skewness = 2"),
+    ],
+)
+def test_problems_are_one_line(trial, capsys, text, message):
+    assert main(["posterior", trial[1], *text.split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line

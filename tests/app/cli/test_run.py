@@ -1,0 +1,216 @@
+"""`austerity run` and its neighbours: what is refused before anything is touched, and what is said at the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.cli.commands import run as sampling
+from app.cli.main import main
+from designer import Design
+
+CONFIG = """
+[test]
+kind = "sequential"
+n_data = 500
+m = 100
+epsilon = 0.05
+[data]
+path = "table.csv"
+intercept = true
+[model]
+prior_precision = 1.0
+[run]
+draws = 200
+chains = 2
+"""
+REDESIGN = """
+[test]
+kind = "sequential"
+n_data = 500
+m = 250
+epsilon = 1e-6
+[data]
+path = "table.csv"
+[model]
+prior_precision = 1.0
+control = 0
+[proposal]
+kind = "random-walk"
+[run]
+draws = 500
+chains = 1
+[redesign]
+tolerance = 0.05
+every = 400
+until = 400
+pairs = 40
+"""
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; returns exit code, standard output and standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((500, 9))
+    header = ",".join([*(f"c{k}" for k in range(9)), "y"])
+    table = np.column_stack([x, rng.random(500) < 0.5])
+    np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=header, comments="")
+    (tmp_path / "config.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_the_end_of_a_run_says_what_matters(run, folder):
+    code, out, err = run("run", folder / "config.toml", "--output", folder / "out")
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    assert lines[0].split() == ["name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat"]
+    assert "r_hat above 1.01 for " in out  # 200 draws are few
+    assert not any(line.startswith("theta[") for line in lines[9:])  # the worst eight of ten parameters
+    assert all(line.startswith("theta[") for line in lines[1:9])
+    assert lines[9] == "2 chains of 200 draws; the 8 parameters of 10 with the fewest effective draws"
+    assert "acceptance 0." in lines[-2]
+    assert "data per step (" in lines[-2]
+    assert "400 steps in " in lines[-2]
+    assert lines[-1] == f"written to {folder / 'out' / 'results.nc'}"
+    fewest = [int(line.split()[4]) for line in lines[1:9]]
+    assert fewest == sorted(fewest)
+    code, out, _ = run("run", folder / "config.toml", "--output", folder / "out", "--resume", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [row["name"] for row in found["summary"]][:2] == ["theta[intercept]", "theta[c0]"]
+    assert len(found["summary"]) == 10
+    assert found["seconds"] == 0.0
+    assert (
+        "all steps were there already" in run("run", folder / "config.toml", "--output", folder / "out", "--resume")[1]
+    )
+
+
+def test_what_is_there_is_not_touched(run, folder):
+    target = folder / "used"
+    target.mkdir()
+    (target / "thesis.tex").write_text("mine")
+    before = sorted(folder.rglob("*"))
+    for output, options, message in [
+        (target, [], "is not empty; a run needs a directory of its own"),
+        (folder / "table.csv", [], "is a file; must be a directory"),
+        (folder / "nowhere", ["--resume"], "no such directory; leave out --resume"),
+        (target, ["--resume"], "holds no run; leave out --resume"),
+    ]:
+        code, out, err = run("run", folder / "config.toml", "--output", output, *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"austerity: {output}: {message}")
+        assert err.count("\n") == 1
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_a_run_without_memory_says_that_it_can_go_on(run, folder, monkeypatch):
+    assert run("run", folder / "config.toml", "--output", folder / "out")[0] == 0
+
+    def full(_):
+        raise MemoryError
+
+    monkeypatch.setattr(sampling, "run_chains", full)
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out", "--draws", "300", "--resume")
+    assert (code, err) == (2, "austerity: not enough memory; what was saved is kept, --resume goes on\n")
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "other")
+    assert (code, err) == (2, "austerity: not enough memory\n")
+
+
+def test_a_second_run_in_the_same_place_needs_resume(run, folder):
+    assert run("run", folder / "config.toml", "--output", folder / "out")[0] == 0
+    files = {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")}
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out")
+    assert code == 2
+    assert "holds a run already; give --resume" in err
+    assert {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")} == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "nowhere.toml", "--output", "out"], "nowhere.toml: cannot be read"),
+        (["evaluate", "--n-data", "100", "--m", "1", "--epsilon", "0.1"], "m = 1: must be a whole number"),
+        (["evaluate", "--m", "1"], "required: --n-data"),
+        (["nonsense"], "invalid choice"),
+    ],
+)
+def test_errors_are_json_too(run, arguments, message):
+    code, out, err = run(*arguments, "--json")
+    assert code == 2
+    assert list(json.loads(out)) == ["error"]
+    assert message in json.loads(out)["error"]
+    assert err == f"austerity: {json.loads(out)['error']}\n"
+
+
+def test_a_design_as_json_can_be_run(run, folder):
+    target = folder / "design.JSON"
+    options = ["--n-data", 500, "--acceptance", 0.5, "--tolerance", 0.05, "--m-low", 50, "--quiet"]
+    assert run("design", *options, "--output", target)[0] == 0
+    design = Design.from_json(target.read_text())
+    assert design.n_data == 500
+    code, out, _ = run("run", folder / "config.toml", "--design", target, "--output", folder / "out", "--json")
+    assert code == 0
+    assert json.loads(out)["data_per_step"] >= design.m
+
+
+def test_a_file_with_strata_is_refused_by_its_name(run, folder):
+    strata = Path(__file__).parents[1] / "data" / "strata.toml"
+    refusal = (
+        "test: strata (several designs, chosen by κ) were removed in 0.2.0; "
+        "choose a single design with `austerity design`\n"
+    )
+    for command in (("run", folder / "config.toml", "--output", folder / "out"), ("evaluate", "--mu-std", 1)):
+        assert run(*command, "--design", strata) == (2, "", f"austerity: {strata}: {refusal}")
+    assert not (folder / "out").exists()
+
+
+def test_a_run_tells_of_its_designs(run, folder):
+    (folder / "redesign.toml").write_text(REDESIGN)
+    code, out, err = run("run", folder / "redesign.toml", "--output", folder / "designed", "--quiet")
+    assert (code, err) == (0, "")
+    assert "chain 0: designed 1 times, changed 1 times" in out
+    assert "step 400: changed to m = " in out
+    code, out, _ = run("run", folder / "redesign.toml", "--output", folder / "designed", "--resume", "--json")
+    ((change,),) = json.loads(out)["redesign"]
+    assert (code, change["step"], change["changed"]) == (0, 400, True)
+
+
+def test_problems_with_the_table_name_line_and_column(run, folder):
+    text = (folder / "table.csv").read_text().splitlines()
+    text[7] = "oops" + text[7][text[7].index(",") :]
+    (folder / "table.csv").write_text("\n".join(text))
+    code, _, err = run("run", folder / "config.toml", "--output", folder / "out")
+    assert code == 2
+    assert f"data.path: {folder / 'table.csv'}: line 8, column 'c0': 'oops' is not a number" in err
+    assert not (folder / "out").exists()
+
+
+def test_a_mistyped_chain_is_told_which_there_are(capsys):
+    assert main(["trial", "e5", "--output", "t.csv"]) == 2
+    assert "not a built-in chain (e3, e3-control, e3-proxy, e4, e6)" in capsys.readouterr().err
+
+
+def test_an_infeasible_design_says_that_nothing_was_written(tmp_path, capsys):
+    target = tmp_path / "stale.toml"
+    target.write_text("old")
+    command = ["design", "--n-data", "20000", "--acceptance", "0.5", "--tolerance", "0.001", "--epsilon", "0.4,0.5"]
+    assert main([*command, "--output", str(target)]) == 0
+    assert f"{target}: not written" in capsys.readouterr().out
+    assert target.read_text() == "old"
+    assert main([*command, "--output", str(tmp_path / "design.yaml")]) == 2
+    assert "must end in .toml or .json" in capsys.readouterr().err

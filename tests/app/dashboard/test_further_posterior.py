@@ -1,0 +1,25 @@
+"""The topic What it does to my posterior: what it shows is what the library says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from designer import Design, TrialRun, posterior_error, tolerance_for
+from tests.app.dashboard.driving import everything, figures, numbers, page, trace
+
+SMALL = {"source": "stationary", "trial_n": "5000", "acceptance": "0.4", "pairs": "30", "seed": "1"}
+TRIAL = TrialRun.at_stationarity(5000, 0.4, 30, np.random.default_rng(1))
+
+
+def test_the_topic_shows_the_librarys_numbers():
+    knobs = {"topic": "posterior", "pm": "200", "peps": "0.05", "pdim": "10", "pskew": "0.5", "pinfl": "0.1"}
+    found = page("further", **SMALL, **knobs)
+    said = everything(found)
+    want = posterior_error(Design(5000, 200, 0.05), TRIAL, dimension=10, skewness=0.5)
+    wish = tolerance_for(TRIAL, 0.1, 200, dimension=10)
+    assert f"{want.sd_ratio:.3f} times as large" in said
+    assert f"off by {want.bias:.3f}" in said
+    assert f"mean |Δ| of **{wish.tolerance:.3g}**" in said
+    star = trace(figures(found)[0], "your test")
+    assert numbers(star["y"]) == pytest.approx([want.sd_ratio])

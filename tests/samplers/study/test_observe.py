@@ -1,0 +1,139 @@
+"""Trial runs and audits: what is collected is what the engine needs, and the engine's predictions come true."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from designer import Design, acceptance, search
+from samplers.chains.chain import Chain
+from samplers.decide.comparison import BLOCK, Comparison
+from samplers.decide.exact import ExactTest
+from samplers.decide.sequential import SequentialTest
+from samplers.models.control import Controlled, find_mode
+from samplers.models.logistic import Logistic
+from samplers.proposals import ProxyStep, RandomWalk
+from samplers.study.observe import audit, moments, observe
+
+N_DATA = 4000
+
+
+@pytest.fixture(scope="module")
+def parts():
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((N_DATA, 3))
+    y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ np.array([0.3, -0.5, 0.1])))
+    model = Logistic.from_data(x, y, prior_precision=1.0)
+    mode = find_mode(model)
+    covariance = np.linalg.inv(Controlled.around(model, mode).posterior_precision())
+    return model, RandomWalk.with_covariance(covariance, 1.0), mode
+
+
+def test_observing_does_not_change_the_chain(parts):
+    model, walk, mode = parts
+    test = SequentialTest.from_design(Design(N_DATA, 200, 0.05))
+    one, other = (Chain(model, walk, test, mode, np.random.default_rng(1)) for _ in range(2))
+    seen, plain = observe(one, 95, every=10), other.advance(95)
+    np.testing.assert_array_equal(seen.draws.accepted, plain.accepted)
+    np.testing.assert_allclose(seen.draws.theta, plain.theta, rtol=1e-9)
+    assert len(seen.pairs) == 9
+
+
+def test_pairs_are_the_moments_of_the_proposals(parts):
+    model, walk, mode = parts
+    chain = Chain(model, walk, ExactTest(), mode, np.random.default_rng(2))
+    seen = observe(chain, 40, every=1)
+    assert all(pair.accepted == pair.exact for pair in seen.pairs)
+    assert [pair.accepted for pair in seen.pairs] == seen.draws.accepted.tolist()
+    trial = seen.trial(N_DATA)
+    # the first proposal can be made again from the same random numbers
+    new = walk.propose(np.random.default_rng(2), mode).theta
+    terms = model.terms(mode, new, np.arange(N_DATA))
+    assert trial.mu[0] == pytest.approx(terms.mean())
+    assert trial.sigma[0] == pytest.approx(terms.std())
+    assert trial.skew[0] == pytest.approx((((terms - terms.mean()) / terms.std()) ** 3).mean())
+    assert trial.log_ratio[0] == pytest.approx(0.5 * (new @ new - mode @ mode))
+
+
+def test_a_designed_chain_does_what_its_design_predicts(parts):
+    """Trial run -> design -> chain -> audit: the whole loop of the product."""
+    model, walk, mode = parts
+    trial = observe(Chain(model, walk, ExactTest(), mode, np.random.default_rng(3)), 1000, every=10).trial(N_DATA)
+    design = search(trial, 0.05).best
+    chain = Chain(model, walk, SequentialTest.from_design(design), mode, np.random.default_rng(4))
+    seen = observe(chain, 3000, every=2)
+    found = audit(design, seen, N_DATA)
+    assert found.pairs == 1500
+    for row in (found.wrong, found.delta, found.usage):
+        assert abs(row.value - row.predicted) < 4 * row.se
+    predicted = acceptance(design, seen.trial(N_DATA))
+    assert found.wrong.predicted == pytest.approx(predicted.wrong.mean())
+    assert found.agrees
+    assert "NOT" not in found.sentence
+
+
+def test_an_audit_notices_a_test_that_is_not_the_designed_one(parts):
+    model, walk, mode = parts
+    hasty, promised = Design(N_DATA, 100, 0.3), Design(N_DATA, 500, 0.01)
+    chain = Chain(model, walk, SequentialTest.from_design(hasty), mode, np.random.default_rng(5))
+    found = audit(promised, observe(chain, 400, every=1), N_DATA)
+    assert not found.agrees
+    assert "NOT as predicted" in found.sentence
+
+
+def test_audits_of_a_right_chain_rarely_cry_wolf(parts):
+    """Proxy proposals use the first batch almost always, and rarely much more."""
+    model, _, mode = parts
+    controlled = Controlled.around(model, mode)
+    design = Design(N_DATA, 100, 0.01)
+    test = SequentialTest.from_design(design)
+    alarms = 0
+    for seed in range(25):
+        chain = Chain(controlled, ProxyStep.of(controlled), test, mode, np.random.default_rng(seed))
+        alarms += not audit(design, observe(chain, 100, every=1), N_DATA).agrees
+    assert alarms <= 2
+
+
+def test_a_barker_chain_is_audited_by_barkers_rule(parts):
+    model, walk, mode = parts
+    design = Design(N_DATA, 200, 0.05)
+    chain = Chain(model, walk, SequentialTest.from_design(design), mode, np.random.default_rng(6), "barker")
+    assert audit(design, observe(chain, 1500, every=1), N_DATA).agrees
+
+
+def test_proposals_outside_the_support_give_no_pair(parts):
+    model, walk, mode = parts
+
+    class Positive(Logistic):
+        def log_prior(self, theta):
+            return -np.inf if theta[0] < mode[0] else 0.0
+
+    chain = Chain(Positive(model.rows, 1.0), walk, ExactTest(), mode, np.random.default_rng(7))
+    seen = observe(chain, 100, every=1)
+    assert 10 < len(seen.pairs) < 90
+    assert len(seen.trial(N_DATA)) == len(seen.pairs)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e150, 1e-150])
+def test_moments_are_found_a_block_at_a_time(size):
+    values = np.random.default_rng(9).gamma(2.0, size=3 * BLOCK + 7) + np.repeat([0.0, 1.0], [2 * BLOCK, BLOCK + 7])
+    asked = []
+    question = Comparison(values.size, lambda indices: asked.append(indices.size) or size * values[indices])
+    mean, sd, skew = moments(question)
+    assert asked == [BLOCK, BLOCK, BLOCK, 7]
+    assert (mean, sd) == pytest.approx((size * values.mean(), size * values.std()), rel=1e-12)
+    assert skew == pytest.approx((((values - values.mean()) / values.std()) ** 3).mean(), rel=1e-10)
+    assert moments(Comparison(3, np.zeros(3).take)) == (0.0, 0.0, 0.0)
+
+
+def test_moments_of_many_data_need_little_memory():
+    n = 20 * BLOCK
+    tracemalloc.start()
+    try:
+        moments(Comparison(n, np.sin))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * n  # not even one number for each
