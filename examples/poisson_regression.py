@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import Design
-from samplers.chains.chain import Chain, run
+from samplers.chains.chain import Chain
 from samplers.decide.comparison import Comparison
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Rows
 from samplers.models.control import Controlled, find_mode
 from samplers.proposals import ProxyStep, RandomWalk
+from samplers.runs.run_chains import run
 from samplers.study.observe import audit, observe
 
 Floats = npt.NDArray[np.float64]

@@ -7,6 +7,12 @@ from collections.abc import Callable
 Progress = Callable[[int, int], None]  # called with (done, total)
 
 
+def raise_if(cancelled: Callable[[], bool] | None) -> None:
+    """Raise `Cancelled` if the caller asks to stop."""
+    if cancelled is not None and cancelled():
+        raise Cancelled
+
+
 class Cancelled(Exception):
     """The caller asked the work to stop, through the argument `cancelled`.
 

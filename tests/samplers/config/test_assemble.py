@@ -272,7 +272,10 @@ def test_separable_data_ask_for_a_prior(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"], "test.n_data = 999: the data have 2,000 rows"),
+        (
+            SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"],
+            "test.n_data: the test was designed for n_data = 999, the data have 2,000 rows",
+        ),
         ('[test]\nkind = "barker"\nm = 3000\n' + MODELS["mixture"], "test.m = 3,000: the data have 2,000 rows"),
         ('[test]\nkind = "concentration"\nm = 3000\n' + MODELS["lasso"], "test.m = 3,000: the data have 2,000 rows"),
         (
