@@ -1,31 +1,29 @@
-"""Small computations with fixed seeds, and digests of what they give: `test_same_draws.py` compares them.
+"""Small computations with fixed seeds: `test_same_draws.py` compares what they give with what they gave.
 
 Only names that `designer` and `samplers` export are used, and those of the table `ELSEWHERE`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numba
 import numpy as np
-import scipy.linalg  # its BLAS counts, too
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import designer as d
 import samplers as s
 from tests.commands import austerity, finished
+from tests.digests import Case, Found, leaves
 
 ELSEWHERE = {  # names that no package exports, and where they are
     "gibbs": "samplers.gibbs:run",
     "gibbs_values": "samplers.gibbs_values:run_values",
+    "audit_slice": "samplers.slice_audit:audit_slice",
+    "trials_at": "samplers.step_trials:trials_at",
     "irls": "samplers.irls:irls",
     "LAD": "samplers.irls:LAD",
     "LogisticLoss": "samplers.irls:Logistic",
@@ -33,68 +31,12 @@ ELSEWHERE = {  # names that no package exports, and where they are
 OLD = Path(__file__).parent / "data" / "before_0_2"
 RUNS = tuple(sorted(path.stem for path in (OLD / "runs").glob("*.toml")))
 N_DATA, STEPS = 1000, 200
-LEFT_OUT = {"seconds", "estimate"}  # of answers in JSON: the clock's, and bounds on rounding
-CODES = {"criterion", "digest", "rule", "verdict"}  # entries whose text is no prose
-
-Found = Mapping[str, Any]  # names, and what was computed: numbers, arrays of them, or None
-Case = Callable[[], Found]
 
 
 def elsewhere(name: str) -> Any:
     """What `ELSEWHERE` says."""
     module, attribute = ELSEWHERE[name].split(":")
     return getattr(import_module(module), attribute)
-
-
-# --- digests ----------------------------------------------------------------------------------------------------------
-
-
-def digest(case: Case) -> dict[str, dict[str, Any]]:
-    """SHA-256 of what is whole numbers or text; of real numbers the mean, the last ones, and SHA-256 of their bytes."""
-    with threadpool_limits(1):  # sums depend on the number of BLAS threads
-        found = case()
-    exact: dict[str, str] = {}
-    real: dict[str, Any] = {}
-    for name, value in found.items():
-        values = np.asarray(value if value is not None else "None")
-        if values.dtype.kind != "f":
-            kind = values.astype("<i8") if values.dtype.kind in "biu" else values.astype("<U")
-            exact[name] = _sha(kind)
-        else:
-            rows = values.astype("<f8").reshape(-1, values.shape[-1] if values.ndim else 1)
-            real[name] = {"mean": rows.mean(axis=0).tolist(), "last": rows[-1].tolist(), "bytes": _sha(rows)}
-    return {"exact": exact, "real": real}
-
-
-def _sha(values: np.ndarray) -> str:
-    return hashlib.sha256(f"{values.shape}".encode() + values.tobytes()).hexdigest()[:16]
-
-
-def machine() -> str:
-    """Digest of all that the last digits of a sum may depend on: processor, BLAS, and who compiled."""
-    names = [line for line in _cpu_lines() if line.startswith(("model name", "flags"))][:2] or [platform.processor()]
-    loaded = [found for found in threadpool_info() if found["user_api"] == "blas"]
-    blas = sorted({f"{found['internal_api']} {found['version']} {found.get('architecture')}" for found in loaded})
-    versions = [np.__version__, scipy.__version__, numba.__version__, platform.python_version()]
-    return hashlib.sha256(json.dumps([platform.machine(), *names, *blas, *versions]).encode()).hexdigest()
-
-
-def _cpu_lines() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def leaves(value: Any, name: str = "") -> dict[str, Any]:
-    """The numbers of an answer in JSON, by their paths; without sentences, which may be put better."""
-    if isinstance(value, dict):
-        parts = {f"{name}.{key}": part for key, part in value.items() if key not in LEFT_OUT}
-    elif isinstance(value, list) and not all(isinstance(part, int | float) for part in value):
-        parts = {f"{name}.{key}": part for key, part in enumerate(value)}
-    elif isinstance(value, str) and name.rpartition(".")[2] not in CODES:
-        return {}
-    else:
-        return {name: value}
-    return {path: leaf for key, part in parts.items() for path, leaf in leaves(part, key).items()}
 
 
 # --- chains -----------------------------------------------------------------------------------------------------------
@@ -292,6 +234,17 @@ def audited() -> Found:
     return {"pairs": found.pairs, "agrees": found.agrees, **parts}
 
 
+def audited_slices() -> Found:
+    lines, rng = s.Slice.isotropic(0.2, 3, 1.5, 8), np.random.default_rng(8)
+    found = elsewhere("audit_slice")(rng, logistic()[0], lines, sequential(epsilon=0.2), np.zeros(3), 40)
+    return {"tests": found.tests, "wrong": list(found.wrong), "usage": list(found.usage), "agrees": found.agrees}
+
+
+def pairs_of_other_steps() -> Found:
+    runs = elsewhere("trials_at")(chain(logistic(), s.ExactTest()), [0.5, 2.0], pairs=10, every=3)
+    return {name: values for scale, run in runs.items() for name, values in columns(run, f"{scale} ").items()}
+
+
 def pairs_of_a_posterior() -> Found:
     import xarray
 
@@ -314,6 +267,12 @@ def results(tree: Any) -> Found:
     stats = {name: tree[f"sample_stats/{name}"].values for name in ("accepted", "n_used", "n_looks")}
     found = {"theta": tree["posterior/theta"].values, **stats, "digest": tree.attrs["digest"]}
     return found | (leaves(json.loads(tree.attrs["redesign"]), "redesign") if "redesign" in tree.attrs else {})
+
+
+def summary_of_results() -> Found:
+    rows = s.summary(s.from_netcdf(OLD / "results.nc")).rows
+    parts = ("mean", "sd", "mcse", "ess_bulk", "ess_tail", "r_hat")
+    return {"names": [row.name for row in rows], **{part: [getattr(row, part) for row in rows] for part in parts}}
 
 
 def trial_and_audit_of_a_config() -> Found:
@@ -499,6 +458,9 @@ CASES: dict[str, Case] = {
     "irls": irls,
     "observe": observed,
     "audit": audited,
+    "audit of slice updates": audited_slices,
+    "summary of results": summary_of_results,
+    "trial runs of other steps": pairs_of_other_steps,
     "trial run from a posterior": pairs_of_a_posterior,
     "trial run and audit of a config": trial_and_audit_of_a_config,
     "one test": one_test,

@@ -16,18 +16,16 @@ import pytest
 import designer as d
 import samplers as s
 from tests.commands import austerity, finished
+from tests.digests import Case, digest, machine
 from tests.same_draws import (
     CASES,
     OLD,
     RUNS,
-    Case,
     chain,
     columns,
     config,
-    digest,
     draws,
     logistic,
-    machine,
     results,
     sequential,
     trial,
