@@ -20,13 +20,13 @@ from tests.commands import austerity, finished
 from tests.digests import Case, Found, leaves
 
 ELSEWHERE = {  # names that no package exports, and where they are
-    "gibbs": "samplers.gibbs:run",
-    "gibbs_values": "samplers.gibbs_values:run_values",
-    "audit_slice": "samplers.slice_audit:audit_slice",
-    "trials_at": "samplers.step_trials:trials_at",
-    "irls": "samplers.irls:irls",
-    "LAD": "samplers.irls:LAD",
-    "LogisticLoss": "samplers.irls:Logistic",
+    "gibbs": "samplers.chains.gibbs:run",
+    "gibbs_values": "samplers.chains.gibbs_values:run_values",
+    "audit_slice": "samplers.study.slice_audit:audit_slice",
+    "trials_at": "samplers.study.step_trials:trials_at",
+    "irls": "samplers.fit:irls",
+    "LAD": "samplers.fit:LAD",
+    "LogisticLoss": "samplers.fit:Logistic",
 }
 OLD = Path(__file__).parent / "data" / "before_0_2"
 RUNS = tuple(sorted(path.stem for path in (OLD / "runs").glob("*.toml")))
