@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.check import _t_test_kernels
-from designer.core.arrays import Floats, Ints
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.engine.step_error import Rule, check_rule
+from designer.engine.step_error import Rule, check_rule, exact_probability
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
+from designer.rule.t_test import fill_thresholds, student_bounds
 
 MAX_POPULATION = 10**8
 MAX_REPEATS = 10**8
@@ -188,14 +189,14 @@ def simulate_step(
     values = _population(rng, plan, population)
     mean, n_data = float(values.mean()), values.size
     a = n_data * mean - log_ratio
-    u = 1.0 - rng.random(repeats)  # in (0, 1]
+    u, v = 1.0 - rng.random(repeats), np.empty(repeats)  # u in (0, 1]
     barker = check_rule(rule) == "barker"
-    v = np.log(u) - np.log1p(-np.minimum(u, 1.0 - 2.0**-53)) if barker else np.log(u)
+    fill_thresholds(u, barker, v)
     accepted, used = _Tests(rng, plan, values).run((v + log_ratio) / n_data)
     change = accepted.astype(np.float64) - (a > v)
     wrong = int(np.count_nonzero(change))
     return StepSimulation(
-        float(np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(min(a, 0.0))),
+        float(exact_probability(np.array(a), barker)),
         float(change.mean()),
         float(used.mean()),
         wrong / repeats,
@@ -204,18 +205,6 @@ def simulate_step(
         _binomial_se(wrong, repeats),
         repeats,
     )
-
-
-def student_bounds(bounds: Floats, n: Ints) -> Floats:
-    """Student quantiles with the same tail probability as the normal `bounds`, for samples of size n (K14 Eqn 5)."""
-    from scipy.special import ndtr, stdtrit  # here, so that importing the engine stays quick
-
-    tail = ndtr(-np.abs(bounds))
-    with np.errstate(invalid="ignore"):
-        quantile = np.abs(stdtrit(n - 1.0, tail))
-    # so far out that the quantile cannot be computed: nothing is ever that far out
-    quantile = np.where((tail > 0) & np.isfinite(quantile), quantile, np.inf)
-    return np.where(bounds == 0, 0.0, np.sign(bounds) * quantile)
 
 
 class _Tests:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
+from samplers.models._mrf_kernels import Bits, Pairs
 
 Labels = npt.NDArray[np.int8]
 
@@ -77,6 +78,15 @@ class LassoRows(NamedTuple):
     precision: float
     penalty: float
     on_disk: bool
+
+
+class PairTerms(NamedTuple):
+    """The terms of one variable's log-odds in a dense Markov random field: the data of its Gibbs update."""
+
+    steps: Floats
+    pairs: Pairs
+    x: Bits
+    site: int
 
 
 class Hot(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule, check_rule
+from designer.rule.t_test import threshold
 
 BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
 
@@ -171,10 +172,7 @@ def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
     >>> draw_threshold(np.random.default_rng(1), "metropolis") <= 0.0
     True
     """
-    u = 1.0 - rng.random()
-    if rule == "barker":
-        return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
-    return math.log(u)
+    return float(threshold(1.0 - rng.random(), rule == "barker"))
 
 
 def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:

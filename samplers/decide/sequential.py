@@ -10,13 +10,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from designer.check.simulate import student_bounds
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
 from designer.rule.boundary import Boundary
 from designer.rule.design import Design
 from designer.rule.looks import Schedule
 from designer.rule.plan import Plan, as_plan
+from designer.rule.t_test import student_bounds, verdict
 from samplers.decide import _moments
 from samplers.decide.comparison import Comparison, Decision, begin, begin_at
 from samplers.decide.reading import reading
@@ -162,7 +162,7 @@ class SequentialTest:
             done = done.more(read(n))
             if n == n_data:
                 break
-            verdict = _moments.decide(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
-            if verdict != 0:
-                return Decision(verdict > 0, int(n), j + 1)
+            decision = verdict(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
+            if decision != 0:
+                return Decision(decision > 0, int(n), j + 1)
         return Decision(bool(n_data * done.shift + done.total - c > v), n_data, self._looks.size)

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule
-from samplers.compiled import conditionals
 from samplers.decide.comparison import Comparison
+from samplers.models import _jump_kernels
 from samplers.models.logistic import Logistic
 
 Bools = npt.NDArray[np.bool_]
@@ -187,11 +187,11 @@ class RJLogistic:
 
         def terms(indices: Ints) -> Floats:
             out = np.empty(indices.size)
-            conditionals.move_terms(*parts, indices, out)
+            _jump_kernels.move_terms(*parts, indices, out)
             return out
 
         def full() -> float:
-            return float(conditionals.move_total(*parts))
+            return float(_jump_kernels.move_total(*parts))
 
         bound = abs(jump.change) * float(self.largest[jump.component])  # the slope of log sigm is below 1
         return Comparison(self.n_data, terms, jump.log_ratio, rule, bound, full)

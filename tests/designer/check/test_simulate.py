@@ -17,7 +17,7 @@ from designer import (
     simulate,
     simulate_step,
 )
-from designer.check.simulate import _Tests, student_bounds
+from designer.check.simulate import _Tests
 
 N_DATA = 4000
 
@@ -96,15 +96,6 @@ def test_a_sample_without_spread_decides_by_its_mean_or_goes_on():
     assert np.all(above[0])  # every sample mean exceeds -0.5
     assert above[1].mean() < 0.02  # constant samples decided at once
     assert below[1].min() > 0.01  # a constant sample at its own threshold says nothing: go on
-
-
-def test_student_bounds_have_the_normal_tail_probability():
-    from scipy.special import ndtr, stdtr
-
-    bounds = np.array([-2.0, 0.5, 3.0])
-    assert stdtr(9.0, student_bounds(bounds, np.full(3, 10))) == pytest.approx(ndtr(bounds), rel=1e-9)
-    assert student_bounds(np.array([-np.inf, 0.0, np.inf]), np.full(3, 10)).tolist() == [-np.inf, 0.0, np.inf]
-    assert student_bounds(np.array([1.645]), np.array([10**6]))[0] == pytest.approx(1.645, abs=1e-5)
 
 
 @pytest.mark.parametrize(
