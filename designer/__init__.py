@@ -42,7 +42,8 @@ array([0.309, 0.037])
 from designer.check.simulate import Simulation, StepSimulation, simulate, simulate_step
 from designer.core.errors import BadInput, NumericalFailure
 from designer.core.progress import Cancelled
-from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
+from designer.engine.bounds import stationary_bound, sweep_bound
+from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions
 from designer.engine.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 from designer.further import (
     BestStep,

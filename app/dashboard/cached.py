@@ -38,7 +38,7 @@ from designer.pairs.diagnostics import (
 )
 from designer.pairs.examples import example as bundled
 from designer.rule.plan import as_plan
-from designer.search.criteria import Criterion, Measured, measure_of
+from designer.search.criteria import Criterion, DesignScore, measure_of
 from designer.search.resample import Bootstrap
 from designer.search.search import ACCURACY
 from samplers.experiments.framework.report import Report
@@ -147,6 +147,6 @@ def bands(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Bootstra
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def judged(
     design: Design, digest: str, criterion: Criterion, rule: Rule, quantile: float, _trial: TrialRun
-) -> Measured:
+) -> DesignScore:
     """Error, data use and looks of a design, as a search with this criterion would count them."""
     return measure_of(criterion, _trial, rule, quantile)(as_plan(design), ACCURACY)

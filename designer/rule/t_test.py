@@ -9,11 +9,11 @@ student_bounds
 verdict
     One look: accept, reject, or read more.
 
-The loop around `verdict` stands three times, because the lᵢ come from different places: `samplers.decide.sequential`
-asks any model, in Python; `samplers.compiled.decisions` reads built-in models (and Gibbs updates), compiled;
-`designer.check._t_test_kernels` draws from an array with a permutation of its own, many tests in one call. The first two
-make the same decisions draw for draw (`tests/samplers/compiled`); the third decides as the first when it reads the same
-data (`tests/samplers/decide/test_sequential.py`).
+The loop over looks stands three times, because the lᵢ come from different places: `samplers.decide.sequential` asks any
+model, in Python; `samplers.compiled.decisions` reads built-in models and Gibbs updates, compiled;
+`designer.check._t_test_kernels` draws from an array, many tests in one call. The first two make the same decisions draw
+for draw (`tests/samplers/compiled`); the third decides as the first when it reads the same data
+(`tests/samplers/decide/test_sequential.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BELOW_ONE = 1.0 - 2.0**-53  # the largest u whose logit is finite
 
 
 @kernel
-def threshold(u, barker):
+def threshold(u: float, barker: bool) -> float:
     """v = log u, or logit u if `barker`, for u in (0, 1] (K14 Eqn 2; Eqns 40 and 41, where the logit is misprinted)."""
     if barker:
         return math.log(u) - math.log1p(-min(u, BELOW_ONE))
@@ -37,26 +37,26 @@ def threshold(u, barker):
 
 
 @kernel
-def fill_thresholds(u, barker, out):
+def fill_thresholds(u: Floats, barker: bool, out: Floats) -> None:
     """`threshold` of many u."""
     for i in range(u.size):
         out[i] = threshold(u[i], barker)
 
 
 @inlined
-def standard_error(total, squares, n, n_data):
+def standard_error(total: float, squares: float, n: int, n_data: int) -> float:
     """Of the mean of n values drawn without replacement, from their sum and sum of squares (K14 Eqn 4)."""
     variance = max(0.0, squares - total * total / n) / (n - 1)
     return math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
 
 
 @kernel
-def verdict(total, squares, n, n_data, offset, lower, upper):
+def verdict(total: float, squares: float, n: int, n_data: int, offset: float, lower: float, upper: float) -> int:
     """One interim look (K14 Alg. 1): 1 to accept, -1 to reject, 0 to read more.
 
-    total and squares are sums of lᵢ - shift and its square over n data, offset = shift - μ₀; lower and upper are Student
-    bounds. A sample without spread is decided by its mean, unless the mean is μ₀ or the bound is infinite (∞ · 0 is
-    NaN).
+    total and squares are sums of lᵢ - shift and its square over n data, offset = shift - μ₀; lower and upper are
+    Student bounds. A sample without spread is decided by its mean, unless the mean is μ₀ or the bound is infinite
+    (∞ · 0 is NaN).
     """
     s = standard_error(total, squares, n, n_data)
     distance = total / n + offset

@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from samplers.decide.comparison import Comparison
 from samplers.models import _mrf_kernels
 from samplers.models._mrf_kernels import Bits, Pairs
+
+__all__ = ["MAX_DIMENSION", "Bits", "DenseMRF", "Pairs"]
 
 MAX_DIMENSION = 300  # 4.5 million triples, 0.7 GB with the terms
 

@@ -21,7 +21,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.core.progress import Cancelled, Progress
-from designer.engine.step_error import Rule, check_rule, curves, integrate, reach_of
+from designer.engine.curves import curves, integrate
+from designer.engine.step_error import Rule, check_rule, reach_of
 from designer.further.optimal_boundary.dynamic_program import AGAINST, mixture, solve
 from designer.further.optimal_boundary.result import OptimalBoundary, Rival
 from designer.pairs.trial_run import TrialRun
@@ -29,7 +30,7 @@ from designer.rule.boundary import Boundary
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 from designer.rule.plan import Plan, as_plan
-from designer.search.annotate import documented
+from designer.search.annotate import evaluate
 from designer.search.search import ACCURACY, LEAST_TOLERANCE, search
 from designer.search.space import Space, usual_batch
 
@@ -126,7 +127,7 @@ def optimal_boundary(
     job = _Job(schedule, trial, target, check_rule(rule), symmetric, progress, cancelled)
     rivals = tuple(job.rival(name, alphas, growth) for name, alphas in FAMILIES.items())
     best = job.run(rivals)
-    design = job.documented(best, check_growth(growth))
+    design = job.annotated(best, check_growth(growth))
     found = job.measured(as_plan(design))
     usage, estimate = float(found[1].mean()), max(ACCURACY, _estimate(design))
     return OptimalBoundary(
@@ -345,7 +346,7 @@ class _Job:
 
     # -- the answer ---------------------------------------------------------------------------------------------------
 
-    def documented(self, best: _Point, growth: float) -> Design:
+    def annotated(self, best: _Point, growth: float) -> Design:
         """The rule as a design, its bounds rounded outwards if that keeps the tolerance, with what is predicted."""
         lower, upper = best.plan.boundary.lower, best.plan.boundary.upper
         assert lower is not None and upper is not None
@@ -356,7 +357,7 @@ class _Job:
         if np.abs(self.measured(as_plan(design))[0]).mean() > self.target:
             design = Design.with_bounds(n_data, m, lower, upper, growth=growth)
         kind = f"average, all {'symmetric ' if self.symmetric else ''}boundaries"
-        return documented(design, self.target, kind, self.trial, self.rule)
+        return evaluate(design, self.trial, self.rule).annotated(self.target, kind)
 
 
 def _estimate(design: Design) -> float:

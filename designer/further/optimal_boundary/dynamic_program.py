@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.engine.step_error import Rule, panel_rule
+from designer.engine.curves import panel_rule
+from designer.engine.step_error import Rule
 from designer.further.optimal_boundary import _kernels as kernels
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import Schedule

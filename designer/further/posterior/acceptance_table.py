@@ -9,7 +9,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from designer.core.arrays import Floats
-from designer.engine.step_error import Rule, curves, exact_probability, integrate
+from designer.engine.curves import curves, integrate
+from designer.engine.step_error import Rule, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 

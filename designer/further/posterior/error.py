@@ -19,15 +19,8 @@ import scipy  # its parts are loaded when they are used
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.core.progress import Cancelled
-from designer.engine.step_error import (
-    Acceptance,
-    Rule,
-    acceptance,
-    check_rule,
-    check_same_data,
-    exact_probability,
-    stationary_bound,
-)
+from designer.engine.bounds import stationary_bound
+from designer.engine.step_error import Acceptance, Rule, acceptance, check_rule, check_same_data, exact_probability
 from designer.further.posterior.acceptance_table import (
     KAPPAS,
     POINTS,

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer.engine.step_error import acceptance, stationary_bound, sweep_bound
+from designer.engine.bounds import stationary_bound, sweep_bound
+from designer.engine.step_error import acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from tests.naive import dobrushin, stationary, total_variation

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from designer.engine.step_error import acceptance, curves, cut, integrate, reach_of
+from designer.engine.curves import curves, cut, integrate
+from designer.engine.step_error import acceptance, reach_of
 from designer.engine.walk import characteristics, outcomes, worst_case
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import Boundary
