@@ -17,7 +17,7 @@ from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.core.progress import Cancelled, Progress
 from designer.engine.step_error import Rule, check_rule
 from designer.further.posterior.acceptance_table import mean_acceptance
-from designer.further.posterior.error import MOST_PARAMETERS, heated
+from designer.further.posterior.temperature import MOST_PARAMETERS, effective_temperature
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
@@ -207,7 +207,7 @@ def _option(
     width.
     """
     try:
-        hot = heated(test, trial, rule, dimension=dimension, points=POINTS)
+        hot = effective_temperature(test, trial, rule, dimension=dimension, points=POINTS)
     except NumericalFailure:
         return None
     seconds = cost.of(trial.n_data, hot.steps.mean_usage, float(hot.steps.looks.mean()))

@@ -21,7 +21,7 @@ CERTAIN = 40.0  # log u is above -CERTAIN
 TOLERANCE = 1e-8  # of the engine's curves
 
 
-class Table(NamedTuple):
+class AcceptanceTable(NamedTuple):
     """P_a + Delta of one test at some values of A (rising, odd in number, 0 in the middle) for some kappa (rising)."""
 
     kappa: Floats
@@ -39,7 +39,7 @@ class Table(NamedTuple):
         return np.asarray(np.clip(spline(np.log(kappa)), 0.0, 1.0))
 
 
-def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> Table:
+def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> AcceptanceTable:
     """The engine's Delta on a grid that is fine where |A| is small, on the scale of the smallest kappa."""
     reach = float(CERTAIN / kappa.min()) + 1e3
     curve = curves(plan, reach, TOLERANCE)
@@ -49,7 +49,7 @@ def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> T
     a = width * np.sinh(y)
     pairs = np.repeat(kappa, a.size), np.tile(a, kappa.size)
     delta = integrate(curve, pairs[1], pairs[0], barker)[0].reshape(kappa.size, a.size)
-    return Table(kappa, a, y, width, exact_probability(a, barker) + delta, float(np.abs(delta).max()))
+    return AcceptanceTable(kappa, a, y, width, exact_probability(a, barker) + delta, float(np.abs(delta).max()))
 
 
 def spanning(kappa: Floats, size: int = KAPPAS) -> Floats:

@@ -11,8 +11,10 @@ from scipy.special import gammaincinv, ndtri
 from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
 from designer.further.posterior import error as posterior
 from designer.further.posterior.acceptance_table import quantile_levels
-from designer.further.posterior.error import heated, inflation_curve, marginals
+from designer.further.posterior.error import marginals
 from designer.further.posterior.target_density import Target
+from designer.further.posterior.temperature import effective_temperature
+from designer.further.posterior.tolerance import inflation_curve
 from designer.rule.plan import as_plan
 
 N_DATA = 12_214
@@ -80,7 +82,7 @@ def test_the_numerical_error_is_below_the_estimate():
     trial = TrialRun(20_000, a / 20_000, kappa * math.sqrt(19_999) / 20_000)
     plan = as_plan(Design(20_000, 200, 0.05))
     for dimension in (None, 5):
-        found = heated(plan, trial, dimension=dimension)
+        found = effective_temperature(plan, trial, dimension=dimension)
         fine, _ = _temperature(plan, trial, False, dimension, _Fineness(40, 201, 0.01))
         assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < found.estimate < 1e-3
 
@@ -138,7 +140,7 @@ def test_temperature_by_the_definition():
     from designer import acceptance
 
     design, k = Design(N_DATA, 500, 0.05), 1.7
-    hot = heated(design, walk(k)).temperature
+    hot = effective_temperature(design, walk(k)).temperature
     a, step = np.linspace(-18.0, 14.0, 4001, retstep=True)
     pairs = TrialRun(N_DATA, a / N_DATA, np.full(a.size, k * math.sqrt(N_DATA - 1) / N_DATA))
     found = acceptance(design, pairs)
