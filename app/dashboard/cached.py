@@ -29,8 +29,8 @@ from designer.engine.walk import Stopping
 from designer.pairs.diagnostics import (
     Histogram,
     StudentCheck,
-    Summary,
     TailCheck,
+    TrialSummary,
     histograms_of,
     summarise,
     worst_student_check,
@@ -79,7 +79,7 @@ def predictions(digest: str, tests: Candidates, _trial: TrialRun) -> list[Predic
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
-def summary(design: Design) -> plotdata.Summary:
+def summary(design: Design) -> plotdata.DesignSummary:
     """One test in a sentence."""
     return plotdata.summary(design)
 
@@ -103,7 +103,7 @@ def at_stationarity(n_data: int, acceptance: float, pairs: int, seed: int, sprea
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
-def summary_of(digest: str, rule: Rule, _trial: TrialRun) -> Summary:
+def summary_of(digest: str, rule: Rule, _trial: TrialRun) -> TrialSummary:
     """What the pairs of a trial run look like."""
     return summarise(_trial, rule)
 

@@ -50,7 +50,7 @@ class Simulation(NamedTuple):
 
 
 class StepSimulation(NamedTuple):
-    """What happened in many accept/reject steps with one pair (theta, theta'), with standard errors.
+    """What happened in many accept/reject steps with one pair (θ, θ'), with standard errors.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def simulate(
     design
         The test.
     mu_std
-        Standardised means, (mu - mu_0) sqrt(N - 1) / sigma.
+        Standardised means, (μ - μ₀) sqrt(N - 1) / σ.
     repeats
         Tests at each of them.
     population
@@ -152,7 +152,7 @@ def simulate_step(
     rule: Rule = "metropolis",
     repeats: int = 10_000,
 ) -> StepSimulation:
-    """Run the real accept/reject step on log-likelihood differences l_i, with a fresh u each time (K14 Alg. 1).
+    """Run the real accept/reject step on log-likelihood differences lᵢ, with a fresh u each time (K14 Alg. 1).
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def simulate_step(
     design
         The test.
     population
-        The l_i of one pair (theta, theta'), N of them.
+        The lᵢ of one pair (θ, θ'), N of them.
     log_ratio
         c, minus the usual log ratio of priors and proposals (as in `TrialRun`).
     rule
@@ -220,7 +220,7 @@ class _Tests:
         self.order = np.arange(population.size)
 
     def run(self, thresholds: Floats) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Decisions and fractions of the data used, one test per threshold mu_0."""
+        """Decisions and fractions of the data used, one test per threshold μ₀."""
         accepted, used = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size, dtype=np.int64)
         arrays = (self.looks, self.lower, self.upper, thresholds, self.order, accepted, used)
         _t_test_kernels.t_tests(self.rng, self.population, self.mean, *arrays)
@@ -228,7 +228,7 @@ class _Tests:
 
 
 def _population(rng: np.random.Generator, plan: Plan, given: npt.ArrayLike | None) -> Floats:
-    """The given l_i, or Gaussian ones."""
+    """The given lᵢ, or Gaussian ones."""
     n_data = plan.schedule.n_data
     if n_data > MAX_POPULATION:
         raise BadInput(f"n_data = {n_data:,}: too large to simulate; at most {MAX_POPULATION:,}")

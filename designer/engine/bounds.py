@@ -11,14 +11,14 @@ def stationary_bound(delta_max: float, eta: float) -> float:
     Parameters
     ----------
     delta_max
-        Largest |Delta| of any pair.
+        Largest |Δ| of any pair.
     eta
         Contraction coefficient of the exact chain, in [0, 1).
 
     Returns
     -------
     float
-        delta_max / (1 - eta), 1 at most.
+        delta_max / (1 - η), 1 at most.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def stationary_bound(delta_max: float, eta: float) -> float:
 def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
     """The same for sweeps of Gibbs updates (K14 Theorem 4).
 
-    The printed theorem lacks the factor `sites`: it fails for independent fair bits, where eta = 0.
+    The printed theorem lacks the factor `sites`: it fails for independent fair bits, where η = 0.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
     Returns
     -------
     float
-        sites delta_max / (1 - eta), 1 at most.
+        sites delta_max / (1 - η), 1 at most.
 
     Examples
     --------

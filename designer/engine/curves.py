@@ -1,6 +1,6 @@
 """Error, data use and number of looks of one test as curves over the standardised mean, ready to be integrated.
 
-The curves are tabulated once per test, on panels of |mu_std| with Gauss-Legendre nodes; `integrate` then averages them
+The curves are tabulated once per test, on panels of |μ_std| with Gauss-Legendre nodes; `integrate` then averages them
 over u for any number of pairs.
 """
 
@@ -20,16 +20,16 @@ from designer.rule.plan import Plan
 
 ORDER = 14  # nodes and Legendre terms per panel for full accuracy
 QUICK_ORDER, QUICK = 9, 1e-8  # and for a tolerance above QUICK
-RATIO = 1.7  # of a panel's ends; the curves vary on the scale of mu_std itself
+RATIO = 1.7  # of a panel's ends; the curves vary on the scale of μ_std itself
 WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
 MOST_PANELS = 200
 ROUGH = 1e-6  # what the series of a panel may miss; a panel that misses more is cut
 PIECES, CUTS = 4, 6  # into so many, so often
-FAR = 1e12  # no curve is followed beyond this mu_std
+FAR = 1e12  # no curve is followed beyond this μ_std
 
 
 class Curves(NamedTuple):
-    """Error and usage of one test on panels of |mu_std|, for both signs of mu_std.
+    """Error and usage of one test on panels of |μ_std|, for both signs of μ_std.
 
     values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
     as Legendre coefficients; `doubt` bounds what the series of each panel miss, `estimate` the error of the values.
@@ -44,7 +44,7 @@ class Curves(NamedTuple):
 
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
-    """Rows Delta, E_u[usage], E_u[looks], E_u[error] and the doubt in them, for pairs (A, kappa)."""
+    """Rows Δ, E_u[usage], E_u[looks], E_u[error] and the doubt in them, for pairs (A, κ)."""
     out = np.empty((5, a.size))
     node, weight, _ = panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
@@ -53,7 +53,7 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
 
 
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
-    """The curves of one test for |mu_std| up to `reach`, or to where the first look always decides."""
+    """The curves of one test for |μ_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
     curve = _curves(plan, edges, *_on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify))
     for _ in range(CUTS if order == ORDER else 0):
@@ -98,7 +98,7 @@ def _on_panels(
 def panel_edges(plan: Plan, reach: float) -> Floats:
     """Ends of the panels, from 0 to `reach` or to where the first look is certain to decide.
 
-    The curves vary on the scale of mu_std itself, down to that of the last interim look, but never faster than
+    The curves vary on the scale of μ_std itself, down to that of the last interim look, but never faster than
     on the scale 1 / sqrt(t_1) of the first: panels grow by RATIO up to WIDTH of those.
     """
     if plan.schedule.size == 1:  # no interim look: nothing to resolve

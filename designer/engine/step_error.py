@@ -1,7 +1,7 @@
-"""Error of one accept/reject step: Delta = P_a,epsilon - P_a and the data it reads, for (mu, sigma) pairs.
+"""Error of one accept/reject step: Δ = P_a,ε - P_a and the data it reads, for (μ, σ) pairs.
 
-A pair enters only through A (log of the Metropolis ratio) and kappa (scale of its sampling noise): given u, the test
-faces mu_std = (A - log u) / kappa, or (A - logit u) / kappa for Barker's rule. So Delta and E_u[usage] of *all* pairs
+A pair enters only through A (log of the Metropolis ratio) and κ (scale of its sampling noise): given u, the test
+faces μ_std = (A - log u) / κ, or (A - logit u) / κ for Barker's rule. So Δ and E_u[usage] of *all* pairs
 are integrals over the same two curves, computed once per design (K14 Eqns 6, 21, 40-42).
 """
 
@@ -34,11 +34,11 @@ class Acceptance(NamedTuple):
     probability
         The exact P_a of each pair.
     delta
-        The error in it, Delta = P_a,epsilon - P_a (K14 Eqn 6).
+        The error in it, Δ = P_a,ε - P_a (K14 Eqn 6).
     usage, mean_usage
         Expected fraction of the data read, per pair and on average.
     mean_abs_delta
-        Mean |Delta| over the pairs: what a search keeps below its tolerance (K14 Eqn 7).
+        Mean |Δ| over the pairs: what a search keeps below its tolerance (K14 Eqn 7).
     looks
         Expected number of looks.
     wrong
@@ -73,7 +73,7 @@ class Acceptance(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """One test, predicted by the Gaussian theory and with the skewness of the l_i.
+    """One test, predicted by the Gaussian theory and with the skewness of the lᵢ.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def acceptance(
     *,
     skew: bool = False,
 ) -> Acceptance:
-    """Delta and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
+    """Δ and expected data use of every pair of a trial run (K14 Eqns 6 and 21; Barker and Gibbs: Eqns 40-42).
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
 
 
 def reach_of(trial: TrialRun) -> float:
-    """The largest |mu_std| that any pair meets with a probability that counts."""
+    """The largest |μ_std| that any pair meets with a probability that counts."""
     return float(np.max((np.abs(trial.log_acceptance) + _walk_kernels.NEGLIGIBLE) / trial.kappa))
 
 

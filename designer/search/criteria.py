@@ -40,7 +40,7 @@ class Cost(NamedTuple):
     fixed
         Of any step.
     per_datum
-        Of a datum read. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
+        Of a datum read. A sequential step evaluates two likelihoods per datum (at θ and θ'), so
         `Cost(per_datum=2)` counts likelihood evaluations; the default counts data.
     per_look
         Of a look.
@@ -60,7 +60,7 @@ class Cost(NamedTuple):
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
     def exact(self, n_data: int) -> float:
-        """Cost of an exact step that keeps log p(x_i; theta): one look at all data, half the likelihoods of each."""
+        """Cost of an exact step that keeps log p(x_i; θ): one look at all data, half the likelihoods of each."""
         return self.fixed + 0.5 * self.per_datum * n_data + self.per_look
 
     def checked(self) -> Cost:
@@ -81,7 +81,7 @@ class Measure(Protocol):
 
 
 class WorstCase:
-    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there.
+    """K14 Eqn 8: the test's error at μ_std = 0 (Eqn 20) and its data use there.
 
     Given the pairs' skewness, the error is that of the most skewed pair, on the side where skewness adds to it.
     """
@@ -105,7 +105,7 @@ class WorstCase:
 
 
 class OverPairs:
-    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|.
+    """K14 Eqns 7 and 35: mean |Δ| over the pairs of a trial run; or a quantile of |Δ|.
 
     With `skew`, corrected for the pairs' skewness: the error of a test beyond the correction's range is not known, and
     counts as infinite.

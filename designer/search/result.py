@@ -69,7 +69,7 @@ class Options(TypedDict, total=False):
     rule
         "metropolis" or "barker".
     quantile
-        Which quantile of |Delta| the quantile criterion bounds (0.95).
+        Which quantile of |Δ| the quantile criterion bounds (0.95).
     skew
         Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
     workers

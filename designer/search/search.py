@@ -39,8 +39,8 @@ def search(
     tolerance
         Largest error, by the criterion; from 1e-6 on.
     criterion
-        average: mean |Delta| over the pairs (Eqn 7). worst-case: E(mu_std = 0) (Eqn 8). quantile: that quantile of
-        |Delta|. fixed-m: K14's heuristic, constant bounds and the largest epsilon that keeps the average.
+        average: mean |Δ| over the pairs (Eqn 7). worst-case: E(μ_std = 0) (Eqn 8). quantile: that quantile of
+        |Δ|. fixed-m: K14's heuristic, constant bounds and the largest ε that keeps the average.
     **options
         See `designer.search.result.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, workers, mapper,
         progress, cancelled.

@@ -45,7 +45,7 @@ def without_data(log_ratio):
 
 @kernel
 def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
-    """Let the sample grow to `goal`, adding l_i - shift and their squares; the first l_i is the shift."""
+    """Let the sample grow to `goal`, adding lᵢ - shift and their squares; the first lᵢ is the shift."""
     while n < goal:
         permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
         fetch(model, new)

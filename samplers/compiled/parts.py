@@ -29,7 +29,7 @@ class LogisticRows(NamedTuple):
 
 
 class LogisticResiduals(NamedTuple):
-    """Signed rows with control variates: each row is followed by eta*, slope and curvature at the centre."""
+    """Signed rows with control variates: each row is followed by η*, slope and curvature at the centre."""
 
     rows: Floats
     scale: float  # of the log-likelihood: 1 / temperature
@@ -40,7 +40,7 @@ class LogisticResiduals(NamedTuple):
 
 
 class LogisticExpanded(NamedTuple):
-    """`LogisticRows` with control variates whose eta*, slope and curvature are computed for each drawn row."""
+    """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row."""
 
     rows: Floats
     labels: Labels

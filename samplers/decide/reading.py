@@ -27,7 +27,7 @@ _kept = _Kept()
 
 @contextmanager
 def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
-    """read(n) -> the l_i that are new when the sample grows to n data, a block at a time.
+    """read(n) -> the lᵢ that are new when the sample grows to n data, a block at a time.
 
     The sample is put back at the end, so what is read depends on the generator alone; after an error, which may have
     come in the middle of a draw, it is thrown away. The permutation belongs to the thread and not to a test: tests stay

@@ -27,14 +27,14 @@ FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never 
 
 
 class Read(NamedTuple):
-    """Sums of what a test has read: of l_i - shift and of its squares. The first l_i is the shift."""
+    """Sums of what a test has read: of lᵢ - shift and of its squares. The first lᵢ is the shift."""
 
     shift: float = math.nan
     total: float = 0.0
     squares: float = 0.0
 
     def more(self, blocks: Iterable[Floats]) -> Read:
-        """With these l_i, too."""
+        """With these lᵢ, too."""
         shift, sums = self.shift, (self.total, self.squares)
         for values in blocks:
             shift = float(values[0]) if math.isnan(shift) else shift
@@ -69,7 +69,7 @@ class _Looks:
 
 @dataclass(frozen=True, eq=False)
 class SequentialTest:
-    """Reads batches without replacement until the mean of l_i is surely on one side of mu_0.
+    """Reads batches without replacement until the mean of lᵢ is surely on one side of μ₀.
 
     Make one with `from_design` or `from_plan`; it is immutable, and may be used in anybody's own loop.
 
@@ -133,7 +133,7 @@ class SequentialTest:
         return n[:wanted], lower[:wanted], upper[:wanted]
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the mean of l_i seems to exceed mu_0 = (v + log_ratio) / N; the last look is exact."""
+        """Accept iff the mean of lᵢ seems to exceed μ₀ = (v + log_ratio) / N; the last look is exact."""
         self._check(comparison)
         v, forced = begin(rng, comparison)
         return forced if forced is not None else self._decided(rng, comparison, v)

@@ -9,7 +9,7 @@ from samplers.compiled.logistic import log_sigmoid
 
 @inlined
 def move_term(row: Floats, active: Ints, beta: Floats, j: int, change: float) -> float:
-    """l_i of a move that adds `change` to coefficient j; beta are the coefficients of the active columns before it."""
+    """lᵢ of a move that adds `change` to coefficient j; beta are the coefficients of the active columns before it."""
     eta = 0.0
     for a in range(active.size):
         eta += row[active[a]] * beta[a]
@@ -18,14 +18,14 @@ def move_term(row: Floats, active: Ints, beta: Floats, j: int, change: float) ->
 
 @kernel
 def move_terms(rows: Floats, active: Ints, beta: Floats, j: int, change: float, indices: Ints, out: Floats) -> None:
-    """l_i of the given data."""
+    """lᵢ of the given data."""
     for n in range(indices.size):
         out[n] = move_term(rows[indices[n]], active, beta, j, change)
 
 
 @kernel
 def move_total(rows: Floats, active: Ints, beta: Floats, j: int, change: float) -> float:
-    """The sum of all l_i."""
+    """The sum of all lᵢ."""
     total = 0.0
     for n in range(rows.shape[0]):
         total += move_term(rows[n], active, beta, j, change)

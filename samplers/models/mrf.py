@@ -110,7 +110,7 @@ class DenseMRF:
 def _dimension(table: Floats) -> int:
     """D of a table with a row for each of D (D - 1) (D - 2) / 6 triples."""
     if table.ndim == 2 and table.shape[1] == 8:
-        d: int = round((6.0 * table.shape[0]) ** (1.0 / 3.0)) + 1  # D (D - 1) (D - 2) is just below (D - 1)^3
+        d: int = round((6.0 * table.shape[0]) ** (1.0 / 3.0)) + 1  # D (D - 1) (D - 2) is just below (D - 1)³
         if 3 <= d <= MAX_DIMENSION and math.comb(d, 3) == table.shape[0]:
             return d
     raise BadInput(

@@ -1,9 +1,9 @@
 """Which covariates? Logistic regression by reversible jump: birth, death and update moves (K14 6.3, supplement E).
 
-Chen, Wang and McKeown (2011) for a linear model. Of D coefficients, k >= 1 are active (gamma), with Laplace priors of a
-common scale nu, p(nu) = 1/nu; the prior of gamma is proportional to rate^k / (binom(D, k) k!). With nu integrated out
+Chen, Wang and McKeown (2011) for a linear model. Of D coefficients, k >= 1 are active (γ), with Laplace priors of a
+common scale nu, p(nu) = 1/nu; the prior of γ is proportional to rate^k / (binom(D, k) k!). With nu integrated out
 
-    p(beta, gamma) ~ |beta|_1^-k (rate / 2)^k B(k, D - k + 1).
+    p(beta, γ) ~ |beta|_1^-k (rate / 2)^k B(k, D - k + 1).
 
 Since the prior of nu is improper, so is the posterior: its mass near beta = 0, ∫ dr/r, is infinite in every model. A
 chain on much data never gets there; a `floor` under |beta|_1 makes the posterior proper.
@@ -172,7 +172,7 @@ class RJLogistic:
     def _birth_ratio(self, k: int, norm: float, new_norm: float, born: float) -> float:
         """c of a birth from k to k + 1 active coefficients (K14 Eqn 37); Eqn 38 is minus that of the reverse.
 
-        Read with rate / 2 for lambda, and with the choice of the component within p(gamma -> gamma').
+        Read with rate / 2 for lambda, and with the choice of the component within p(γ -> γ').
         """
         d = self.dimension
         forth, back = self.p_birth / (d - k), self.p_death / (k + 1)

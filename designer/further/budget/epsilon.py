@@ -1,4 +1,4 @@
-"""Which epsilon for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
+"""Which ε for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
 
 All is per posterior variance of the quantity that is estimated: a risk of 0.01 is that of 100 independent draws of the
 posterior. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
@@ -233,7 +233,7 @@ def best_epsilon(
     m: Sequence[int] | None = None,
     exact_seconds: float | None = None,
 ) -> Option:
-    """The epsilon and m with the least risk = bias² + variance when the time is over; exact if that is best.
+    """The ε and m with the least risk = bias² + variance when the time is over; exact if that is best.
 
     Parameters
     ----------

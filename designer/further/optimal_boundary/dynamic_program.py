@@ -32,9 +32,9 @@ PAIR_ORDER = 16
 
 
 class Mixture(NamedTuple):
-    """Drifts mu (ascending, symmetric about 0) and each pair's weights on them, one row per pair.
+    """Drifts μ (ascending, symmetric about 0) and each pair's weights on them, one row per pair.
 
-    A row integrates smooth functions over mu_std = (A - log u) / kappa, u uniform. Drifts so large that the first look
+    A row integrates smooth functions over μ_std = (A - log u) / κ, u uniform. Drifts so large that the first look
     is certain to decide rightly are left out: they only cost the first batch.
     """
 
@@ -73,7 +73,7 @@ def mixture(schedule: Schedule, trial: TrialRun, rule: Rule) -> Mixture:
 
 
 def solve(schedule: Schedule, mu: Floats, f: Floats, s: Floats, cap: float, limit: float = AGAINST) -> Solved:
-    """The best rule for weights f on the drifts mu and costs s of P(accept) at them, |s| <= cap f.
+    """The best rule for weights f on the drifts μ and costs s of P(accept) at them, |s| <= cap f.
 
     Rules may accept only where z >= -limit and reject only where z <= limit.
     """

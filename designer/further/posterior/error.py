@@ -1,6 +1,6 @@
-"""What a test does to the posterior: the distribution that a random walk with errors Delta(A, kappa) really samples.
+"""What a test does to the posterior: the distribution that a random walk with errors Δ(A, κ) really samples.
 
-The target is Gaussian (or has one skewed coordinate), the walk accepts as often as the trial run did, and kappa has the
+The target is Gaussian (or has one skewed coordinate), the walk accepts as often as the trial run did, and κ has the
 trial run's distribution. In many dimensions the answer is a temperature (docs/posterior.md): the walk samples the
 posterior to the power 1 / T, with the T at which the mean of A times the acceptance probability vanishes. In one
 dimension it is the stationary distribution of the transition kernel on a grid.
@@ -43,7 +43,7 @@ class PosteriorError(NamedTuple):
     mean_abs_delta
         Over the trial run's pairs.
     contraction, theorem_1_bound
-        The eta of K14 Theorem 1 on the middle 99.9% of the target, and the bound that follows.
+        The η of K14 Theorem 1 on the middle 99.9% of the target, and the bound that follows.
     estimate
         A bound on the numerical error of sd_ratio: not what a few pairs leave open, and not that of taking the chain's
         distribution for a power of the target.
@@ -82,7 +82,7 @@ def posterior_error(
     design
         The test.
     trial
-        Its pairs give the walk's acceptance rate and the distribution of kappa.
+        Its pairs give the walk's acceptance rate and the distribution of κ.
     rule
         "metropolis" or "barker".
     dimension

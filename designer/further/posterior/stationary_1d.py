@@ -62,7 +62,7 @@ class WalkWithErrors(NamedTuple):
         return np.linspace(-width, width, size // 2 + 1 if coarse else size)
 
     def accepted(self, x: Floats) -> Floats:
-        """P_a + Delta from each state to each. kappa rises with the length of a step: both at the same quantile."""
+        """P_a + Δ from each state to each. κ rises with the length of a step: both at the same quantile."""
         table, dx = self.table, x[1] - x[0]
         level = scipy.special.erf(np.arange(x.size) * dx / self.step / math.sqrt(2.0))  # P(|step| is shorter)
         log_kappa = np.log(np.quantile(self.trial.kappa, np.minimum(level, 1.0)))

@@ -66,7 +66,7 @@ def check_dimension(dimension: int | None) -> int | None:
 
 
 class _Steps(NamedTuple):
-    """Steps that stand for a walk's: their lengths over the root mean square, their kappa, and their weights."""
+    """Steps that stand for a walk's: their lengths over the root mean square, their κ, and their weights."""
 
     lengths: Floats
     kappa: Floats
@@ -74,7 +74,7 @@ class _Steps(NamedTuple):
 
 
 def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
-    """By quantiles; kappa rises with the length: both are taken at the same. In many dimensions lengths agree."""
+    """By quantiles; κ rises with the length: both are taken at the same. In many dimensions lengths agree."""
     levels, weights = quantile_levels(spacing)
     if dimension is None and spanning(trial.kappa).size == 1:  # all steps are alike
         levels, weights = np.array([0.5]), np.array([1.0])
@@ -85,7 +85,7 @@ def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
 
 
 class _Fineness(NamedTuple):
-    """How many kappa and A a table has, and how far apart the quantiles are that stand for a walk's steps."""
+    """How many κ and A a table has, and how far apart the quantiles are that stand for a walk's steps."""
 
     kappas: int
     points: int
@@ -115,7 +115,7 @@ def _temperature(
 ) -> tuple[float, float]:
     """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there: the chain's temperature and acceptance rate.
 
-    Steps from draws of N(0, T) have such log ratios; |theta|² changes by -2 A when a step is accepted, and the chain
+    Steps from draws of N(0, T) have such log ratios; |θ|² changes by -2 A when a step is accepted, and the chain
     settles where that neither grows nor shrinks.
     """
     steps = _steps(trial, dimension, fineness.spacing)

@@ -118,7 +118,7 @@ def inflation_curve(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[list[float], list[PosteriorError]]:
-    """`posterior_error` over epsilon, for a figure; without those that heat the posterior beyond what is computed."""
+    """`posterior_error` over ε, for a figure; without those that heat the posterior beyond what is computed."""
     epsilons, errors = [], []
     for number, epsilon in enumerate(np.geomspace(1e-3, 0.5, points).tolist(), start=1):
         if cancelled is not None and cancelled():

@@ -40,7 +40,7 @@ def test_error_and_usage_are_within_four_standard_errors_of_the_theory(design):
     drifts = [-2.0, 0.0, 0.7, 3.0]
     seen = simulate(np.random.default_rng(8), design, drifts, repeats=6000)
     theory = characteristics(design, drifts)
-    # at mu_std = 0 exactly, a decision at the last look is a coin toss of rounding: both sides count half in theory
+    # at μ_std = 0 exactly, a decision at the last look is a coin toss of rounding: both sides count half in theory
     away = np.array(drifts) != 0
     assert np.all(np.abs(seen.error - theory.error)[away] < 4 * seen.error_se[away])
     assert np.all(np.abs(seen.usage - theory.usage) < 4 * seen.usage_se)

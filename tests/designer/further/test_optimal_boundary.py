@@ -126,7 +126,7 @@ def test_what_is_promised_holds(symmetric, rule):
 
 
 def test_no_boundary_at_random_is_below_the_bound():
-    """Duality: usage + lambda (mean |Delta| - tolerance) is at least the bound, whatever the boundary."""
+    """Duality: usage + lambda (mean |Δ| - tolerance) is at least the bound, whatever the boundary."""
     symmetric, free = found(True), found(False)
     rng = np.random.default_rng(5)
     schedule = Schedule.equal(20_000, 2000)

@@ -21,7 +21,7 @@ N_DATA = 12_214
 
 
 def walk(kappa: float, n_data: int = N_DATA) -> TrialRun:
-    """Pairs of a walk with A ~ N(-kappa²/2, kappa²), at its quantiles."""
+    """Pairs of a walk with A ~ N(-κ²/2, κ²), at its quantiles."""
     a = -0.5 * kappa**2 + kappa * ndtri((np.arange(2000) + 0.5) / 2000)
     return TrialRun(n_data, a / n_data, np.full(2000, kappa * math.sqrt(n_data - 1) / n_data))
 
@@ -73,7 +73,7 @@ def test_many_parameters_are_the_limit_of_few():
 
 
 def test_the_numerical_error_is_below_the_estimate():
-    """Steps of unequal lengths and kappa over a decade: against finer tables and averages."""
+    """Steps of unequal lengths and κ over a decade: against finer tables and averages."""
     from designer.further.posterior.error import _Fineness, _temperature
 
     rng = np.random.default_rng(1)
@@ -136,7 +136,7 @@ def test_a_wish_for_a_skewed_parameter_of_few_data():
 
 
 def test_temperature_by_the_definition():
-    """E[A (P_a + Delta)] over A ~ N(-k²/2, k² T) vanishes, by plain quadrature."""
+    """E[A (P_a + Δ)] over A ~ N(-k²/2, k² T) vanishes, by plain quadrature."""
     from designer import acceptance
 
     design, k = Design(N_DATA, 500, 0.05), 1.7

@@ -15,7 +15,7 @@ N_DATA = 20_000
 
 
 def pairs(count: int = 60, seed: int = 0, n_data: int = N_DATA) -> TrialRun:
-    """Pairs as at stationarity, with varying kappa."""
+    """Pairs as at stationarity, with varying κ."""
     rng = np.random.default_rng(seed)
     kappa = np.exp(rng.normal(0.3, 0.3, count))
     a = rng.normal(-0.5 * kappa**2, kappa)

@@ -47,7 +47,7 @@ EVERY = {**THOROUGH, **{f"quick {name}": test for name, test in QUICK.items()}}
 
 
 class Recorder:
-    """l_i of a small population, remembering what was asked for."""
+    """lᵢ of a small population, remembering what was asked for."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values, self.asked = np.asarray(values, dtype=float), []
@@ -70,7 +70,7 @@ def ask(test, seed, values, rule="metropolis", c=0.0, **more) -> Decision:
 
 
 def population(rng: np.random.Generator, a: float, kappa: float, n: int = N) -> np.ndarray:
-    """l_i with log acceptance exactly A and noise kappa."""
+    """lᵢ with log acceptance exactly A and noise κ."""
     x = rng.standard_normal(n)
     x = (x - x.mean()) / x.std()
     return a / n + kappa * math.sqrt(n - 1) / n * x

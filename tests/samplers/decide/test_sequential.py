@@ -26,7 +26,7 @@ def z() -> np.ndarray:
 
 
 def frozen(test, rng, values, mu_0):
-    """A decision at a fixed mu_0: log_ratio cancels the u that the test is about to draw."""
+    """A decision at a fixed μ₀: log_ratio cancels the u that the test is about to draw."""
     c = values.size * mu_0 - draw_threshold(copy.deepcopy(rng), "metropolis")
     return test.decide(rng, Comparison(values.size, values.take, c))
 
@@ -77,7 +77,7 @@ def test_change_of_the_acceptance_probability_is_that_of_the_calculator(z, rule)
 
 
 def test_small_epsilon_gives_the_exact_decisions_with_the_same_u(z):
-    """As epsilon falls, disagreements with the exact test vanish, and data use rises."""
+    """As ε falls, disagreements with the exact test vanish, and data use rises."""
     values = -0.7 / N + 1.3 / math.sqrt(N) * z
     comparison = Comparison(N, values.take)
     exact = [ExactTest().decide(np.random.default_rng(seed), comparison).accept for seed in range(400)]
@@ -114,7 +114,7 @@ def test_against_the_algorithm_in_plain_words(z):
 
 
 def test_a_huge_common_offset_changes_nothing():
-    """The spread is 1e-9 of the mean: sums of squares of l_i itself would have lost it."""
+    """The spread is 1e-9 of the mean: sums of squares of lᵢ itself would have lost it."""
     rng, n = np.random.default_rng(5), 2000
     x = np.ldexp(np.round(rng.standard_normal(n) * 2**10), -10)  # so that adding the offset is exact
     design = SequentialTest.from_design(Design(n, 100, 0.05))
