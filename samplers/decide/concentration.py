@@ -13,9 +13,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import integer, real
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
-from samplers.decide import _moments
 from samplers.decide.comparison import BLOCK, Comparison, Decision, begin, evaluate, total
-from samplers.decide.reading import reading
+from samplers.decide.reading import RunningSums, reading
 
 KAPPA = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)  # Bardenet and Maillard 2015, Theorem 4.3
 
@@ -89,24 +88,20 @@ class ConcentrationTest:
             return forced
         bound, paid = _range_bound(comparison)
         source = _with_replacement if self.replace else reading
-        n, shift, sums = 0, math.nan, (0.0, 0.0)
+        n, done = 0, RunningSums()
         with source(rng, comparison) as read:
             for k, size in enumerate(looks[:-1], start=1):
                 n = size
-                for values in read(size):
-                    shift = float(values[0]) if math.isnan(shift) else shift
-                    sums = _moments.add_shifted(values, shift, *sums)
-                mean = sums[0] / n
-                deviation = math.sqrt(max(0.0, sums[1] / n - mean * mean))
-                distance = mean + shift - (v + c) / n_data
+                done = done.add(read(size))
+                mean = done.total / n
+                deviation = math.sqrt(max(0.0, done.squares / n - mean * mean))
+                distance = mean + done.shift - (v + c) / n_data
                 if abs(distance) > self.half_width(k, n, n_data, deviation, bound):
                     return Decision(bool(distance > 0.0), paid + n, k)
             if self.replace:
                 return Decision(bool(total(comparison) - c > v), paid + n + n_data, len(looks))
-            for values in read(n_data):
-                shift = float(values[0]) if math.isnan(shift) else shift
-                sums = _moments.add_shifted(values, shift, *sums)
-        return Decision(bool(n_data * shift + sums[0] - c > v), paid + n_data, len(looks))
+            done = done.add(read(n_data))
+        return Decision(bool(n_data * done.shift + done.total - c > v), paid + n_data, len(looks))
 
 
 @lru_cache(maxsize=64)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,29 +16,12 @@ from designer.rule.design import Design
 from designer.rule.looks import Schedule
 from designer.rule.plan import Plan, as_plan
 from designer.rule.t_test import student_bounds, verdict
-from samplers.decide import _moments
 from samplers.decide.comparison import Comparison, Decision, begin, begin_at
-from samplers.decide.reading import reading
+from samplers.decide.reading import RunningSums, reading
 
 Reader: TypeAlias = Callable[[int], Iterator[Floats]]
 
 FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never get further
-
-
-class Read(NamedTuple):
-    """Sums of what a test has read: of lᵢ - shift and of its squares. The first lᵢ is the shift."""
-
-    shift: float = math.nan
-    total: float = 0.0
-    squares: float = 0.0
-
-    def more(self, blocks: Iterable[Floats]) -> Read:
-        """With these lᵢ, too."""
-        shift, sums = self.shift, (self.total, self.squares)
-        for values in blocks:
-            shift = float(values[0]) if math.isnan(shift) else shift
-            sums = _moments.add_shifted(values, shift, *sums)
-        return Read(shift, *sums)
 
 
 class _Looks:
@@ -154,12 +136,12 @@ class SequentialTest:
             return self._look_by_look(read, comparison, v)
 
     def _look_by_look(self, read: Reader, comparison: Comparison, v: float) -> Decision:
-        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), Read()
+        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), RunningSums()
         for j in range(self._looks.size):
             if j == known[0].size:
                 known = self._looks.upto(j + 1)
             n, lower, upper = (column[j] for column in known)
-            done = done.more(read(n))
+            done = done.add(read(n))
             if n == n_data:
                 break
             decision = verdict(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)

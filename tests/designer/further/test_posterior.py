@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaincinv, ndtri
 
 from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
-from designer.further.posterior import error as posterior
+from designer.further.posterior import temperature
 from designer.further.posterior.acceptance_table import quantile_levels
 from designer.further.posterior.error import marginals
 from designer.further.posterior.target_density import Target
@@ -74,7 +74,7 @@ def test_many_parameters_are_the_limit_of_few():
 
 def test_the_numerical_error_is_below_the_estimate():
     """Steps of unequal lengths and κ over a decade: against finer tables and averages."""
-    from designer.further.posterior.error import _Fineness, _temperature
+    from designer.further.posterior.temperature import _Fineness, _temperature
 
     rng = np.random.default_rng(1)
     kappa = np.exp(rng.normal(0.3, 0.6, 400))
@@ -116,9 +116,9 @@ def test_steps_too_short_for_the_grid_are_refused_and_rare_acceptance_is_not():
         assert 1.5 < posterior_error(design, long, dimension=dimension).sd_ratio < 2.0
 
 
-def test_a_wish_is_found_where_large_epsilons_heat_beyond_all(monkeypatch):
+def test_a_tolerance_is_found_where_large_epsilons_heat_beyond_all(monkeypatch):
     trial = TrialRun.at_stationarity(20_000, 0.1, 50, np.random.default_rng(1))
-    monkeypatch.setattr(posterior, "HOTTEST", 3.0)
+    monkeypatch.setattr(temperature, "HOTTEST", 3.0)
     with pytest.raises(NumericalFailure, match="beyond a temperature of 3"):
         posterior_error(Design(20_000, 100, 0.5), trial)
     wish = tolerance_for(trial, 0.05, m=100)
