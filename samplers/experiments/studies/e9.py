@@ -30,7 +30,7 @@ from samplers.experiments.problems.time_to_target import (
     target_table,
     wanted,
 )
-from samplers.fit import LAD, Fit, Logistic, Progress, Rule, irls
+from samplers.fit import LAD, Fit, FitProgress, Logistic, Rule, irls
 from samplers.fit.baselines import GRID, Steps, batch_irls, mean_loss, sgd, tune_sgd
 
 LAD_DATA = ("year-prediction", "flights")
@@ -147,7 +147,9 @@ def _fit(
     return _sequential(settings, "descent" if method == "sequential" else "printed", given, rng, tick)
 
 
-def _sequential(settings: Settings, rule: Rule, given: Problem, rng: np.random.Generator, tick: Progress) -> Fit | None:
+def _sequential(
+    settings: Settings, rule: Rule, given: Problem, rng: np.random.Generator, tick: FitProgress
+) -> Fit | None:
     n, d = given.x.shape
     try:
         return irls(

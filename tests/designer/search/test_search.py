@@ -15,7 +15,7 @@ N_DATA = 20_000
 
 
 def pairs(count: int = 60, seed: int = 0, n_data: int = N_DATA) -> TrialRun:
-    """Pairs as at stationarity, with varying kappa."""
+    """Pairs as at stationarity, with varying κ."""
     rng = np.random.default_rng(seed)
     kappa = np.exp(rng.normal(0.3, 0.3, count))
     a = rng.normal(-0.5 * kappa**2, kappa)
@@ -58,6 +58,8 @@ def test_reported_numbers_are_those_of_the_engine():
     predicted, worst = found.best.predicted, worst_case(found.best)
     assert predicted.mean_abs_delta == pytest.approx(full.mean_abs_delta, abs=1e-9)
     assert predicted.worst_error == pytest.approx(worst.error[0], abs=1e-9)
+    assert found.acceptance.mean_abs_delta == predicted.mean_abs_delta
+    assert found.acceptance.delta == pytest.approx(full.delta, abs=1e-9)
     assert predicted.worst_usage == pytest.approx(worst.usage[0], abs=1e-9)
     assert found.best.provenance.trial == trial.digest
     assert found.best.provenance.pairs == len(trial)
