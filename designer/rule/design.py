@@ -19,7 +19,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real, shown
 from designer.core.files import shorten
 from designer.core.toml_json import parse_json, parse_toml, toml_value
-from designer.pairs.columns import MAX_PAIRS
+from designer.pairs.limits import MAX_PAIRS
 from designer.rule.boundary import TINY, Boundary, epsilon_of
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 

@@ -301,7 +301,7 @@ def test_refusals_of_json(broken, text):
 
 
 def test_strata_are_refused_with_what_to_do_instead():
-    written = (Path(__file__).parents[1] / "data" / "strata.toml").read_text()
+    written = (Path(__file__).parents[2] / "data" / "strata.toml").read_text()
     refusal = (
         "test: strata (several designs, chosen by κ) were removed in 0.2.0; "
         "choose a single design with `austerity design`"

@@ -197,7 +197,7 @@ def test_what_is_wrong_is_told_in_one_line_with_its_path(text, message):
 
 
 def test_strata_are_refused_unless_another_test_replaces_them(refuses):
-    text = (Path(__file__).parents[1] / "data" / "strata.toml").read_text() + DATA
+    text = (Path(__file__).parents[2] / "data" / "strata.toml").read_text() + DATA
     refuses(lambda: config(text), "test: strata", "removed in 0.2.0", "`austerity design`")
     single = Design(12_214, 500, 0.05)
     assert SamplerConfig.from_toml(text, single).test == single
