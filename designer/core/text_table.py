@@ -13,6 +13,7 @@ import csv
 import io
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -31,6 +32,7 @@ Source: TypeAlias = bytes | Path  # the content of a file, or where it is
 QUOTES = "\"' \t"  # what may surround a name
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # texts that stand for no value
 MOST_TEXTS = 1000  # different texts of a column that are listed
+_CLEAR = 1000  # numbers with decimals that show how decimals are written
 _PIECE = 2**24  # bytes read at once
 _SWAP = str.maketrans(",.", ".,")  # so that a decimal point is no number where decimals have a comma
 _MARKS = (
@@ -160,7 +162,7 @@ def read_head(source: Source, style: Style) -> Head:
 
 def split_names(header: str, style: Style, known: Callable[[str], object] = bool) -> tuple[str | None, list[str]]:
     """The separator that gives most names that are known (and then most names), and those names."""
-    cut = [(s, [name.strip(QUOTES) for name in split_fields(header, s)]) for s in style.separators]
+    cut = [(s, [name.strip() for name in split_fields(header, s)]) for s in style.separators]
     separator, names = max(cut, key=lambda item: (sum(bool(known(name)) for name in item[1]), len(item[1])))
     return (separator if len(names) > 1 else ";"), names  # a comma in a single column is a decimal comma
 
@@ -170,12 +172,12 @@ def split_fields(text: str, separator: str | None, most: int = -1) -> list[str]:
     return text.split(separator, most) if '"' not in text else _quoted_fields([text], separator)
 
 
-def _quoted_fields(lines: Iterable[str], separator: str | None) -> list[str]:
-    """The fields of a row with quotes, which takes as many lines as they span."""
+def _quoted_fields(lines: Iterable[str], separator: str | None, *, after_blanks: bool = True) -> list[str]:
+    """The fields of a row with quotes, which takes as many lines as they span; a quoted field may begin with blanks."""
     if separator is None:
         lines = (" ".join(line.split()) for line in lines)
     try:
-        return next(csv.reader(lines, delimiter=separator or " ", skipinitialspace=True))
+        return next(csv.reader(lines, delimiter=separator or " ", skipinitialspace=after_blanks))
     except csv.Error as error:
         raise BadInput(shorten(error, 100)) from None
 
@@ -193,7 +195,8 @@ def rows(layout: Layout) -> Iterator[Row]:
             yield Row(number, bare, [])
         elif style.multiline and '"' in text:
             with prefix_errors(f"line {number:,}: "):
-                fields = _quoted_fields(chain([line], (more for _, more in numbered)), separator)
+                # Quotes after blanks are text, as for `read_fast`: one alone must not take in the rows below.
+                fields = _quoted_fields(chain([line], (more for _, more in numbered)), separator, after_blanks=False)
             yield Row(number, text, fields)
         else:
             yield Row(number, text, split_fields(text, separator, width))
@@ -232,15 +235,13 @@ def parse_number(text: str, point: str = ".") -> float | None:
 
 
 def decimal_point(layout: Layout, columns: Sequence[int]) -> str:
-    """What stands before decimals: a comma if a number with a comma comes before the first one with a point."""
+    """What stands before decimals, a point or a comma: as in most of the first numbers that have either."""
     if layout.separator == ",":
         return "."
-    for row in rows(layout):
-        for cell in (row.fields[column] for column in columns if column < len(row.fields)):
-            for point in ",.":
-                if point in cell and parse_number(cell, point) is not None:
-                    return point
-    return "."
+    cells = (row.fields[column] for row in rows(layout) for column in columns if column < len(row.fields))
+    seen = (point for cell in cells for point in ".," if point in cell and parse_number(cell, point) is not None)
+    counts = Counter(islice(seen, _CLEAR))
+    return "," if counts[","] > counts["."] else "."
 
 
 def read_fast(

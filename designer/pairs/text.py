@@ -87,7 +87,8 @@ def find_layout(data: bytes) -> Layout:
 
 
 def _split(header: str) -> tuple[str | None, list[str]]:
-    return split_names(header, style(), canonical)
+    separator, names = split_names(header, style(), canonical)
+    return separator, [name.strip(QUOTES) for name in names]
 
 
 def plain_columns(layout: Layout) -> Columns | None:
