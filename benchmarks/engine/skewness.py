@@ -1,4 +1,4 @@
-"""The correction for skewness against the real test: `python -m benchmarks.skewness [--repeats R] [GROUP ...]`.
+"""The correction for skewness against the real test: `python -m benchmarks.engine.skewness [--repeats R] [GROUP ...]`.
 
 A group is one population and one m. Each repetition follows the studentised mean of one random order of the data, and
 all tests (bounds, pairs, both signs of the skewness) decide on the same order: every one of them is the real t-test on
@@ -50,7 +50,7 @@ GROUPS = {
 }
 
 
-class Row(NamedTuple):
+class SkewnessCheck(NamedTuple):
     """One test on one pair: Delta by the Gaussian theory, corrected, and simulated with its standard error."""
 
     skew: float
@@ -114,7 +114,7 @@ def decide(mean, error, sign, lower, upper, distance, change):
                 break
 
 
-def measure(group: Group, repeats: int, seed: int = 1) -> list[Row]:
+def measure(group: Group, repeats: int, seed: int = 1) -> list[SkewnessCheck]:
     """All tests and pairs of a group, for the population and its mirror image."""
     values, rng, order = population(group), np.random.default_rng(seed), np.arange(N_DATA)
     skew, designs = float((values**3).mean()), [Design(N_DATA, group.m, *bounds) for bounds in BOUNDS]
@@ -137,7 +137,7 @@ def measure(group: Group, repeats: int, seed: int = 1) -> list[Row]:
         trial = TrialRun(N_DATA, [a / N_DATA], [kappa * math.sqrt(N_DATA - 1.0) / N_DATA], skew=[sign * skew])
         gaussian, corrected, _ = predictions(designs[d], trial)
         theory = float(gaussian.delta[0]), float("nan") if corrected is None else float(corrected.delta[0])
-        rows.append(Row(sign * skew, *BOUNDS[d], a, kappa, *theory, float(delta[k]), float(se[k])))
+        rows.append(SkewnessCheck(sign * skew, *BOUNDS[d], a, kappa, *theory, float(delta[k]), float(se[k])))
     return rows
 
 
@@ -173,13 +173,13 @@ def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list
     ]
 
 
-def _agreement(rows: Sequence[Row]) -> tuple[int, float, float]:
+def _agreement(rows: Sequence[SkewnessCheck]) -> tuple[int, float, float]:
     """How many agree; the largest differences of the corrected and of the Gaussian Delta from the simulation."""
     corrected = max(abs(row.corrected - row.simulated) for row in rows)
     return sum(row.agrees for row in rows), corrected, max(abs(row.gaussian - row.simulated) for row in rows)
 
 
-def _group(group: Group, rows: Sequence[Row]) -> str:
+def _group(group: Group, rows: Sequence[SkewnessCheck]) -> str:
     agree, corrected, gaussian = _agreement(rows)
     skew = max(row.skew for row in rows)
     name = f"| {group.kind} | ±{skew:.2f} | {group.m:,} | {agree} of {len(rows)} "

@@ -1,4 +1,4 @@
-"""How far the families lie from the best possible boundary: `python -m benchmarks.boundaries`."""
+"""How far the families lie from the best possible boundary: `python -m benchmarks.search.boundaries`."""
 
 from __future__ import annotations
 

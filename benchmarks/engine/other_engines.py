@@ -1,4 +1,4 @@
-"""The engine and other people's on the same curves, accuracy beside time: rpact, gsdesign, SciPy's normal cdf."""
+"""The engine and others on the same curves, with accuracy and time: rpact, gsdesign, SciPy's normal cdf."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from benchmarks.comparison import HERE, PYTHON
-from benchmarks.digits import MOST_LOOKS, exact_curves
-from benchmarks.rivals import characteristics_by_cdf, characteristics_one_by_one
+from benchmarks.engine.alternatives import characteristics_by_cdf, characteristics_one_by_one
+from benchmarks.engine.fifty_digits import MOST_LOOKS, exact_curves
 from benchmarks.timing import best_ms
 from designer import Design, characteristics
 from designer.core.arrays import Floats
 from designer.rule.boundary import threshold
 from designer.rule.plan import as_plan
+from samplers.experiments.peers.launch import PYTHON
 
+PEERS = Path(__file__).parents[1] / "peers"
 MU_STD = np.linspace(0.0, 10.0, 50)
 EPSILON, BATCH = 0.05, 500
 LOOKS = (5, 10, 20, 50, 100, 1000)
-PATIENCE = 300.0  # seconds for one peer on one curve
+TIMEOUT = 300.0  # seconds for one peer on one curve
 ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 MISSING = "not installed: {}; `make peers` installs it"
 FINER = 80  # the most grid points that gsDesign, whose grids gsdesign has, allows
 
 
 class Case(NamedTuple):
-    """A design with constant bounds, and standardised means to compute it at."""
+    """A design with constant bounds, and the standardised means at which it is computed."""
 
     design: Design
     mu_std: Floats
@@ -43,7 +44,7 @@ class Case(NamedTuple):
         return threshold(self.design.epsilon)
 
     def write(self, folder: Path) -> tuple[Path, Path]:
-        """What a peer in another process needs: fraction, information and bound of each interim look; the means."""
+        """Write the input of a peer: fraction, information and bound of each interim look; and the means."""
         pi = as_plan(self.design).schedule.pi[:-1]
         table = np.column_stack([pi, pi / (1.0 - pi), np.full(pi.size, self.g)])
         looks, means = folder / "looks.csv", folder / "means.csv"
@@ -52,8 +53,8 @@ class Case(NamedTuple):
         return looks, means
 
 
-class Answer(NamedTuple):
-    """A curve from somebody, and the seconds of the processor it took; or the problem that there was."""
+class PeerCurves(NamedTuple):
+    """Error and data use as an engine computes them, and its processor time in seconds; or the problem it had."""
 
     error: Floats = np.empty(0)
     usage: Floats = np.empty(0)
@@ -62,8 +63,8 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-class Line(NamedTuple):
-    """What is known of one engine at one number of looks; `problem` says why nothing is."""
+class EngineFigures(NamedTuple):
+    """One engine at one number of looks; `problem` says why there are no figures."""
 
     looks: int
     name: str
@@ -77,7 +78,7 @@ class Line(NamedTuple):
 
     @property
     def exploded(self) -> bool:
-        """Whether a probability is off by more than 1, or no number."""
+        """Whether a probability is off by more than 1, or is not a number."""
         return not self.problem and not (self.error_off <= 1.0 and self.usage_off <= 1.0)
 
     def row(self) -> str:
@@ -90,47 +91,47 @@ class Line(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """Somebody to ask, and at how many of the means for each number of looks; where it would take too long, at none."""
+    """Another engine, and at how many means it runs for each number of looks; numbers that take too long are absent."""
 
     name: str
-    ask: Callable[[Case], Answer]
+    ask: Callable[[Case], PeerCurves]
     means: dict[int, int]
 
 
-def ask_rpact(case: Case, program: str = "Rscript") -> Answer:
-    """R's rpact, by its own function for any bounds."""
-    return _run([program, str(HERE / "peers" / "rpact.R")], case, missing="R with rpact")
+def ask_rpact(case: Case, program: str = "Rscript") -> PeerCurves:
+    """R's rpact, by its function for arbitrary bounds."""
+    return _run([program, str(PEERS / "rpact.R")], case, missing="R with rpact")
 
 
-def ask_gsdesign(case: Case, r: int, python: Path = PYTHON) -> Answer:
+def ask_gsdesign(case: Case, r: int, python: Path = PYTHON) -> PeerCurves:
     """PyPI's gsdesign: the recursion of R's gsDesign, with r grid points."""
-    return _run([str(python), str(HERE / "peers" / "gsdesign_grids.py")], case, str(r), missing="gsdesign")
+    return _run([str(python), str(PEERS / "gsdesign_grids.py")], case, str(r), missing="gsdesign")
 
 
-def ask_scipy(case: Case, abseps: float) -> Answer:
-    """SciPy's multivariate normal cdf, in this process; timed once, for it takes long."""
+def ask_scipy(case: Case, abseps: float) -> PeerCurves:
+    """SciPy's multivariate normal cdf, in this process; timed once, because it is slow."""
     start = time.process_time()
     error, usage = characteristics_by_cdf(case.design.n_data, case.design.m, case.g, case.mu_std, abseps)
-    return Answer(error, usage, time.process_time() - start, scipy.__version__)
+    return PeerCurves(error, usage, time.process_time() - start, scipy.__version__)
 
 
-def _run(command: list[str], case: Case, *options: str, missing: str) -> Answer:
-    """A peer in a process of its own, which times itself."""
+def _run(command: list[str], case: Case, *options: str, missing: str) -> PeerCurves:
+    """Run a peer in a process of its own, which times itself."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.csv"
         command = [*command, *map(str, case.write(Path(folder))), str(result), *options]
         environment = os.environ | ONE_CORE
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT)
         except FileNotFoundError:
-            return Answer(problem=MISSING.format(missing))
+            return PeerCurves(problem=MISSING.format(missing))
         except subprocess.TimeoutExpired:
-            return Answer(problem=f"not finished after {PATIENCE:g} s")
+            return PeerCurves(problem=f"not finished after {TIMEOUT:g} s")
         if done.returncode != 0:
-            return Answer(problem=_reason(done.stderr, missing))
+            return PeerCurves(problem=_reason(done.stderr, missing))
         error, usage = np.loadtxt(result, delimiter=",", skiprows=1, ndmin=2).T
         seconds, version = done.stdout.split()
-        return Answer(error, usage, float(seconds), version)
+        return PeerCurves(error, usage, float(seconds), version)
 
 
 def _reason(stderr: str, missing: str) -> str:
@@ -140,7 +141,7 @@ def _reason(stderr: str, missing: str) -> str:
 
 
 def peers() -> list[Peer]:
-    """Everybody, with what they can be asked in reasonable time."""
+    """All peers, with the numbers of means they can do in reasonable time."""
     every = dict.fromkeys(LOOKS, MU_STD.size)
     fewer = every | {20: 10, 50: 5, 100: 3, 1000: 2}
     return [
@@ -160,11 +161,12 @@ def report(looks: tuple[int, ...] = LOOKS, asked: list[Peer] | None = None) -> l
         f"## Engine and others: a curve of {MU_STD.size} standardised means in [0, 10], one core",
         "",
         f"Error and usage with epsilon = {EPSILON:g}, constant bounds, batches of {BATCH}: the same interim looks,",
-        "information t = pi / (1 - pi) and drift mu_std for all. `off` is the largest difference from a recursion for",
-        f"each mean that shares no code with the engine (`benchmarks/rivals.py`; at {MOST_LOOKS} looks it is",
-        f"{_off_digits():.0e} off 50-digit arithmetic). Times without start-up, best of several (SciPy: of one),",
-        "theirs of the processor alone; where fewer means were computed, scaled to all. rpact's function for given",
-        "bounds and gsdesign's recursion take one drift at a time; SciPy's cdf is called twice for each look and mean.",
+        "information t = pi / (1 - pi) and drift mu_std for all. `off` is the largest difference from one recursion",
+        "per mean, which shares no code with the engine (`benchmarks/engine/alternatives.py`). At",
+        f"{MOST_LOOKS} looks that recursion differs by {_off_digits():.0e} from 50-digit arithmetic. Times exclude",
+        "start-up; they are the best of several runs (SciPy: of one), for the others processor time. Where fewer means",
+        "were computed, times are scaled to all. rpact's function for given bounds and gsdesign's recursion take one",
+        "drift at a time; SciPy's cdf is called twice for each look and mean.",
         "",
         "| looks | engine | ms | times ours | error off | usage off | means | remarks |",
         "|---|---|---|---|---|---|---|---|",
@@ -172,15 +174,15 @@ def report(looks: tuple[int, ...] = LOOKS, asked: list[Peer] | None = None) -> l
         "",
         *(f"- {problem[0].upper()}{problem[1:]}." for problem in problems),
         *(f"- {sentence}" for sentence in _exploded(lines)),
-        "- gsdesign has the grids and the recursion of R's gsDesign, and nothing else; the sum of the exits is ours.",
-        "  Its grid is laid around the drift: where that has left the bounds, one point of weight 1 remains.",
-        "- `scipy.stats._qmvnt`, quasi Monte Carlo, is what SciPy's `multivariate_normal.cdf` calls: not listed twice.",
+        "- gsdesign provides only the grids and the recursion of R's gsDesign; the sum over the exits is ours.",
+        "  Its grid is centred at the drift: once the drift is outside the bounds, one point of weight 1 remains.",
+        "- SciPy's `multivariate_normal.cdf` calls `scipy.stats._qmvnt` (quasi Monte Carlo), so that is not listed.",
         "",
     ]
 
 
-def _exploded(lines: list[Line]) -> list[str]:
-    """Whose recursion is unstable."""
+def _exploded(lines: list[EngineFigures]) -> list[str]:
+    """The peers whose recursion is unstable."""
     names = [f"{line.name} at {line.looks:,} looks" for line in lines if line.exploded]
     return [f"The recursion explodes, and returns without an error: {'; '.join(names)}."] if names else []
 
@@ -197,12 +199,12 @@ def _reference(case: Case) -> Floats:
     return np.array(characteristics_one_by_one(case.design.n_data, case.design.m, case.g, case.mu_std))
 
 
-def _lines(looks: int, asked: list[Peer]) -> list[Line]:
-    """Ours and theirs for so many looks."""
+def _lines(looks: int, asked: list[Peer]) -> list[EngineFigures]:
+    """Our engine and the others at so many looks."""
     case = Case(Design(looks * BATCH, BATCH, EPSILON), MU_STD)
     ms = best_ms(lambda: characteristics(case.design, MU_STD))
     curve, reference = characteristics(case.design, MU_STD), _reference(case)
-    ours = Answer(curve.error, curve.usage, 1e-3 * ms)
+    ours = PeerCurves(curve.error, curve.usage, 1e-3 * ms)
     lines = [_line(looks, "ours", ours, reference)._replace(remark=f"own estimate {curve.estimate:.0e}")]
     for peer in asked:
         if looks in peer.means:
@@ -210,17 +212,17 @@ def _lines(looks: int, asked: list[Peer]) -> list[Line]:
             line = _line(looks, peer.name, peer.ask(Case(case.design, MU_STD[some])), reference[:, some])
             lines.append(line._replace(times=line.ms / ms))
         else:
-            lines.append(Line(looks, peer.name, problem="not tried: too slow"))
+            lines.append(EngineFigures(looks, peer.name, problem="not tried: too slow"))
     return lines
 
 
-def _line(looks: int, name: str, answer: Answer, reference: Floats) -> Line:
-    """An answer beside the reference."""
+def _line(looks: int, name: str, answer: PeerCurves, reference: Floats) -> EngineFigures:
+    """The figures of an engine beside the reference."""
     if answer.problem:
-        return Line(looks, name, problem=answer.problem)
+        return EngineFigures(looks, name, problem=answer.problem)
     error, usage = (np.abs(one - other).max() for one, other in zip(answer[:2], reference, strict=True))
     ms = 1e3 * answer.seconds * MU_STD.size / answer.error.size
-    return Line(looks, name, ms, float(error), float(usage), answer.error.size, remark=answer.version)
+    return EngineFigures(looks, name, ms, float(error), float(usage), answer.error.size, remark=answer.version)
 
 
 if __name__ == "__main__":

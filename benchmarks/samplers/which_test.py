@@ -1,4 +1,4 @@
-"""Which test, and what a trial run that is made up is worth: `python -m benchmarks.which_test`."""
+"""Which test, and what a trial run that is made up is worth: `python -m benchmarks.samplers.which_test`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The predicted error of the posterior against real chains: `python -m benchmarks.posterior [--steps S]`.
+"""The predicted error of the posterior against real chains: `python -m benchmarks.samplers.posterior [--steps S]`.
 
 Linear regression with Gaussian noise has a Gaussian posterior, whose mean and covariance are known. Chains on it decide
 with the real sequential test; the standard deviation of their draws, in whitened coordinates, is set beside what
@@ -59,20 +59,20 @@ class Regression(NamedTuple):
         return observe(chain, 10 * pairs, 10).trial(N_DATA)
 
 
-class Seen(NamedTuple):
+class SdRatio(NamedTuple):
     """The standard deviation of a chain's draws over the exact posterior's, with its standard error."""
 
     sd_ratio: float
     se: float
 
 
-def measure(problem: Regression, epsilon: float, steps: int, seed: int = 2) -> Seen:
+def measure(problem: Regression, epsilon: float, steps: int, seed: int = 2) -> SdRatio:
     """Root mean square of the whitened deviations from the exact posterior mean."""
     chain = problem.chain(epsilon, seed)
     chain.advance(2000)
     squares = np.concatenate([_squares(problem, chain.advance(10_000).theta) for _ in range(max(1, steps // 10_000))])
     mean = float(squares.mean())
-    return Seen(math.sqrt(mean), 0.5 * block_error(squares) / math.sqrt(mean))
+    return SdRatio(math.sqrt(mean), 0.5 * block_error(squares) / math.sqrt(mean))
 
 
 def _squares(problem: Regression, theta: Floats) -> Floats:

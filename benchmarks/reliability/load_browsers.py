@@ -1,4 +1,4 @@
-"""Windows of Chromium for the dashboard under load: what people do with files, sliders, searches and downloads."""
+"""Chromium windows for the dashboard under load: they upload files, move sliders, search and download."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.guests import FAILURES
+from benchmarks.dashboard.streamlit_client import FAILURES
 from designer import TrialRun
 from tests.browser.driving import Screen, chromium
 
@@ -21,9 +21,9 @@ LONG_SEARCH = "design?source=stationary&trial_n=1000000000&pairs=20000"
 
 
 class Book(Protocol):
-    """Where a window notes what it did and what went wrong."""
+    """Where a window records its actions and errors."""
 
-    wrong: list[str]
+    errors: list[str]
 
     def note(self, what: str, waited: float) -> None: ...
 
@@ -33,7 +33,7 @@ def patrol(address: str, book: Book, seed: int, until: float) -> None:
     rng = random.Random(seed)
     with chromium() as (browser, reason), tempfile.TemporaryDirectory() as folder:
         if browser is None:
-            book.wrong.append(reason)
+            book.errors.append(reason)
             return
         trial = Path(folder) / "trial.csv"
         TrialRun.at_stationarity(50_000, 0.4, 200, np.random.default_rng(seed)).to_csv(str(trial))
@@ -46,16 +46,16 @@ def patrol(address: str, book: Book, seed: int, until: float) -> None:
                     screen.page.wait_for_timeout(rng.uniform(500, 3000))
                     if time.monotonic() >= until:
                         break
-            except Exception as problem:  # of any kind: it counts as an error, and the next window goes on
-                book.wrong.append(f"Chromium: {type(problem).__name__}: {str(problem).splitlines()[0]}")
-            book.wrong += [f"Chromium: {text}" for text in screen.wrong]
+            except Exception as problem:  # any failure counts as an error, and the next window continues
+                book.errors.append(f"Chromium: {type(problem).__name__}: {str(problem).splitlines()[0]}")
+            book.errors += [f"Chromium: {text}" for text in screen.wrong]
             screen.close()
 
 
 def _seen(screen: Screen, book: Book, what: str, start: float) -> None:
-    """Note what was done, and red boxes that tell of failures."""
+    """Record an action, and the red boxes that report failures."""
     book.note(what, 1e3 * (time.perf_counter() - start))
-    book.wrong += [text for text in screen.alarms() if any(words in text for words in FAILURES)]
+    book.errors += [text for text in screen.alarms() if any(words in text for words in FAILURES)]
 
 
 def _slide(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
@@ -87,7 +87,7 @@ def _design(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None
         with screen.page.expect_download() as waiting:
             screen.page.get_by_role("button", name=name).click()
         assert waiting.value.path().stat().st_size > 100
-        _seen(screen, book, "Chromium: file taken", start)
+        _seen(screen, book, "Chromium: file downloaded", start)
 
 
 def _turn(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:

@@ -1,4 +1,4 @@
-"""Step size and test together, predicted and by real chains: `python -m benchmarks.steps [--draws D]`."""
+"""Step size and test together, predicted and by real chains: `python -m benchmarks.search.steps [--draws D]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.chains import ess
+from benchmarks.samplers.chains import ess
 from designer import Space, best_step
 from designer.core.arrays import Floats
 from designer.further.step_size import BestStep, StepRow, effective_share
@@ -26,7 +26,7 @@ TOLERANCE = 0.03
 CLOSE = 1.4  # beyond, few pairs are ever accepted
 
 
-class Problem(NamedTuple):
+class StepProblem(NamedTuple):
     """Logistic regression, its mode, and covariance and precision of the Laplace approximation."""
 
     model: Logistic
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
         return Chain(model, walk, test, self.mode, np.random.default_rng(seed))
 
 
-class Seen(NamedTuple):
+class ChainFigures(NamedTuple):
     """What a chain did: acceptance, share of the data read, squared jump, ESS per step, sd over Laplace's sd."""
 
     acceptance: float
@@ -50,7 +50,7 @@ class Seen(NamedTuple):
     sd: float
 
 
-def make_problem() -> Problem:
+def make_problem() -> StepProblem:
     """Standard normal covariates with an intercept."""
     rng = np.random.default_rng(0)
     x = np.column_stack([np.ones(N_DATA), rng.standard_normal((N_DATA, DIMENSION - 1))])
@@ -59,32 +59,32 @@ def make_problem() -> Problem:
     mode = find_mode(model)
     controlled = Controlled.around(model, mode)
     precision = controlled.posterior_precision()
-    return Problem(model, controlled, mode, np.linalg.inv(precision), precision)
+    return StepProblem(model, controlled, mode, np.linalg.inv(precision), precision)
 
 
-def measure(problem: Problem, draws: Draws) -> Seen:
+def measure(problem: StepProblem, draws: Draws) -> ChainFigures:
     """Of a chain after its warmup."""
     moves = np.diff(draws.theta, axis=0)
     jump = float(np.mean(np.einsum("ij,jk,ik->i", moves, problem.precision, moves)))
     sd = float(np.mean(draws.theta.std(axis=0) / np.sqrt(np.diag(problem.covariance))))
     share = float(ess(draws.theta).mean()) / len(draws.theta)
-    return Seen(float(draws.accepted.mean()), float(draws.n_used.mean()) / N_DATA, jump, share, sd)
+    return ChainFigures(float(draws.accepted.mean()), float(draws.n_used.mean()) / N_DATA, jump, share, sd)
 
 
-def run(problem: Problem, model: Model, scale: float, test: AcceptTest, draws: int) -> Seen:
+def run(problem: StepProblem, model: Model, scale: float, test: AcceptTest, draws: int) -> ChainFigures:
     chain = problem.chain(model, scale, test, seed=int(1000 * scale))
     chain.advance(draws // 10)
     return measure(problem, chain.advance(draws))
 
 
-def predicted(problem: Problem, model: Model, scales: tuple[float, ...]) -> BestStep:
+def predicted(problem: StepProblem, model: Model, scales: tuple[float, ...]) -> BestStep:
     """From pairs at these steps; all of SCALES are predicted."""
     chain = problem.chain(model, 1.0, ExactTest(), seed=1)
     chain.advance(2000)
     return best_step(trials_at(chain, scales, PAIRS), TOLERANCE, SCALES, refine=False, space=Space(m_low=200))
 
 
-def section(problem: Problem, name: str, model: Model, draws: int) -> list[str]:
+def section(problem: StepProblem, name: str, model: Model, draws: int) -> list[str]:
     """One table: the test of each step, predicted and measured."""
     one, three = predicted(problem, model, (1.0,)), predicted(problem, model, (0.5, 1.0, 2.0))
     lines = [
@@ -113,17 +113,17 @@ def section(problem: Problem, name: str, model: Model, draws: int) -> list[str]:
     ]
 
 
-_exact: dict[tuple[float, int], Seen] = {}
+_exact: dict[tuple[float, int], ChainFigures] = {}
 
 
-def seen_exact(problem: Problem, scale: float, draws: int) -> Seen:
+def seen_exact(problem: StepProblem, scale: float, draws: int) -> ChainFigures:
     """An exact chain at this step, run once."""
     if (scale, draws) not in _exact:
         _exact[scale, draws] = run(problem, problem.model, scale, ExactTest(), draws)
     return _exact[scale, draws]
 
 
-def _line(row: StepRow, seen: Seen) -> str:
+def _line(row: StepRow, seen: ChainFigures) -> str:
     assert row.design is not None
     per_step = 2.0 * N_DATA * seen.usage
     ahead = 1e6 * effective_share(row.jump, DIMENSION) / row.cost
@@ -134,7 +134,7 @@ def _line(row: StepRow, seen: Seen) -> str:
     )
 
 
-def exact_lines(problem: Problem, draws: int) -> list[str]:
+def exact_lines(problem: StepProblem, draws: int) -> list[str]:
     """The exact chain at every step, one evaluation per datum."""
     lines = ["| step, exact | acceptance | squared jump | ESS per 10⁶ evaluations |", "|---|---|---|---|"]
     for scale in SCALES:

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from benchmarks import visitors
+from benchmarks.dashboard.streamlit_client import SliderTimes, children_time, measure
 from tests.browser.driving import Screen, chromium
 from tests.browser.test_pages import PAGES
 from tests.serving import running
@@ -42,18 +42,18 @@ WATCH = """() => {
 def report(moves: int = 30, visits: int = 5, people: int = 10) -> list[str]:
     """Tables of what a person waits for, in Chromium if there is one, and of what the server does for it."""
     with running() as server:
-        one = visitors.measure(server.address, server.process.pid, SLIDER, 1, moves)
-        crowd = visitors.measure(server.address, server.process.pid, SLIDER, people, max(3, moves // people))
+        one = measure(server.address, server.process.pid, SLIDER, 1, moves)
+        crowd = measure(server.address, server.process.pid, SLIDER, people, max(3, moves // people))
         lines = ["## Dashboard", "", *_in_chromium(server.address, moves, visits, people)]
-    size = statistics.median(answer.size for answer in one.answers)
+    size = statistics.median(page.size for page in one.pages)
     return [
         *lines,
         f"The server alone, asked by sessions that draw nothing: {size / 1e3:,.0f} kB are sent for each move.",
         "",
         "| from a slider's message to the first redrawn figure | median | worst | processor time of the server |",
         "|---|---|---|---|",
-        f"| one session, {moves} moves | {_answered(one)} |",
-        f"| {people} sessions at once | {_answered(crowd)} |",
+        f"| one session, {moves} moves | {_server_row(one)} |",
+        f"| {people} sessions at once | {_server_row(crowd)} |",
         "",
     ]
 
@@ -112,7 +112,7 @@ def _moves(screens: list[Screen], moves: int) -> tuple[list[float], float]:
     for screen in screens:
         screen.go().page.wait_for_selector(PLOT)
         screen.slide(SLIDER, -1)
-    before = visitors.children_time("chrom")
+    before = children_time("chrom")
     for move in range(moves):
         for screen in screens:
             screen.page.evaluate(WATCH)
@@ -122,14 +122,14 @@ def _moves(screens: list[Screen], moves: int) -> tuple[list[float], float]:
         times += [float(screen.page.evaluate("() => window.redrawn")) for screen in screens]
         for screen in screens:
             screen.settle()
-    used = visitors.children_time("chrom") - before
+    used = children_time("chrom") - before
     for screen in screens:
         screen.close()
     return times, used / len(times)
 
 
-def _answered(load: visitors.Load) -> str:
-    return f"{_row([answer.figure for answer in load.answers])} | {load.processor:,.0f} ms"
+def _server_row(times: SliderTimes) -> str:
+    return f"{_row([page.figure for page in times.pages])} | {times.processor:,.0f} ms"
 
 
 def _row(times: list[float]) -> str:

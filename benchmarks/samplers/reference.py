@@ -1,10 +1,10 @@
-"""The posterior's means and standard deviations, from all data: what approximate chains are held against.
+"""Means and standard deviations of the exact posterior, as a reference for approximate chains.
 
-The Laplace approximation N(mode, C) is so close that exact importance weights hardly vary. Draws come as pairs
-mode ± d, and the known moments of N(mode, C) serve as control variates: only what the weights change is estimated, so
+The Laplace approximation N(mode, C) is so close that exact importance weights hardly vary. Draws come in pairs
+mode ± d, and the known moments of N(mode, C) serve as control variates: only the effect of the weights is estimated, so
 that the standard errors are those of a chain with many times as many draws. Each weight reads all data.
 
-`python -m benchmarks.reference` makes the stored reference for N = 10^6 anew, with a chain of the exact test beside it.
+`python -m benchmarks.samplers.reference` makes the stored reference for N = 10^6 again, with a chain of the exact test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from benchmarks.chains import Measured, Problem, ess, make_problem, measure
+from benchmarks.samplers.chains import LogisticProblem, TimedChain, ess, make_problem, measure
 from designer.core.arrays import Floats
 from samplers.decide.exact import ExactTest
 
@@ -38,7 +38,7 @@ class Reference(NamedTuple):
     ess: float
 
 
-def reference(problem: Problem) -> Reference:
+def reference(problem: LogisticProblem) -> Reference:
     """The stored one if these are its data, otherwise a new one."""
     if STORED.exists() and problem.model.n_data == N_STORED:
         stored = json.loads(STORED.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def reference(problem: Problem) -> Reference:
     return importance(problem, 10 * PAIRS if problem.model.n_data < N_STORED // 10 else PAIRS)
 
 
-def importance(problem: Problem, pairs: int = PAIRS, seed: int = SEED) -> Reference:
+def importance(problem: LogisticProblem, pairs: int = PAIRS, seed: int = SEED) -> Reference:
     """Self-normalised importance sampling from N(mode, C), in antithetic pairs, with the Gaussian's own moments."""
     factor = np.linalg.cholesky(problem.covariance)
     d = np.random.default_rng(seed).standard_normal((pairs, problem.mode.size)) @ factor.T
@@ -65,7 +65,7 @@ def importance(problem: Problem, pairs: int = PAIRS, seed: int = SEED) -> Refere
     return Reference(problem.mode + shift, sd, mean_se / sd, square_se / (2.0 * sd**2), pairs, effective)
 
 
-def log_weights(problem: Problem, d: Floats) -> Floats:
+def log_weights(problem: LogisticProblem, d: Floats) -> Floats:
     """Log of posterior over N(mode, C) at mode + d and mode - d, relative to the mode: columns."""
     model, hessian = problem.model, problem.controlled.hessian
     total, at_mode = np.zeros((len(d), 2)), np.zeros((1, 2))
@@ -95,7 +95,7 @@ def add_log_likelihood(eta, step, out):
             out[j, 1] -= math.log(down)
 
 
-def digest(problem: Problem) -> str:
+def digest(problem: LogisticProblem) -> str:
     """Of the data."""
     return hashlib.sha256(np.ascontiguousarray(problem.model.rows)).hexdigest()[:16]
 
@@ -110,7 +110,7 @@ def _rounded(values: Floats) -> list[float]:
     return [float(f"{value:.7g}") for value in values]
 
 
-def _chain_to_json(run: Measured) -> dict[str, Any]:
+def _chain_to_json(run: TimedChain) -> dict[str, Any]:
     each = ess(run.theta)
     return {
         "draws": len(run.theta),

@@ -1,10 +1,10 @@
-"""Data that do not fit into memory: `python -m benchmarks.tall [--rows 100000000] [--seconds 10] [--folder DIR]`.
+"""Data that do not fit into memory: `python -m benchmarks.samplers.tall [--rows 1e8] [--seconds 10] [--folder DIR]`.
 
 One file of float32 rows is made in a temporary directory; the smaller data sets are its first rows. Each N is measured
-in a process of its own, which maps the file: the mode and the proxies need a few passes over all rows, in blocks; a
-step then reads what its test asks for. Of the memory only what is the process's own counts (RssAnon): pages of a mapped
-file are the system's, which takes them back when it needs them. That it does is seen in a last process, which gets less
-memory than the file is large: from a control group, where one may be made.
+in a process of its own, which maps the file. The mode and the proxies need a few passes over all rows, in blocks; a
+step then reads only what its test asks for. Memory is the process's own (RssAnon): pages of a mapped file belong to the
+system, which takes them back when it needs them. A last process shows this: a control group, if one can be made, gives
+it less memory than the size of the file.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ ROWS, SECONDS = 10**8, 10.0
 MOST_PLAIN = 10**6  # rows; without control variates a step beyond takes long
 FEW = 64  # steps between looks at the clock
 SCARCE = 512  # megabytes for the last process
-PATIENCE = 900.0  # seconds for it
+TIMEOUT = 900.0  # seconds for it
 SPARE = 1.1  # of the disk, for what else is written there
 
 
-class Measured(NamedTuple):
-    """One N: seconds for mode and proxies, what a step costs with them and without, and the most memory of its own."""
+class TallFigures(NamedTuple):
+    """One N: seconds for mode and proxies, the cost of a step with and without them, and the peak of its own memory."""
 
     n_data: int
     setup: float
     steps_per_s: float
-    cpu_us: float  # per step, of the processor: without waits for the disk or for other programs
+    cpu_us: float  # processor time per step: without waiting for the disk or for other programs
     data_per_step: float
     acceptance: float
     plain_steps_per_s: float | None
@@ -66,7 +66,7 @@ class Measured(NamedTuple):
 
 
 def make(folder: Path, rows: int) -> None:
-    """Standard normal covariates and labels, block by block."""
+    """Write standard normal covariates and labels, block by block."""
     needed, free = int(SPARE * rows * (4 * DIMENSION + 1)), shutil.disk_usage(folder).free
     if needed > free:
         raise BadInput(f"{folder}: {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB needed; give another --folder")
@@ -86,7 +86,7 @@ def _header(file: BinaryIO, shape: tuple[int, ...], kind: str) -> None:
 
 
 def mapped(folder: Path, n_data: int) -> Logistic:
-    """The regression on the first rows of the file, where they lie."""
+    """The regression on the first rows of the file, mapped into memory."""
     x: npt.NDArray[np.float32] = np.load(folder / "x.npy", mmap_mode="r")
     return Logistic.mapped(x[:n_data], np.load(folder / "y.npy", mmap_mode="r")[:n_data], PRIOR_PRECISION)
 
@@ -95,7 +95,7 @@ def mapped(folder: Path, n_data: int) -> Logistic:
 
 
 class OwnMemory:
-    """The most memory of its own that this process has in the block, in megabytes (Linux tells it as RssAnon)."""
+    """The peak of this process's own memory within the block, in megabytes (RssAnon on Linux)."""
 
     def __init__(self) -> None:
         self.most, self._over = 0.0, threading.Event()
@@ -115,13 +115,13 @@ class OwnMemory:
 
 
 def own_megabytes() -> float:
-    """Of memory that belongs to no file."""
+    """Memory of this process that belongs to no file."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
 
 
-def measure(folder: Path, n_data: int, seconds: float) -> Measured:
-    """Set up and sample from the first rows of the file."""
+def measure(folder: Path, n_data: int, seconds: float) -> TallFigures:
+    """Set up and sample, on the first rows of the file."""
     _compile(mapped(folder, MOST_DENSE + 1 if n_data > MOST_DENSE else 1000))
     with OwnMemory() as memory:
         start = time.perf_counter()
@@ -132,18 +132,18 @@ def measure(folder: Path, n_data: int, seconds: float) -> Measured:
         plain = _sampled(model, controlled, seconds) if n_data <= MOST_PLAIN else None
     size = n_data * (4 * DIMENSION + 1) / 1e6
     without = (None, None) if plain is None else (plain.steps_per_s, plain.data_per_step)
-    return Measured(n_data, setup, *controls, *without, memory.most, size)
+    return TallFigures(n_data, setup, *controls, *without, memory.most, size)
 
 
 def _compile(model: Logistic) -> None:
-    """On few data of the same kind, so that memory and times are those of the work."""
+    """Compile on few data of the same kind, so that compilation does not count in memory and times."""
     controlled = Controlled.around(model, find_mode(model))
     for target in (controlled, *([model] if model.n_data <= MOST_PLAIN else [])):
         _sampled(target, controlled, 0.0)
 
 
-class Sampled(NamedTuple):
-    """What a chain did."""
+class ChainCosts(NamedTuple):
+    """What the steps of a chain cost."""
 
     steps_per_s: float
     cpu_us: float
@@ -151,7 +151,7 @@ class Sampled(NamedTuple):
     acceptance: float
 
 
-def _sampled(model: Model, controlled: Controlled, seconds: float) -> Sampled:
+def _sampled(model: Model, controlled: Controlled, seconds: float) -> ChainCosts:
     """One chain from the mode."""
     walk = RandomWalk.with_covariance(np.linalg.inv(controlled.posterior_precision()))
     test = SequentialTest.from_design(Design(model.n_data, min(BATCH, model.n_data), EPSILON))
@@ -163,20 +163,20 @@ def _sampled(model: Model, controlled: Controlled, seconds: float) -> Sampled:
         parts.append(chain.advance(FEW))
     draws, elapsed, cpu = Draws.joined(parts), time.perf_counter() - start, time.thread_time() - begun
     steps, used, accepted = draws.accepted.size, float(draws.n_used.mean()), float(draws.accepted.mean())
-    return Sampled(steps / elapsed, 1e6 * cpu / steps, used, accepted)
+    return ChainCosts(steps / elapsed, 1e6 * cpu / steps, used, accepted)
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def table(found: list[Measured]) -> list[str]:
-    """The lines of a report."""
+def table(every: list[TallFigures]) -> list[str]:
+    """The figures as lines of a Markdown table."""
     lines = [
         "| N | file, MB | own memory, MB | mode and proxies, s | steps/s | CPU µs/step | data/step | acceptance | "
         "without proxies: steps/s | data/step |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for one in found:
+    for one in every:
         plain = "| | |"
         if one.plain_steps_per_s is not None:
             plain = f"| {one.plain_steps_per_s:,.0f} | {one.plain_data_per_step:,.0f} |"
@@ -188,7 +188,7 @@ def table(found: list[Measured]) -> list[str]:
 
 @contextmanager
 def confined(megabytes: int) -> Iterator[list[str] | None]:
-    """What to put before a command so that it gets no more memory; None where that needs rights we have not."""
+    """A prefix for a command that limits its memory; None if we have no right to do that."""
     old = (CONTROL_GROUPS / "memory").is_dir()
     group = (CONTROL_GROUPS / "memory" if old else CONTROL_GROUPS) / f"austerity-{os.getpid()}"
     try:
@@ -205,32 +205,32 @@ def confined(megabytes: int) -> Iterator[list[str] | None]:
 
 
 def evict(folder: Path) -> None:
-    """Have the files leave the memory: pages that are there already were paid for by others."""
+    """Drop the files from the page cache: pages already in memory would not count for the process."""
     for file in folder.glob("*.npy"):
         with open(file, "rb") as opened:
             os.fsync(opened.fileno())
             os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _apart(folder: Path, n_data: int, seconds: float, before: list[str] | None = None) -> Measured:
-    """`measure` in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", str(seconds)]
+def _apart(folder: Path, n_data: int, seconds: float, before: list[str] | None = None) -> TallFigures:
+    """Run `measure` in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.samplers.tall", "--one", str(n_data), "--seconds", str(seconds)]
     whole = [*(before or []), *command, "--folder", str(folder)]
-    done = subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE)
-    return Measured(**json.loads(done.stdout))
+    done = subprocess.run(whole, check=True, capture_output=True, text=True, timeout=TIMEOUT)
+    return TallFigures(**json.loads(done.stdout))
 
 
 def _in_little_memory(folder: Path, n_data: int, seconds: float) -> list[str]:
-    """The same with less memory than the file is large."""
+    """The same with less memory than the size of the file."""
     with confined(SCARCE) as before:
         if before is None:
-            return [f"A process with {SCARCE} MB of memory was not measured: control groups may not be made here."]
+            return [f"A process with {SCARCE} MB of memory was not measured: no right to make control groups."]
         evict(folder)
-        found = _apart(folder, n_data, seconds, before)
+        limited = _apart(folder, n_data, seconds, before)
     return [
-        f"With {SCARCE} MB of memory for the process and its pages of the file, which the system enforces:",
+        f"With {SCARCE} MB of memory for the process and its pages of the file, enforced by the system:",
         "",
-        *table([found]),
+        *table([limited]),
     ]
 
 
@@ -239,16 +239,16 @@ def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None
     sizes = [10**k for k in range(4, 13) if 10**k <= rows]
     with tempfile.TemporaryDirectory(dir=folder, prefix="austerity-tall-") as place:
         make(Path(place), max(sizes))
-        found = [_apart(Path(place), n_data, seconds) for n_data in sizes]
+        figures = [_apart(Path(place), n_data, seconds) for n_data in sizes]
         scarce = _in_little_memory(Path(place), max(sizes), seconds)
     return [
         "## Data larger than memory",
         "",
         f"Logistic regression on memory-mapped float32 rows, D = {DIMENSION}; random walk, sequential test with "
         f"m = {BATCH} and epsilon = {EPSILON:g}, with second-order control variates and without; one chain.",
-        "Own memory is the largest RssAnon: what the process has besides pages of the file.",
+        "Own memory is the largest RssAnon: the memory of the process without pages of the file.",
         "",
-        *table(found),
+        *table(figures),
         "",
         *scarce,
         "",

@@ -1,4 +1,4 @@
-"""The engine under stress: `python -m benchmarks.stress [--designs 100000] [--processes 2] [--parts DIR]`.
+"""The engine under stress: `python -m benchmarks.reliability.stress [--designs 100000] [--processes 2] [--parts DIR]`.
 
 Random designs over the whole allowed range are held against what is a theorem about them, never against intuition:
 
@@ -32,7 +32,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtr
 
-from benchmarks.digits import exact_curves, few_looks
+from benchmarks.engine.fifty_digits import exact_curves, few_looks
 from designer.core.arrays import Floats
 from designer.core.errors import NumericalFailure
 from designer.core.files import write_whole

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from benchmarks.rivals import characteristics_one_by_one
+from benchmarks.engine.alternatives import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Design, TrialRun, acceptance, characteristics
 from designer.engine.look_grid import Resolution

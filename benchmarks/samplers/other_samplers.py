@@ -1,9 +1,8 @@
-"""Ours and other people's samplers on the same posterior, in the same run; theirs in an environment of their own."""
+"""Our samplers and other people's on the same posterior; theirs run in an environment of their own (`make peers`)."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,27 +10,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.chains import BATCH, DIMENSION, EPSILON, LOOSER, PRIOR_PRECISION, Problem, ess, make_problem, measure
+from benchmarks.samplers.chains import (
+    BATCH,
+    DIMENSION,
+    EPSILON,
+    LOOSER,
+    PRIOR_PRECISION,
+    LogisticProblem,
+    ess,
+    make_problem,
+    measure,
+)
 from samplers.decide.exact import ExactTest
+from samplers.experiments.peers.launch import NUTS_SCRIPT, PYTHON, environment, save_problem
 
-HERE = Path(__file__).parent
-PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
+PEERS = Path(__file__).parents[1] / "peers"
 SMALL, LARGE = 12_214, 1_000_000
 ENOUGH = 100  # effective draws, to take an ESS per second seriously
-PATIENCE = 900.0  # seconds for one peer, compilation and warmup included
+TIMEOUT = 900.0  # seconds for one peer, compilation and warm-up included
 
 
 class Peer(NamedTuple):
-    """A script in `peers`, the distribution it needs, and its options."""
+    """The script that runs a sampler, and its options."""
 
     name: str
-    script: str
-    package: str
+    script: Path
     options: dict[str, Any]
 
 
-class Line(NamedTuple):
-    """What is known of one sampler; `problem` says why nothing is."""
+class SamplerFigures(NamedTuple):
+    """What one sampler did; `problem` says why there are no figures."""
 
     name: str
     details: str = ""
@@ -47,21 +55,21 @@ class Line(NamedTuple):
 
 
 def peers(n_data: int) -> list[Peer]:
-    """Who is measured at this N, and how: warmup and block sizes such that a block takes well below a second."""
+    """The peers at this N, with warm-up and block sizes such that a block takes well below a second."""
     small = n_data == SMALL
     nuts = {"x64": False, "block": 50 if small else 2, "draws": 20_000}
     tuned = {**nuts, "laplace": True, "warmup": 500 if small else 60}
     ecs = {"x64": False, "block": 50, "draws": 50_000, "warmup": 200, "subsample": 100, "blocks": 10}
     walk = {"one_core": True, "block": 500 if small else 10, "draws": 10**6, "warmup": 0}
-    found = [
-        Peer("NumPyro NUTS, mass matrix given", "nuts.py", "numpyro", tuned),
-        Peer("NumPyro HMCECS, second-order proxies", "hmcecs.py", "numpyro", ecs),
-        Peer("BlackJAX random walk, float32", "random_walk.py", "blackjax", {"x64": False, **walk}),
-        Peer("BlackJAX random walk, float64", "random_walk.py", "blackjax", {"x64": True, **walk}),
-        Peer("PyMHSS", "mhss.py", "pymhss", {"one_core": True, "draws": 10**6, "kappa": 2.38}),
+    every = [
+        Peer("NumPyro NUTS, mass matrix given", NUTS_SCRIPT, tuned),
+        Peer("NumPyro HMCECS, second-order proxies", PEERS / "hmcecs.py", ecs),
+        Peer("BlackJAX random walk, float32", PEERS / "random_walk.py", {"x64": False, **walk}),
+        Peer("BlackJAX random walk, float64", PEERS / "random_walk.py", {"x64": True, **walk}),
+        Peer("PyMHSS", PEERS / "mhss.py", {"one_core": True, "draws": 10**6, "kappa": 2.38}),
     ]
-    default = Peer("NumPyro NUTS, default adaptation", "nuts.py", "numpyro", {**nuts, "laplace": False, "warmup": 500})
-    return [default, *found] if small else found
+    default = Peer("NumPyro NUTS, default adaptation", NUTS_SCRIPT, {**nuts, "laplace": False, "warmup": 500})
+    return [default, *every] if small else every
 
 
 def report(seconds: float) -> list[str]:
@@ -91,7 +99,7 @@ def report(seconds: float) -> list[str]:
 
 
 def _table(n_data: int, seconds: float) -> tuple[list[str], list[str]]:
-    """Rows, and the ratios that they do not show."""
+    """Rows of the table, and ratios that they do not show."""
     problem = make_problem(n_data)
     ours, theirs = _ours(problem, seconds), _theirs(problem, seconds)
     _, proxy, looser, exact, exact_in_float32 = ours
@@ -108,7 +116,7 @@ def _table(n_data: int, seconds: float) -> tuple[list[str], list[str]]:
     return rows, ratios
 
 
-def _ours(problem: Problem, seconds: float) -> list[Line]:
+def _ours(problem: LogisticProblem, seconds: float) -> list[SamplerFigures]:
     chains = (
         ("ours, sequential, random walk", problem.controlled, problem.walk, problem.sequential()),
         ("ours, sequential, proxy", problem.controlled, problem.proxy, problem.sequential()),
@@ -125,36 +133,36 @@ def _ours(problem: Problem, seconds: float) -> list[Line]:
     for name, *parts in chains:
         run = measure(problem, *parts, seconds)
         details = f"acceptance {run.acceptance:.2f}, {run.used / problem.model.n_data:.3%} of the data"
-        lines.append(Line(name, details, run.steps_per_s, run.ess, run.seconds, problem.setup))
+        lines.append(SamplerFigures(name, details, run.steps_per_s, run.ess, run.seconds, problem.setup))
     return lines
 
 
-def _theirs(problem: Problem, seconds: float) -> list[Line]:
+def _theirs(problem: LogisticProblem, seconds: float) -> list[SamplerFigures]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "problem.npz"
-        arrays = {"rows": problem.model.rows, "mode": problem.mode, "covariance": problem.covariance}
-        np.savez(file, prior_precision=PRIOR_PRECISION, **arrays)
+        save_problem(file, problem.model.rows, PRIOR_PRECISION, problem.mode, problem.covariance)
         return [_run(peer, file, seconds, problem) for peer in peers(problem.model.n_data)]
 
 
-def _run(peer: Peer, file: Path, seconds: float, problem: Problem) -> Line:
+def _run(peer: Peer, file: Path, seconds: float, problem: LogisticProblem) -> SamplerFigures:
     if not PYTHON.exists():
-        return Line(peer.name, problem="not installed, run `make peers`")
-    long = 10.0 if peer.script == "nuts.py" and problem.model.n_data == LARGE else 1.0
+        return SamplerFigures(peer.name, problem="not installed, run `make peers`")
+    long = 10.0 if peer.script == NUTS_SCRIPT and problem.model.n_data == LARGE else 1.0
     options = json.dumps({"seed": 1, "seconds": long * seconds, **peer.options})
     result = file.with_name("result.json")
-    command = [str(PYTHON), str(HERE / "peers" / peer.script), str(file), str(result), options]
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    command = [str(PYTHON), str(peer.script), str(file), str(result), options]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
-        return Line(peer.name, problem=f"not finished after {PATIENCE:g} s")
+        return SamplerFigures(peer.name, problem=f"not finished after {TIMEOUT:g} s")
     if done.returncode != 0:
-        return Line(peer.name, problem=_reason(done.stderr))
+        return SamplerFigures(peer.name, problem=_reason(done.stderr))
     figures, draws = json.loads(result.read_text()), np.load(result.with_suffix(".npy"))
     steps_per_s = len(draws) / figures["seconds"]
     smallest = float(ess(draws).min())
-    return Line(peer.name, _details(figures, len(draws)), steps_per_s, smallest, figures["seconds"], figures["warmup"])
+    return SamplerFigures(
+        peer.name, _details(figures, len(draws)), steps_per_s, smallest, figures["seconds"], figures["warmup"]
+    )
 
 
 def _reason(stderr: str) -> str:
@@ -176,7 +184,7 @@ def _details(figures: dict[str, Any], draws: int) -> str:
     return ", ".join(known)
 
 
-def _row(n_data: int, line: Line, *ours: Line) -> str:
+def _row(n_data: int, line: SamplerFigures, *ours: SamplerFigures) -> str:
     if line.problem:
         return f"| {n_data:,} | {line.name} | | | | | | {line.problem} |"
     mark = "" if line.ess >= ENOUGH else "~"

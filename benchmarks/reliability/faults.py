@@ -1,4 +1,4 @@
-"""kill -9 at random moments of `austerity run`: `python -m benchmarks.faults [--kills 100] [--seed 0]`.
+"""kill -9 at random moments of `austerity run`: `python -m benchmarks.reliability.faults [--kills 100] [--seed 0]`.
 
 The real command, as a process of its own, is killed and resumed and killed again, until it is done; its draws and its
 results.nc are compared, bit for bit, with those of a run that nobody disturbed.
@@ -258,7 +258,9 @@ def _results(output: Path) -> dict[str, bytes]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description="kill -9 at random moments.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reliability.faults", description="kill -9 at random moments."
+    )
     parser.add_argument("--kills", type=int, default=100, help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the moments (default: %(default)s)")
     given = parser.parse_args()

@@ -21,7 +21,7 @@ DIMENSION, PRIOR_PRECISION = 50, 10.0
 BATCH, EPSILON, LOOSER = 100, 0.01, 0.05  # m, and the two epsilons of the sequential tests here
 
 
-class Problem(NamedTuple):
+class LogisticProblem(NamedTuple):
     """Logistic regression on synthetic data, its mode and Laplace approximation, and what samples it."""
 
     model: Logistic
@@ -53,7 +53,7 @@ class Problem(NamedTuple):
         return SequentialTest.from_design(Design(self.model.n_data, BATCH, epsilon))
 
 
-class Measured(NamedTuple):
+class TimedChain(NamedTuple):
     """A chain that ran for some seconds; `ess` is the smallest bulk ESS over the coordinates."""
 
     theta: Floats
@@ -71,7 +71,7 @@ class Measured(NamedTuple):
         return self.ess / self.seconds
 
 
-def make_problem(n_data: int, dimension: int = DIMENSION) -> Problem:
+def make_problem(n_data: int, dimension: int = DIMENSION) -> LogisticProblem:
     """Standard normal covariates; the same data whenever it is called.
 
     The coefficients, of size 0.3 for the usual dimension, make the linear predictor vary as much for any other.
@@ -86,12 +86,12 @@ def make_problem(n_data: int, dimension: int = DIMENSION) -> Problem:
     mode = find_mode(model)
     controlled = Controlled.around(model, mode)
     setup = time.perf_counter() - start
-    return Problem(model, mode, controlled, np.linalg.inv(controlled.posterior_precision()), setup)
+    return LogisticProblem(model, mode, controlled, np.linalg.inv(controlled.posterior_precision()), setup)
 
 
 def measure(
-    problem: Problem, model: Model, proposal: Proposal, test: AcceptTest, seconds: float, *, seed: int = 1
-) -> Measured:
+    problem: LogisticProblem, model: Model, proposal: Proposal, test: AcceptTest, seconds: float, *, seed: int = 1
+) -> TimedChain:
     """One chain from the mode, after it has been compiled, on one core."""
     chain = Chain(model, proposal, test, problem.mode, streams(seed, 1)[0])
     chain.advance(2)  # compile
@@ -101,7 +101,7 @@ def measure(
     elapsed = time.perf_counter() - start
     draws = Draws.joined(parts)
     used, acceptance = float(draws.n_used.mean()), float(draws.accepted.mean())
-    return Measured(draws.theta, elapsed, float(ess(draws.theta).min()), acceptance, used)
+    return TimedChain(draws.theta, elapsed, float(ess(draws.theta).min()), acceptance, used)
 
 
 def ess(theta: Floats) -> Floats:

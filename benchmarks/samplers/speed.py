@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 
-from benchmarks.chains import BATCH, EPSILON, LOOSER, PRIOR_PRECISION, Problem, make_problem, measure
+from benchmarks.samplers.chains import BATCH, EPSILON, LOOSER, PRIOR_PRECISION, LogisticProblem, make_problem, measure
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.models import Model
@@ -16,7 +16,7 @@ SIZES = (12_214, 100_000, 1_000_000)
 FIRST_DRAW = """
 import time
 start = time.perf_counter()
-from benchmarks.chains import make_problem
+from benchmarks.samplers.chains import make_problem
 from samplers.chains.chain import Chain, streams
 from samplers.compiled.block import run_block
 imported = time.perf_counter()
@@ -66,7 +66,7 @@ def _rows(n_data: int, seconds: float) -> list[str]:
     return [*rows, f"| {n_data:,} | (mode and proxies: {problem.setup:.1f} s) | | | | | |"]
 
 
-def _row(problem: Problem, name: str, parts: list, seconds: float) -> str:
+def _row(problem: LogisticProblem, name: str, parts: list, seconds: float) -> str:
     run, n_data = measure(problem, *parts, seconds), problem.model.n_data
     ratio = run.theta.std(axis=0) / problem.sd
     sd = f"{ratio.min():.2f}–{ratio.max():.2f}" if run.ess > 100 else "too few draws"

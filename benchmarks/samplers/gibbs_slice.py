@@ -1,4 +1,4 @@
-"""K-valued Gibbs, slice sampling and growing looks with the sequential test: `python -m benchmarks.gibbs_slice`."""
+"""K-valued Gibbs, slice sampling and growing looks: `python -m benchmarks.samplers.gibbs_slice`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from benchmarks.chains import ess
-from benchmarks.steps import N_DATA, Problem, make_problem
+from benchmarks.samplers.chains import ess
+from benchmarks.search.steps import N_DATA, StepProblem, make_problem
 from designer import Design, TrialRun, acceptance
 from designer.rule.plan import as_plan
 from samplers.chains.gibbs_values import frequencies, value_error
@@ -45,7 +45,7 @@ def _row(values: np.ndarray) -> str:
     return ", ".join(f"{value:.3f}" for value in values)
 
 
-def slice_lines(problem: Problem) -> list[str]:
+def slice_lines(problem: StepProblem) -> list[str]:
     """Exact and sequential slice chains; and the membership tests against their prediction."""
     lines = [
         f"### Slice sampling, logistic regression, N = {N_DATA:,}, D = {problem.mode.size}, {UPDATES:,} updates",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rivals import characteristics_one_by_one
+from benchmarks.engine.alternatives import characteristics_one_by_one
 from benchmarks.timing import best_ms
 from designer import Grid, Space, TrialRun, acceptance, frontier, search
 from designer.rule.boundary import threshold

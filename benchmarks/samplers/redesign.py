@@ -1,4 +1,4 @@
-"""What designing while it runs saves, and what it costs: `python -m benchmarks.redesign`."""
+"""What designing while it runs saves, and what it costs: `python -m benchmarks.samplers.redesign`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A time budget on E3, K14's digits at full size: fixed tests, schedules, control variates, and a start far away.
 
-Part `e3` of `python -m benchmarks.budget`. The walk, prior and batches are those of E3
+Part `e3` of `python -m benchmarks.search.budget`. The walk, prior and batches are those of E3
 (`samplers.experiments.studies.e3`); the quantities are the
 predicted probabilities of some test points, over their posterior sds.
 """
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.budget import (
-    Problem,
+from benchmarks.search.budget import (
+    BudgetProblem,
     evaluations_per_datum,
     fixed_plans,
     mean_and_error,
@@ -48,8 +48,8 @@ DISCARDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of the time that are left out as 
 class Digits(NamedTuple):
     """The plain walk and the one with control variates."""
 
-    plain: Problem
-    controlled: Problem
+    plain: BudgetProblem
+    controlled: BudgetProblem
 
     @classmethod
     def loaded(cls, folder: str | None) -> Digits:
@@ -72,7 +72,8 @@ class Digits(NamedTuple):
         walk = RandomWalk.isotropic(SCALE, mode.size)
         same = (walk, draws, source.origin, predictions, sensitive, 1.0)
         return cls(
-            Problem.known_by(model, *same, M, EPSILONS), Problem.known_by(proxies, *same, CONTROLLED_M, EPSILONS)
+            BudgetProblem.known_by(model, *same, M, EPSILONS),
+            BudgetProblem.known_by(proxies, *same, CONTROLLED_M, EPSILONS),
         )
 
 
@@ -100,7 +101,7 @@ def report(folder: str | None = None) -> list[str]:
     ]
 
 
-def stationary(problem: Problem, trial: TrialRun, quantity: Quantity, title: str, draws: float) -> list[str]:
+def stationary(problem: BudgetProblem, trial: TrialRun, quantity: Quantity, title: str, draws: float) -> list[str]:
     """Chains that start with a draw of the posterior, each with a fixed test or with an epsilon that falls."""
     known, n_data = problem.options(trial, quantity), problem.model.n_data
     seconds = draws * quantity.autocorrelation * n_data
@@ -129,7 +130,7 @@ def _spreads(known: tuple[Option, ...]) -> str:
 Parts = list[tuple[ExactTest | SequentialTest, float]]
 
 
-def cold(problem: Problem, autocorrelation: float) -> list[str]:
+def cold(problem: BudgetProblem, autocorrelation: float) -> list[str]:
     """Chains that start at 0: one test all the time, or a hot one until the chain has arrived and then exact ones."""
     n_data = problem.model.n_data
     seconds = COLD_DRAWS * autocorrelation * n_data
@@ -161,7 +162,7 @@ def _listed(shares: tuple[float, ...]) -> str:
     return ", ".join(f"{share:.0%}" for share in shares)
 
 
-def _from_afar(problem: Problem, parts: Parts, seconds: float, seed: int) -> Floats:
+def _from_afar(problem: BudgetProblem, parts: Parts, seconds: float, seed: int) -> Floats:
     """Squared errors of one chain from 0, for each share that is left out."""
     chain = problem.chain(seed, np.zeros(problem.draws.shape[1]))
     clock, values, total = [], [], 0.0

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from benchmarks.chains import BATCH, EPSILON, LOOSER, Problem, make_problem, measure
-from benchmarks.reference import N_STORED, STORED, Reference, from_json, reference
+from benchmarks.samplers.chains import BATCH, EPSILON, LOOSER, LogisticProblem, make_problem, measure
+from benchmarks.samplers.reference import N_STORED, STORED, Reference, from_json, reference
 from designer.core.arrays import Floats
 
 SIZES = (12_214, N_STORED)
@@ -21,7 +21,7 @@ def report(seconds: float) -> list[str]:
         f"Proxy proposals, m = {BATCH}. Means are compared in posterior sds, sds as",
         "ratios; the coordinate that is furthest off, with the standard error of that difference. With 50 coordinates",
         "pure chance makes the furthest about 2.5 standard errors. The reference weighs draws of the Laplace",
-        "approximation by all data (`benchmarks/reference.py`).",
+        "approximation by all data (`benchmarks/samplers/reference.py`).",
         "",
         "| N | epsilon | draws | data per step | min ESS | mean off, sd | s.e. | sd off | s.e. | s.e. of reference |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -37,7 +37,7 @@ def _rows(n_data: int, seconds: float) -> list[str]:
     return [_row(problem, truth, epsilon, seconds) for epsilon in (EPSILON, LOOSER)]
 
 
-def _row(problem: Problem, truth: Reference, epsilon: float, seconds: float) -> str:
+def _row(problem: LogisticProblem, truth: Reference, epsilon: float, seconds: float) -> str:
     run = measure(problem, problem.controlled, problem.proxy, problem.sequential(epsilon), seconds)
     bulk, spread = effective(run.theta)
     mean, mean_at = _worst((run.theta.mean(axis=0) - truth.mean) / truth.sd)
@@ -68,7 +68,7 @@ def _worst(differences: Floats) -> tuple[float, int]:
 def _check() -> list[str]:
     """The stored reference against the chain of the exact test that was run with it."""
     if not STORED.exists():
-        return ["There is no stored reference: `python -m benchmarks.reference` makes it.", ""]
+        return ["There is no stored reference: `python -m benchmarks.samplers.reference` makes it.", ""]
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     truth, chain = from_json(stored["importance"]), stored["exact_chain"]
     mean, sd = standardised(truth, *(np.array(chain[name]) for name in ("mean", "sd", "ess")))

@@ -1,9 +1,9 @@
-"""Risk of fixed epsilons and of schedules, by real chains: `python -m benchmarks.budget [PART ...] [--data DIR]`.
+"""Risk of fixed ε and of schedules in real chains: `python -m benchmarks.search.budget [PART ...] [--data DIR]`.
 
-PART is `regression` (linear, on random data, whose l_i are symmetric: what the theory is about), `gains` (what
-schedules are predicted to gain over the best fixed test, no chains) or `e3` (K14's digits at full size: `budget_e3`).
-In the regression the quantities are the posterior variances, which a test's errors bias most. Time is counted in
-likelihood evaluations, so that the figures do not depend on what else a machine does.
+PART is `regression` (linear, on random data with symmetric lᵢ, for which the theory holds), `gains` (the predicted gain
+of schedules over the best fixed test, without chains) or `e3` (K14's digits at full size: `budget_e3`). In the
+regression the quantities are the posterior variances, which the errors of a test bias most. Time is counted in
+likelihood evaluations, so that the figures do not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REPEATS = 24
 GAINS = (0.6, 0.8, 0.9, 0.95)  # acceptance rates
 
 
-class Problem(NamedTuple):
+class BudgetProblem(NamedTuple):
     """A posterior, what is true of it, the walk on it, and the tests to compare."""
 
     model: Logistic | Lasso | Controlled
@@ -56,7 +56,7 @@ class Problem(NamedTuple):
     epsilons: tuple[float, ...]
 
     @classmethod
-    def regression(cls) -> Problem:
+    def regression(cls) -> BudgetProblem:
         """Linear, with normal rows and noise and a flat prior: the posterior is known, and so are its draws."""
         rng = np.random.default_rng(0)
         x = rng.standard_normal((ROWS, COMPONENTS))
@@ -83,7 +83,7 @@ class Problem(NamedTuple):
         degree: float,
         m: int,
         epsilons: tuple[float, ...],
-    ) -> Problem:
+    ) -> BudgetProblem:
         """With means and sds of the quantities from the draws."""
         found = of(draws)
         scale = found.std(axis=0)
@@ -106,7 +106,7 @@ class Problem(NamedTuple):
         return time_options(trial, EVALUATIONS, quantity, m=[self.m], epsilons=self.epsilons, dimension=size)
 
 
-def pilot(problem: Problem, steps: int = PILOT, blocks: int = 100) -> tuple[TrialRun, Quantity]:
+def pilot(problem: BudgetProblem, steps: int = PILOT, blocks: int = 100) -> tuple[TrialRun, Quantity]:
     """Pairs of an exact chain, and its autocorrelation in the quantities, by the means of blocks of ten times that."""
     chain = problem.chain(0)
     found = problem.values(chain.advance(steps).theta)
@@ -116,7 +116,7 @@ def pilot(problem: Problem, steps: int = PILOT, blocks: int = 100) -> tuple[Tria
     return trial, Quantity(tau, problem.sensitivity, problem.degree)
 
 
-def followed(problem: Problem, plan: TimePlan, end: float, seed: int) -> tuple[Phases, Floats, Floats]:
+def followed(problem: BudgetProblem, plan: TimePlan, end: float, seed: int) -> tuple[Phases, Floats, Floats]:
     """A chain that follows a plan until a time: its phases, running sums of the quantities, and the clock."""
     tests = [test_of(phase.option) for phase in plan.phases]
     first = [(phase.steps, test) for phase, test in zip(plan.phases[:-1], tests[:-1], strict=True)]
@@ -161,7 +161,7 @@ class Curve(NamedTuple):
     predicted: Floats
 
 
-def measure(problem: Problem, plan: TimePlan, times: Floats, repeats: int) -> Curve:
+def measure(problem: BudgetProblem, plan: TimePlan, times: Floats, repeats: int) -> Curve:
     """Mean squared error over the repetitions and quantities."""
 
     def errors(seed: int) -> Floats:
@@ -197,7 +197,7 @@ def said(plan: TimePlan, seconds: float) -> str:
     )
 
 
-def table(problem: Problem, plans: Mapping[str, TimePlan], times: Floats, repeats: int) -> list[str]:
+def table(problem: BudgetProblem, plans: Mapping[str, TimePlan], times: Floats, repeats: int) -> list[str]:
     """Measured risk of all plans, predictions in brackets."""
     curves = {strategy: measure(problem, plan, times, repeats) for strategy, plan in plans.items()}
     fixed = [strategy for strategy in plans if "schedule" not in strategy]
@@ -218,7 +218,7 @@ def table(problem: Problem, plans: Mapping[str, TimePlan], times: Floats, repeat
 
 def regression(repeats: int = REPEATS) -> list[str]:
     """Schedules and fixed tests where the theory holds."""
-    problem = Problem.regression()
+    problem = BudgetProblem.regression()
     trial, quantity = pilot(problem)
     known = problem.options(trial, quantity)
     seconds = DRAWS * quantity.autocorrelation * ROWS
@@ -285,7 +285,7 @@ def _gain(known: tuple[Option, ...]) -> str:
 
 def report(parts: tuple[str, ...] = ("regression", "gains", "e3"), folder: str | None = None) -> list[str]:
     """The sections of RESULTS.md."""
-    from benchmarks import budget_e3
+    from benchmarks.search import budget_e3
 
     of: dict[str, Callable[[], list[str]]] = {
         "regression": regression,
