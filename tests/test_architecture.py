@@ -40,9 +40,8 @@ def test_arrows(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_no_arrow_by_path(path):
-    """The product runs or reads nothing outside its packages: an import test cannot see `subprocess` or `open`."""
-    texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
-    assert not {"tests", "benchmarks", "examples", "docs"} & {text for text in texts if isinstance(text, str)}
+    """The product does not run the benchmarks' scripts either, which a test of imports cannot see."""
+    assert "benchmarks" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
