@@ -24,7 +24,7 @@ STEPS = 1000  # of the progress bar
 def run_named(options: argparse.Namespace) -> Answer:
     """`austerity experiment`."""
     from samplers.experiments import experiment
-    from samplers.experiments.framework.origins import data_sets, on_data_set
+    from samplers.experiments.framework.data_sets import data_sets, on_data_set
     from samplers.experiments.framework.running import run_experiment
 
     if options.name == "list":

@@ -40,7 +40,7 @@ class Panel(NamedTuple):
     note: str = ""
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """Numbers with a heading for each column."""
 
     title: str
@@ -61,7 +61,7 @@ class Report(NamedTuple):
 
     finding: str
     checks: Mapping[str, bool]
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
     panels: Sequence[Panel]
     notices: Sequence[str] = ()
 
@@ -80,7 +80,7 @@ class Report(NamedTuple):
     def from_json(cls, text: str) -> Report:
         """From such a text."""
         document = json.loads(text)
-        tables = [Table(**table) for table in document["tables"]]
+        tables = [ResultTable(**table) for table in document["tables"]]
         panels = [
             Panel(**(panel | {"series": [Series(**series) for series in panel["series"]]}))
             for panel in document["panels"]

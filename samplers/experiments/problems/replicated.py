@@ -19,7 +19,7 @@ from designer.rule.design import Design
 from samplers.chains.chain import Chain
 from samplers.data.sources import Source
 from samplers.decide.sequential import SequentialTest
-from samplers.experiments.framework.report import Cell, Panel, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, ResultTable, Series
 from samplers.experiments.framework.running import Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.shared import Shared
@@ -193,7 +193,7 @@ def tall_checks(tall: Tall, rows: Sequence[Taken]) -> dict[str, bool]:
     }
 
 
-def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> Table:
+def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> ResultTable:
     """All chains, and the error of the moments that they are compared with."""
     columns = [
         "N", "chain", "steps", "data per step", "data use", "likelihood evaluations/step", "microseconds/step",
@@ -201,7 +201,7 @@ def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> Table:
         "the truth's own risk",
     ]  # fmt: skip
     cells: list[list[Cell]] = [[*row, float(values[part_of(row.n_data, MOMENTS)]["error"]) ** 2] for row in rows]
-    return Table("The same rows drawn with replacement, up to N", columns, cells)
+    return ResultTable("The same rows drawn with replacement, up to N", columns, cells)
 
 
 def tall_panels(tall: Tall, rows: Sequence[Taken], values: Mapping[str, Values]) -> list[Panel]:

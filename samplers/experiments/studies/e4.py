@@ -17,11 +17,11 @@ import numpy as np
 from designer.core.arrays import Floats
 from samplers.chains.chain import Chain, compare
 from samplers.data.sources import load
-from samplers.experiments.framework.drawing import histograms
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import histograms
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
@@ -171,8 +171,8 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         "± s.e.", "final risk", "resolved",
     ]  # fmt: skip
     tables = [
-        Table("Samples per second and data use", columns, rows),
-        Table(
+        ResultTable("Samples per second and data use", columns, rows),
+        ResultTable(
             "What the comparison rests on",
             ["exact steps/s without cache", "± sd of stretches", "truth: mean Amari distance", "± s.e.", "effective"],
             [[uncached, float(slow.std(ddof=1)), float(truth.mean[0]), float(truth.se[0]), truth.effective]],

@@ -19,8 +19,8 @@ from designer.search.search import Options
 from samplers.chains.chain import Chain
 from samplers.data.sources import load
 from samplers.decide import ExactTest
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.shared import Shared
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
     seed: int = 1
 
 
-class Measured(NamedTuple):
+class MeasuredDesign(NamedTuple):
     """A design with its error and data use on the training pairs, and on fresh pairs with bands."""
 
     criterion: str
@@ -146,7 +146,7 @@ def _row(point: FrontierPoint) -> list[float]:
     return [point.tolerance, design.m, design.epsilon, design.alpha, *(np.nan if x is None else x for x in numbers)]
 
 
-def _measure(settings: Settings, values: Mapping[str, Values]) -> list[Measured]:
+def _measure(settings: Settings, values: Mapping[str, Values]) -> list[MeasuredDesign]:
     """Every design on the fresh pairs, with bands by resampling them."""
     fresh, found = _trial(values["fresh"]), []
     for criterion in SHOWN:
@@ -156,7 +156,7 @@ def _measure(settings: Settings, values: Mapping[str, Values]) -> list[Measured]
             design = Design(fresh.n_data, int(m), float(epsilon), float(alpha))
             rng = generator(settings.seed, "e5", criterion, f"{tolerance:g}")
             band = bootstrap(rng, design, fresh, repeats=settings.resamples)
-            found.append(Measured(criterion, float(tolerance), design, float(error), float(usage), band))
+            found.append(MeasuredDesign(criterion, float(tolerance), design, float(error), float(usage), band))
     return found
 
 
@@ -187,7 +187,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     return Report(finding, checks, [_table(measured)], _panels(settings, of, checks), [notice(values["train"])])
 
 
-def _near(row: Measured) -> bool:
+def _near(row: MeasuredDesign) -> bool:
     """Whether the target is within the band of the fresh pairs, doubled: the training pairs are a sample too."""
     band = row.fresh.error
     width = band.high - band.low
@@ -197,7 +197,7 @@ def _near(row: Measured) -> bool:
 def _finding(
     settings: Settings,
     values: Mapping[str, Values],
-    of: Mapping[str, list[Measured]],
+    of: Mapping[str, list[MeasuredDesign]],
     saved: Mapping[float, float],
     worse: Mapping[float, float],
     checks: Mapping[str, bool],
@@ -229,7 +229,7 @@ def _finding(
     )
 
 
-def _table(measured: list[Measured]) -> Table:
+def _table(measured: list[MeasuredDesign]) -> ResultTable:
     columns = ["design", "target", "m", "ε", "α", "error, training", "error, fresh", "from", "to", "data use, training"]
     columns += ["data use, fresh", "from", "to"]
     rows: list[list[Cell]] = []
@@ -237,10 +237,10 @@ def _table(measured: list[Measured]) -> Table:
         design = row.design.m, row.design.epsilon, row.design.alpha
         rows.append([SHOWN[row.criterion], row.tolerance, *design, row.train_error, *row.fresh.error, row.train_usage])
         rows[-1] += list(row.fresh.usage)
-    return Table("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
+    return ResultTable("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
 
 
-def _panels(settings: Settings, of: Mapping[str, list[Measured]], checks: Mapping[str, bool]) -> list[Panel]:
+def _panels(settings: Settings, of: Mapping[str, list[MeasuredDesign]], checks: Mapping[str, bool]) -> list[Panel]:
     panels: list[Panel] = []
     hits = "The average design hits its target" if checks[HITS] else "The average design misses its target somewhere"
     wastes = "The worst-case design needs far more data." if checks[WASTES] else "Data use against the target."

@@ -34,7 +34,7 @@ from samplers.experiments.studies.regime_map import (
     PROXY,
     SEQUENTIAL,
     WALK,
-    Cell,
+    MapCell,
     regime_report,
 )
 from samplers.models import Model
@@ -73,10 +73,10 @@ class Settings(NamedTuple):
         return [*(f"{SEQUENTIAL}{epsilon:g}" for epsilon in self.epsilons), BARKER, CONCENTRATION, EXACT]
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: Settings) -> list[MapCell]:
     """All that are run; an exact random walk does not change with control variates and is run without."""
     return [
-        Cell(n, move, test)
+        MapCell(n, move, test)
         for n in settings.sizes
         for move, tests in (*((move, settings.tests) for move in MOVES), (GRADIENTS, [NUTS]))
         for test in tests
@@ -112,7 +112,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     return _measured(_chain(settings, problem, cell, rng), steps, settings.evaluations, work)
 
 
-def _chain(settings: Settings, problem: TallProblem, cell: Cell, rng: np.random.Generator) -> Chain:
+def _chain(settings: Settings, problem: TallProblem, cell: MapCell, rng: np.random.Generator) -> Chain:
     model: Model = problem.model if cell.move == WALK else problem.proxies
     if cell.move != WALK and cell.test == CONCENTRATION:
         model = BoundedResiduals(problem.proxies, problem.model)
@@ -121,7 +121,7 @@ def _chain(settings: Settings, problem: TallProblem, cell: Cell, rng: np.random.
     return Chain(model, proposal, _test(settings, cell), problem.draw(rng, 1)[0], rng, rule)
 
 
-def _test(settings: Settings, cell: Cell) -> AcceptTest:
+def _test(settings: Settings, cell: MapCell) -> AcceptTest:
     m = settings.m if cell.move == WALK else settings.proxy_m
     if cell.test == EXACT:
         return ExactTest()

@@ -16,7 +16,7 @@ from samplers.experiments.framework.running import Work, run_experiment
 from samplers.experiments.peers import launch
 from samplers.experiments.problems.tall import BoundedResiduals, moments, tall_problem
 from samplers.experiments.studies import regime_map
-from samplers.experiments.studies.regime_map import NUTS, Cell, Row, row_of
+from samplers.experiments.studies.regime_map import NUTS, CellResult, MapCell, row_of
 from samplers.experiments.studies.regimes import EXPERIMENT, evaluations_per_datum
 from samplers.models.control import Controlled
 
@@ -143,7 +143,7 @@ def values(**changed):
 )
 def test_verdicts(changed, biased, verdict):
     reference = {"mean": np.zeros(2), "sd": np.ones(2)}
-    row = row_of(Cell(100, "walk", "exact"), values(**changed), reference)
+    row = row_of(MapCell(100, "walk", "exact"), values(**changed), reference)
     assert row.biased is biased and row.verdict == verdict
     if row.effective == 400.0:
         assert (row.effective_rate, row.price) == (200.0, 50.0)
@@ -154,7 +154,9 @@ def test_verdicts(changed, biased, verdict):
 def test_the_best_of_those_without_bias_wins():
     def row(move, test, rate, biased=False):
         spread = 2.0 if biased else 1.0
-        return Row(Cell(100, move, test), 1000, 1.0, 2.0, 1.0, 0.5, 400.0, rate, 400.0 / rate, 0.0, 0.05, spread)
+        return CellResult(
+            MapCell(100, move, test), 1000, 1.0, 2.0, 1.0, 0.5, 400.0, rate, 400.0 / rate, 0.0, 0.05, spread
+        )
 
     every = [row("walk", "exact", 1.0), row("walk", "sequential0.05", 9.0, biased=True), row("proxy", "exact", 5.0)]
     winners = regime_map._winners(every)

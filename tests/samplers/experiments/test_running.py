@@ -12,7 +12,7 @@ import pytest
 
 from designer.core.progress import Cancelled
 from samplers.experiments.framework import identity
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import MISSING, Experiment, Work, computed, run_experiment
 
 RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
@@ -50,7 +50,7 @@ class Recorded:
 def report(settings, values):
     known = [float(part["value"]) for part in values.values() if MISSING not in part]
     panel = Panel("p", "x", "y", [Series("s", [0.0], [sum(known)])])
-    return Report(f"sum {sum(known):g}", {"any": bool(known)}, [Table("t", ["sum"], [[sum(known)]])], [panel])
+    return Report(f"sum {sum(known):g}", {"any": bool(known)}, [ResultTable("t", ["sum"], [[sum(known)]])], [panel])
 
 
 def test_parts_are_kept_and_settings_matter(tmp_path):

@@ -1,4 +1,4 @@
-"""Keep a finished full-size run with the package: python -m samplers.experiments.framework.store DIR [DIR ...]
+"""Keep a finished full-size run with the package: python -m samplers.experiments.framework.ship DIR [DIR ...]
 
 What the dashboard and docs/experiments.md show comes from there. Numbers are rounded, and curves of very many points
 are thinned, so that an experiment stays small. A ground truth that the run computed is kept beside it: its means and
@@ -31,7 +31,7 @@ MOST_BYTES = 300_000  # of a report
 MOST_POINTS, FEWEST_POINTS = 2000, 50  # of a curve, first and at last
 
 
-def store(run: str | Path, into: Path = STORED) -> Path:
+def ship(run: str | Path, into: Path = STORED) -> Path:
     """Round and thin what a finished run at full size left in a folder; returns the new folder."""
     described, report = stored(run)
     name = described.get("name")
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     for argument in arguments:
         try:
-            folder = store(argument)
+            folder = ship(argument)
         except BadInput as error:
             print(error, file=sys.stderr)
             return 2
