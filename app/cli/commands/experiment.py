@@ -48,7 +48,7 @@ def run_named(options: argparse.Namespace) -> Answer:
                 show(max(1, round(STEPS * share)), STEPS, note[:40])
 
         mapper = None if cluster is None else cluster.parts
-        done = run_experiment(found, size, options.output, data=folder, tell=tell, mapper=mapper)
+        done = run_experiment(found, size, options.output, data=folder, progress=tell, mapper=mapper)
     output, heading = Path(options.output), f"{found.name}: {found.title}"
     written = [] if options.no_figures else write_figures(done.report, output, heading)
     checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]

@@ -1,4 +1,4 @@
-"""What a report says of its data, in the words of their source; and experiments on another data set."""
+"""What a report says about its data, and how to run an experiment on another data set."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from samplers.experiments.framework.running import Experiment, Size
 
 
 def origin_of(source: Source) -> dict[str, Any]:
-    """Where the data of a part came from, to be kept with its numbers."""
+    """Where the data of a part come from; stored with its numbers."""
     return {"origin": source.origin, "real": source.real}
 
 
 def notice(part: Any) -> str:
-    """The line for a report's notices, loud if the data are not the real ones."""
+    """The line about the data for a report's notices, in capitals if the data are synthetic."""
     if part["real"]:
         return f"Data: {part['origin']}"
     return f"SYNTHETIC DATA: {part['origin']}. The figures are not those of the real data set."
 
 
 def choices(experiment: Experiment) -> Sequence[str]:
-    """The data sets that an experiment can run on, the first by default; none if it has no choice.
+    """The data sets that an experiment can run on, its default first; empty if there is no choice.
 
-    Those are the values of its settings' field `data`, where that is a Literal.
+    They are the values of the field `data` of its settings, if that is a Literal.
     """
     field = get_type_hints(type(next(iter(experiment.sizes.values())))).get("data")
     return get_args(field) if get_origin(field) is Literal else ()
@@ -43,6 +43,6 @@ def on_data_set(experiment: Experiment, name: str) -> Experiment:
 
 
 def data_sets(experiment: Experiment, size: Size) -> Sequence[str]:
-    """The data sets that an experiment reads at a size: those its settings name, or all of its own."""
+    """The data sets that an experiment reads at a size: those its settings name, or else all of its data sets."""
     named: str | Sequence[str] = getattr(experiment.sizes[size], "data", experiment.data)
     return (named,) if isinstance(named, str) else named

@@ -1,4 +1,4 @@
-"""Series that several experiments draw alike."""
+"""Series that several experiments plot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BARS = 2.0  # standard errors
 
 
 def with_bars(name: str, x: npt.ArrayLike, y: npt.ArrayLike, se: npt.ArrayLike) -> Series:
-    """Measured points with bars of two standard errors to either side.
+    """Measured points with error bars of two standard errors on either side.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def histograms(drawn: Mapping[str, Floats], edges: Floats) -> list[Series]:
 
 
 def shares(counted: Mapping[str, npt.ArrayLike], edges: Floats) -> list[Series]:
-    """Fractions of several samples in bins of equal ratio, without the empty bins, for logarithmic axes."""
+    """Fractions of several samples in logarithmic bins; empty bins are left out, for logarithmic axes."""
     middle, series = np.sqrt(edges[1:] * edges[:-1]), []
     for name, values in counted.items():
         share = np.histogram(values, edges)[0] / np.size(values)
@@ -51,5 +51,5 @@ def shares(counted: Mapping[str, npt.ArrayLike], edges: Floats) -> list[Series]:
 
 
 def evenly(values: Floats, count: int) -> Floats:
-    """At most so many rows, from the first to the last at equal distances."""
+    """At most `count` rows, evenly spaced from the first to the last."""
     return values[np.linspace(0, len(values) - 1, min(count, len(values))).round().astype(np.int64)]

@@ -1,8 +1,8 @@
-"""Keep a finished full-size run with the package: python -m samplers.experiments.framework.ship DIR [DIR ...]
+"""Ship a finished full-size run with the package: python -m samplers.experiments.framework.ship DIR [DIR ...]
 
-What the dashboard and docs/experiments.md show comes from there. Numbers are rounded, and curves of very many points
-are thinned, so that an experiment stays small. A ground truth that the run computed is kept beside it: its means and
-standard errors, the seed, and a digest of the part it was made from.
+The dashboard and docs/experiments.md show these results. Numbers are rounded and long curves are thinned, to keep the
+files small. If the run computed a ground truth, that is stored too: means, standard errors, the seed, and a digest of
+the parts it was made from.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from samplers.experiments.problems.exact_vs_sequential import TRUTH, estimate
 STORED = Path(__file__).parents[1] / "stored"
 DIGITS = 6  # significant ones
 MOST_BYTES = 300_000  # of a report
-MOST_POINTS, FEWEST_POINTS = 2000, 50  # of a curve, first and at last
+MOST_POINTS, FEWEST_POINTS = 2000, 50  # of a curve: the limit at first, and when it is lowered
 
 
 def ship(run: str | Path, into: Path = STORED) -> Path:
-    """Round and thin what a finished run at full size left in a folder; returns the new folder."""
+    """Round and thin the results of a finished full-size run; returns the new folder."""
     described, report = stored(run)
     name = described.get("name")
     if name not in NAMES:
-        raise BadInput(f"{run}: holds {name!r}, which is no experiment")
+        raise BadInput(f"{run}: {name!r} is not an experiment; must be one of {', '.join(NAMES)}")
     if described.get("size") != "full":
-        raise BadInput(f"{run}: was run at size {described.get('size')!r}; only full runs are kept")
+        raise BadInput(f"{run}: size {described.get('size')!r}: only full runs can be shipped")
     folder = into / str(name)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "experiment.json", json.dumps(rounded(described), indent=1, ensure_ascii=False) + "\n")
     write_whole(folder / "report.json", compact(report))
-    if (truths := _truth_parts(Path(run))) and (kept := ground_truth(truths)):
-        write_whole(folder / "truth.npz", packed(kept | {"seed": described["settings"]["seed"]}))
+    if (truths := _truth_parts(Path(run))) and (truth := ground_truth(truths)):
+        write_whole(folder / "truth.npz", packed(truth | {"seed": described["settings"]["seed"]}))
     return folder
 
 
 def ground_truth(parts: Sequence[Values]) -> dict[str, Any]:
     """Means, standard errors and effective draws of long exact chains, or the counts of one.
 
-    The digest is of what the seed determines: computed again, the parts have the same; times do not count.
+    The digest covers what the seed determines, not times: the parts have the same digest when computed again.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -59,28 +59,28 @@ def ground_truth(parts: Sequence[Values]) -> dict[str, Any]:
             digest.update(name.encode() + np.ascontiguousarray(part[name]).tobytes())
     known: dict[str, Any] = {"digest": digest.hexdigest()}
     if all("blocks" in part for part in parts):
-        found = estimate(parts)
-        return {"mean": found.mean, "se": found.se.astype(np.float32), "effective": found.effective} | known
+        truth = estimate(parts)
+        return {"mean": truth.mean, "se": truth.se.astype(np.float32), "effective": truth.effective} | known
     return {name: part[name] for part in parts[:1] for name in ("counts",) if name in part} | known
 
 
 def packed(arrays: Mapping[str, Any]) -> bytes:
-    """As the bytes of a compressed NPZ file."""
+    """The arrays as the bytes of a compressed NPZ file."""
     buffer, plain = io.BytesIO(), dict[str, Any]((name, np.asarray(value)) for name, value in arrays.items())
     np.savez_compressed(buffer, **plain)
     return buffer.getvalue()
 
 
 def _truth_parts(run: Path) -> list[Values]:
-    found: list[Values] = []
+    parts: list[Values] = []
     for file in sorted((run / "parts").glob(f"{TRUTH}*.npz")):
         with np.load(file, allow_pickle=False) as arrays:
-            found.append({name: arrays[name] for name in arrays.files})
-    return found
+            parts.append({name: arrays[name] for name in arrays.files})
+    return parts
 
 
 def compact(report: Report) -> str:
-    """The report as JSON of at most MOST_BYTES, if thinning its curves can do that."""
+    """The report as JSON of at most MOST_BYTES, if thinning its curves suffices for that."""
     points = MOST_POINTS
     while True:
         document = rounded(json.loads(thinned(report, points).to_json()))
@@ -91,7 +91,7 @@ def compact(report: Report) -> str:
 
 
 def thinned(report: Report, points: int) -> Report:
-    """At most so many points of every curve, the first and the last among them."""
+    """The report with at most `points` points of every curve, including the first and the last."""
     panels = [panel._replace(series=[_thinned(series, points) for series in panel.series]) for panel in report.panels]
     return report._replace(panels=panels)
 
@@ -99,10 +99,10 @@ def thinned(report: Report, points: int) -> Report:
 def _thinned(series: Series, points: int) -> Series:
     if len(series.x) <= points:
         return series
-    kept = np.linspace(0, len(series.x) - 1, points).round().astype(int).tolist()
+    places = np.linspace(0, len(series.x) - 1, points).round().astype(int).tolist()
 
     def some(values: Any) -> Any:
-        return None if values is None else [values[k] for k in kept]
+        return None if values is None else [values[k] for k in places]
 
     low, high = some(series.low), some(series.high)
     return series._replace(x=some(series.x), y=some(series.y), low=low, high=high)
@@ -124,7 +124,7 @@ def rounded(value: Any) -> Any:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command: 0, or 2 with a line for the first folder that holds no finished full run."""
+    """Run the command; returns 0, or 2 after an error message for the first folder without a finished full run."""
     if not arguments:
         print((__doc__ or "").splitlines()[0], file=sys.stderr)
         return 2

@@ -17,15 +17,13 @@ from designer.search.criteria import Criterion
 from designer.search.resample import Bootstrap
 from designer.search.search import Options
 from samplers.chains.chain import Chain
-from samplers.data.sources import load
 from samplers.decide import ExactTest
-from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.data_sets import notice
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.shared import Shared
-from samplers.experiments.problems.ica_problem import Unmixing, tuned_chain, unmixing
-from samplers.proposals import StiefelWalk
+from samplers.experiments.problems.ica_problem import TunedUnmixing, tuned_unmixing
 from samplers.study.observe import observe
 
 AVERAGE, FIXED, WORST = "average", "fixed-m", "worst-case"
@@ -72,36 +70,21 @@ def parts(settings: Settings) -> list[str]:
     return ["train", "fresh"]
 
 
-class Prepared(NamedTuple):
-    """The problem, and the walk tuned on it with the state it came to."""
-
-    problem: Unmixing
-    scale: float
-    start: Floats
-    origin: Mapping[str, object]
+_PREPARED = Shared[TunedUnmixing]()
 
 
-_PREPARED = Shared[Prepared]()
-
-
-def _prepared(settings: Settings, work: Work) -> Prepared:
-    """Tune the walk once: both sets of pairs are of the same chain."""
-    source = load("audio", work.data, settings.rows)
-    problem, rng = unmixing(source), generator(settings.seed, "e5", "tuning")
-    chain = tuned_chain(
-        rng, problem, settings.warmup, settings.acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}")
-    )
-    assert isinstance(chain.proposal, StiefelWalk)
-    return Prepared(problem, chain.proposal.scale, chain.theta, origin_of(source))
+def _prepared(settings: Settings, work: Work) -> TunedUnmixing:
+    """The problem with its tuned walk, the same for every part."""
+    rng = generator(settings.seed, "e5", "tuning")
+    return tuned_unmixing(rng, settings.rows, settings.warmup, settings.acceptance, work)
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """Run a chain and see its proposals in full; on those of "train", find the designs."""
-    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
-    rng, model = generator(settings.seed, "e5", name), made.problem.model
+    tuned = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    rng, model = generator(settings.seed, "e5", name), tuned.problem.model
     share = 0.5 if name == "train" else 1.0
-    walk = StiefelWalk(made.scale, made.problem.truth.shape[0])
-    chain = Chain(model, walk, ExactTest(), made.start, rng)
+    chain = Chain(model, tuned.walk, ExactTest(), tuned.start, rng)
     pairs, accepted = [], []
     for k in range(settings.pairs):
         work.step(share * k / settings.pairs, "pairs")
@@ -109,7 +92,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         pairs += seen.pairs
         accepted.append(seen.draws.accepted)
     found = {
-        **made.origin,
+        **tuned.origin,
         "n_data": model.n_data,
         "acceptance": float(np.concatenate(accepted).mean()),
         **{key: np.array([getattr(pair, key) for pair in pairs]) for key in PAIRS},

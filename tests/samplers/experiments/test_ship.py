@@ -1,4 +1,4 @@
-"""Full-size results that come with the package: kept small, read back, and shown on a page that is up to date."""
+"""Full-size results that come with the package are small, can be read back, and are shown on an up-to-date page."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_many_curves_are_thinned_further():
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"), [({"size": "quick"}, "only full runs"), ({"name": "../e7"}, "no experiment")]
+    ("changed", "message"), [({"size": "quick"}, "only full runs"), ({"name": "../e7"}, "not an experiment")]
 )
 def test_refused(tmp_path, changed, message):
     with pytest.raises(BadInput, match=message):
@@ -93,7 +93,7 @@ def test_refused(tmp_path, changed, message):
 
 def test_the_command_names_what_is_wrong(tmp_path, capsys):
     assert ship.main([str(tmp_path)]) == 2
-    assert "holds no finished experiment" in capsys.readouterr().err
+    assert "contains no finished experiment" in capsys.readouterr().err
     assert ship.main([]) == 2
 
 
