@@ -39,6 +39,12 @@ def test_arrows(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
+def test_no_arrow_by_path(path):
+    """The product does not run the benchmarks' scripts either, which a test of imports cannot see."""
+    assert "benchmarks" not in path.read_text()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_file_is_read_in_one_sitting(path):
     assert len(path.read_text().splitlines()) <= LONGEST
 

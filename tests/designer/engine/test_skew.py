@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.cli.main import main
-from benchmarks import skewness
-from benchmarks.skewness import Group
+from benchmarks.engine import skewness
+from benchmarks.engine.skewness import Group
 from designer.check.simulate import simulate, simulate_step
 from designer.core.errors import BadInput
 from designer.engine.skew import LARGEST, slopes
