@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from samplers.experiments import NAMES, experiment
-from samplers.experiments.framework.report import Cell, Panel, Report, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable
 from samplers.experiments.framework.running import Experiment, shipped
 
 PAGE = Path(__file__).with_name("experiments.md")
@@ -40,7 +40,7 @@ Checks are statements that the experiment should bear out, evaluated on the numb
 is shown as such. Seconds are those of the machine that ran it, two cores.
 
 This page is made by `python -m docs.make_experiments` from `samplers/experiments/stored`;
-`python -m samplers.experiments.framework.store DIR` puts a finished run there, with the ground truth it computed
+`python -m samplers.experiments.framework.ship DIR` puts a finished run there, with the ground truth it computed
 (`truth.npz`, if any: means, standard errors, seed and digest).
 """
 
@@ -70,7 +70,7 @@ def command(found: Experiment) -> str:
     return f"austerity experiment {found.name} {'--data DIR ' if found.data else ''}--output {found.name}"
 
 
-def markdown(table: Table) -> list[str]:
+def markdown(table: ResultTable) -> list[str]:
     """A table with its title."""
     head = [f"**{_escaped(table.title)}**", "", _row(table.columns), _row(["---"] * len(table.columns))]
     rows = [_row([shown(cell) for cell in row]) for row in table.rows[:MOST_ROWS]]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from designer.core.validation import kinds_of
 from docs import make_experiments
 from samplers.config import schema as tables
 from tests import documents
@@ -139,7 +140,7 @@ def test_there_are_equations():
 
 def test_the_page_of_configs_has_every_entry():
     text = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
-    kinds = tables.MODELS | tables.PROPOSALS | tables.TESTS
+    kinds = kinds_of(tables.ModelTable) | kinds_of(tables.ProposalTable) | kinds_of(tables.TestTable)
     others = (tables.DataTable, tables.RunTable, tables.RedesignTable)
     entries = {entry for table in (*kinds.values(), *others) for entry in table.model_fields}
     words = set(re.findall(r"[\w-]+", text))
