@@ -288,7 +288,7 @@ def test_separable_data_ask_for_a_prior(folder):
         ),
         (
             EXACT + MODELS["mixture"].replace("mix.csv", "huge.csv"),
-            "huge.csv: no finite state to start from was found; the numbers are too large",
+            "huge.csv: no finite start was found; the numbers are too large",
         ),
         (EXACT + MODELS["ica"].replace("sound.csv", "mix.csv"), "data.path"),
         (EXACT + MODELS["ica"].replace('kind = "ica"', 'kind = "ica"\nwhiten = false'), "must be white"),
