@@ -11,26 +11,30 @@ Every test that takes a threshold applies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from designer.engine.step_error import acceptance
+from designer.engine.step_error import Rule, acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan
-from samplers.decide.comparison import Comparison, LevelTest
-from samplers.decide.sequential import SequentialTest
+from samplers.chains.draws import MAX_DRAWS
+from samplers.chains.stepping import SteppedChain
+from samplers.decide.comparison import Comparison, Decision, LevelTest
+from samplers.decide.sequential import check_designed_for
 from samplers.models.mrf_values import Values
 from samplers.study.observe import moments
 
 __all__ = [
     "Frequencies",
     "ValueDraws",
+    "ValueGibbsChain",
     "ValueRisk",
     "ValueUpdate",
     "ValuedField",
@@ -41,6 +45,10 @@ __all__ = [
 ]
 
 
+PROBES = 4  # variables whose conditionals tell a field from another
+
+
+@runtime_checkable
 class ValuedField(Protocol):
     """A distribution of variables with values 0 ... n_values - 1; conditional log-odds are sums of n_data terms.
 
@@ -233,20 +241,59 @@ def run_values(
     >>> run_values(np.random.default_rng(2), mrf, test, start=np.zeros(30), sweeps=5).x.shape
     (5, 30)
     """
-    x, sweeps = checked_state(field, test, start), integer("sweeps", sweeps, 1, 10**9)
-    draws = ValueDraws(
-        np.empty((sweeps, field.dimension), dtype=np.int64),
-        np.zeros(sweeps, dtype=np.int64),
-        np.zeros(sweeps, dtype=np.int64),
-    )
-    for s in range(sweeps):
-        for site in range(field.dimension):
-            found = update_value(rng, field, test, x, site)
-            x[site] = found.value
-            draws.n_used[s] += found.n_used
-            draws.n_looks[s] += found.n_looks
-        draws.x[s] = x
-    return draws
+    draws = ValueGibbsChain(field, test, start, rng).advance(integer("sweeps", sweeps, 1, MAX_DRAWS))
+    return ValueDraws(draws.theta.astype(np.int64, copy=False), draws.n_used, draws.n_looks)
+
+
+class ValueGibbsChain(SteppedChain):
+    """One chain of Gibbs sweeps over K-valued variables; it follows the chain protocol (`samplers.chains.protocol`).
+
+    A step updates every variable once, in order. It counts as accepted if the state changed.
+
+    Parameters
+    ----------
+    field
+        The distribution, a `ValuedField`.
+    test
+        Any that takes a threshold: the exact or the sequential one.
+    theta
+        The start, whole numbers from 0 to K - 1.
+    rng
+        Random numbers.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> field = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> ValueGibbsChain(field, ExactTest(), np.zeros(10), np.random.default_rng(2)).advance(5).theta.shape
+    (5, 10)
+    """
+
+    rule: Rule = "barker"
+
+    def __init__(self, field: ValuedField, test: LevelTest, theta: npt.ArrayLike, rng: np.random.Generator) -> None:
+        self.model, self.test, self.rng = field, test, rng
+        self.theta = checked_state(field, test, theta)
+
+    @property
+    def data_per_step(self) -> int:
+        """Terms of the K - 1 comparisons of all variables."""
+        return int(self.model.dimension) * (int(self.model.n_values) - 1) * self.n_data
+
+    def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
+        """Comparisons of two values of a few variables, at the state and at random ones."""
+        d, k = self.model.dimension, self.model.n_values
+        for x in (self.theta, rng.integers(0, k, d)):
+            for site in np.linspace(0, d - 1, min(d, PROBES)).astype(np.int64).tolist():
+                yield _question(self.model, x, site, k - 1, 0)
+
+    def step(self, rng: np.random.Generator, theta: Values) -> tuple[Values, Decision]:
+        """One sweep."""
+        x, n_used, n_looks = theta.copy(), 0, 0
+        for site in range(self.model.dimension):
+            done = update_value(rng, self.model, self.test, x, site)
+            x[site], n_used, n_looks = done.value, n_used + done.n_used, n_looks + done.n_looks
+        return x, Decision(bool(np.any(x != theta)), n_used, n_looks)
 
 
 def frequencies(
@@ -343,9 +390,7 @@ def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) 
     whole = state.dtype.kind in "iuf" and state.shape == (field.dimension,) and bool(np.all(state == np.round(state)))
     if not whole or state.min() < 0 or state.max() >= field.n_values:
         raise BadInput(f"state: must be {field.dimension} whole numbers from 0 to {field.n_values - 1}")
-    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != field.n_data:
-        made_for = test.plan.schedule.n_data
-        raise BadInput(f"the test was designed for n_data = {made_for:,}, an update has {field.n_data:,} terms")
+    check_designed_for(test, field.n_data, "an update has", " terms")
     return state.astype(np.int64)
 
 

@@ -120,7 +120,7 @@ class ChainTask(NamedTuple):
         describe(spec, settings, store)
         until = time.monotonic() + PATIENCE
         while True:
-            relay = Relay(here, self.number, spec.model.n_data)
+            relay = Relay(here, self.number, spec.data_per_step)
             try:
                 run_chain(spec, settings, store, self.number, relay, here.stopped)
                 return relay.reached

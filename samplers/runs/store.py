@@ -126,10 +126,8 @@ class Store:
             if (known := self.meta()) is None:
                 checksummed_file.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
             elif known["digest"] != meta["digest"]:
-                advice = "resume with the config it was started with, or choose another directory"
-                raise BadInput(
-                    f"{self.directory}: holds a run of another config ({_differences(known, meta)}); {advice}"
-                )
+                advice = "resume with the settings it was started with, or choose another directory"
+                raise BadInput(f"{self.directory}: holds another run ({_differences(known, meta)}); {advice}")
 
     def meta(self) -> dict[str, Any] | None:
         """What `describe` was told; None if nothing was."""

@@ -180,7 +180,7 @@ def test_a_refused_resume_says_which_entries_differ(folder, refuses, old, new, t
     assert old in text
     (folder / "fused.toml").write_text(text.replace(old, new))
     other = SamplerConfig.load(folder / "fused.toml", draws=20)
-    refuses(lambda: run_config(other, folder / "out", resume=True), "another config (", told)
+    refuses(lambda: run_config(other, folder / "out", resume=True), "another run (", told)
 
 
 def test_a_refused_resume_tells_data_from_config(folder, refuses):
@@ -188,7 +188,7 @@ def test_a_refused_resume_tells_data_from_config(folder, refuses):
     run_config(config, folder / "out")
     with np.load(folder / "data.npz") as data:
         np.savez(folder / "data.npz", x=data["x"], y=~data["y"])
-    refuses(lambda: run_config(config, folder / "out", resume=True), "another config (contents of the data was ")
+    refuses(lambda: run_config(config, folder / "out", resume=True), "another run (contents of the data was ")
 
 
 def test_a_broken_config_is_named(folder, capsys):
