@@ -35,7 +35,7 @@ MACHINES = (  # what is the machine's, and not compared: rounding, and times
     r"(?<=steps in )()[\d.]+(?= s\b)",
 )
 PROGRAMS = {"austerity", "python", "cat", "head"}  # that a page may call
-OURS = {"designer", "samplers", "app"}
+OURS = {"austerity", "designer", "samplers", "app"}
 MISSING = {"test": '[test]\nkind = "exact"', "data": '[data]\npath = "data.npz"'}  # what makes a fragment a config
 
 
@@ -225,10 +225,18 @@ def check_unrun(block: Block) -> None:
 
 
 def imported(code: str) -> Iterator[tuple[str, str]]:
-    """What a piece of code imports from our packages: module and name."""
+    """What a piece of code takes from our packages: module and name, by an import or as `au.name`.
+
+    Examples
+    --------
+    >>> list(imported("import austerity as au\\nfrom designer import Design\\nau.search(1)"))
+    [('designer', 'Design'), ('austerity', 'search')]
+    """
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "au":
+            yield "austerity", node.attr
 
 
 def repair(names: Sequence[str]) -> None:

@@ -23,10 +23,10 @@ NOT_RUN = {  # how many blocks of a page carry the marker: a new one is to be th
     "docs/experiments.md": 14,  # each takes from a minute to hours; the same experiments are run small by their tests
     "docs/pymc_stan_numpyro.md": 3,
 }
-FOLDERS = ("app", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
+FOLDERS = ("app", "austerity", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
 MODULES = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\s\"]+)[)\"]")  # pictures for light and dark are HTML
-NAME = re.compile(r"`((?:designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
+NAME = re.compile(r"`((?:au|austerity|designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
 
 
 def name(path: Path) -> str:
@@ -88,8 +88,8 @@ def test_names_in_the_text_exist(path):
 
 
 def exists(dotted: str) -> bool:
-    """Whether a dotted name is a module, or something in one."""
-    parts = dotted.split(".")
+    """Whether a dotted name is a module or a name in one; `au` stands for the front door, `austerity`."""
+    parts = ["austerity" if part == "au" else part for part in dotted.split(".")]
     for count in range(len(parts), 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:count]))
@@ -107,6 +107,31 @@ def exists(dotted: str) -> bool:
 def test_modules_in_the_text_exist(path):
     for file in re.findall(r"`([\w/]+\.py)`", prose(path)):
         assert any(f"/{module}".endswith(f"/{file}") for module in MODULES), file
+
+
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_folders_in_the_text_exist(path):
+    for folder in re.findall(
+        r"`((?:app|austerity|designer|samplers|tests|benchmarks|docs|examples)/[\w/]*)`", prose(path)
+    ):
+        assert (ROOT / folder).is_dir(), folder
+
+
+def test_every_room_is_on_the_map():
+    """The tree at the top of CONTRIBUTING.md has every sub-package, and every row of its table leads to a room."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree, table = blocks(text)[0].body, text.partition("| a line that … |")[2].partition("\n\n")[0]
+    drawn, package = set(), ""
+    for line in tree.splitlines():
+        package = package if line.startswith(" ") else line.split("/")[0]
+        drawn |= {f"{package}/{line.split('/')[0].strip()}"} if line.startswith(" ") and "/ " in line else set()
+    rooms = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in ("app", "designer", "samplers")
+        for path in (ROOT / package).glob("*/__init__.py")
+    }
+    assert drawn == rooms
+    assert {room for room in rooms if f"`{room}/" not in table} == set()
 
 
 def equations() -> list[tuple[str, list[str], list[str]]]:
