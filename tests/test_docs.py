@@ -43,6 +43,15 @@ def test_code_runs_and_prints_what_is_shown(path, tmp_path):
     Page(path, tmp_path).verify()
 
 
+@pytest.mark.parametrize("path", [page for page in pages() if page.name != "experiments.md"], ids=name)
+def test_the_text_uses_the_terms_of_the_glossary(path):
+    """Symbols and terms in running text; code and output keep their own spelling."""
+    text = re.sub(r"`[^`]*`", "", prose(path))
+    assert (
+        re.findall(r"\bDelta\b|\btheta\b|\bl_i\b|\bminibatch|\bwarmup\b|\bfused\b|\banew\b|\bone's own\b", text) == []
+    )
+
+
 def test_few_blocks_are_not_run():
     marked = {name(path): [b.reason for b in blocks(path.read_text(encoding="utf-8")) if b.reason] for path in pages()}
     assert {page: len(reasons) for page, reasons in marked.items() if reasons} == NOT_RUN
