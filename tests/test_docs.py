@@ -141,6 +141,7 @@ def test_every_room_is_on_the_map():
     }
     assert drawn == rooms
     assert {room for room in rooms if f"`{room}/" not in table} == set()
+    assert {room for room in rooms if not (ROOT / "tests" / room).is_dir()} <= {"app/figures"}  # tested by the pages
 
 
 def equations() -> list[tuple[str, list[str], list[str]]]:
