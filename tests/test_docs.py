@@ -1,4 +1,4 @@
-"""The pages that people read are true: code runs and prints what they show, links and names lead somewhere."""
+"""The docs are true: their code runs and prints what they show, and their links and names exist."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from docs import make_experiments
 from samplers.config import schema as tables
 from tests import documents
-from tests.documents import ROOT, Page, Wrong, blocks, pages
+from tests.documents import ROOT, Page, WrongPage, blocks, pages
 
-NOT_RUN = {  # how many blocks of a page carry the marker: a new one is to be thought about
+NOT_RUN = {  # how many blocks of a page carry the marker: think twice before adding one
     "README.md": 1,
     "CONTRIBUTING.md": 1,
     "docs/cluster.md": 3,
-    "docs/experiments.md": 14,  # each takes from a minute to hours; the same experiments are run small by their tests
+    "docs/experiments.md": 14,  # each takes a minute to hours; the tests of the experiments run small ones
     "docs/pymc_stan_numpyro.md": 3,
 }
 FOLDERS = ("app", "austerity", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
@@ -70,7 +70,7 @@ def test_links_lead_somewhere(path):
 
 
 def anchors(text: str) -> set[str]:
-    """What links into a page may name: its headings as GitHub spells them, and anchors of its own."""
+    """Anchors of a page: its headings as GitHub spells them, and explicit ones."""
     headings = re.findall(r"^#+ (.+)$", documents.BLOCK.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(
         re.findall(r'<a id="([^"]+)">', text)
@@ -120,9 +120,7 @@ def test_modules_in_the_text_exist(path):
 
 @pytest.mark.parametrize("path", pages(), ids=name)
 def test_folders_in_the_text_exist(path):
-    for folder in re.findall(
-        r"`((?:app|austerity|designer|samplers|tests|benchmarks|docs|examples)/[\w/]*)`", prose(path)
-    ):
+    for folder in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w/]*)`", prose(path)):
         assert (ROOT / folder).is_dir(), folder
 
 
@@ -154,18 +152,11 @@ def equations() -> list[tuple[str, list[str], list[str]]]:
 @pytest.mark.parametrize(("equation", "functions", "tests"), equations())
 def test_an_equation_has_its_function_and_its_test(equation, functions, tests):
     assert functions and tests
-    module = ""
-    for function in functions:
-        places = [function, f"designer.{function}", f"samplers.{function}", f"{module}.{function}"]
-        found = next((place for place in places if exists(place)), None)
-        assert found is not None, function
-        module = found.rpartition(".")[0]
-    texts = {file: [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob(file)] for file in tests}
-    assert all(texts.values()), texts.keys()
-    words = {part for function in functions for part in function.split(".") if len(part) > 3}
-    assert any(word in text for found in texts.values() for text in found for word in words), (
-        "the test names no function"
-    )
+    assert [function for function in functions if not exists(function)] == []
+    files = {file: [*(ROOT / "tests").rglob(file)] for file in tests}
+    assert all(files.values()), files
+    text = "".join(path.read_text(encoding="utf-8") for paths in files.values() for path in paths)
+    assert any(re.search(rf"\b{function.rpartition('.')[2]}\b", text) for function in functions), "named by no test"
 
 
 def test_there_are_equations():
@@ -195,8 +186,8 @@ def test_each_measured_figure_names_a_command_that_exists():
 
 def test_examples_of_the_helpers():
     for module in (documents, make_experiments):
-        found = doctest.testmod(module)
-        assert found.attempted and not found.failed
+        result = doctest.testmod(module)
+        assert result.attempted and not result.failed
 
 
 @pytest.mark.parametrize(
@@ -205,7 +196,7 @@ def test_examples_of_the_helpers():
         ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "really:\n1"),
         (
             "```console\n$ austerity evaluate --n-data 9 --m 3 --epsilon 0.1\nnothing\n```\n",
-            "shows what is not printed",
+            "does not show what is printed",
         ),
         ("```console\n$ austerity evaluate --n-data 1 --m 3 --epsilon 0.1\n```\n", "exit code 2"),
         ("```console\n$ rm file\n```\n", "pages call"),
@@ -213,12 +204,12 @@ def test_examples_of_the_helpers():
         ("```\nls\n```\n", "neither run nor marked"),
     ],
 )
-def test_a_page_that_is_not_true_is_told(text, message, tmp_path):
+def test_a_false_page_fails(text, message, tmp_path):
     path = tmp_path / "page.md"
     path.write_text(text)
-    with pytest.raises(Wrong) as told:
+    with pytest.raises(WrongPage) as caught:
         Page(path, tmp_path).verify()
-    assert message in str(told.value)
+    assert message in str(caught.value)
 
 
 def test_repairing_a_page_makes_it_true(tmp_path):
@@ -240,7 +231,7 @@ def test_repairing_a_page_makes_it_true(tmp_path):
         "<!-- not run: long -->\n```python\nfrom designer import nothing\n```\n",
     ],
 )
-def test_bad_configs_and_names_are_told(text, tmp_path):
+def test_bad_configs_and_names_fail(text, tmp_path):
     path = tmp_path / "page.md"
     path.write_text(text)
     with pytest.raises((AssertionError, ValueError)):
