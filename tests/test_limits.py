@@ -71,7 +71,7 @@ LIMITS = {
     "a chunk of it, unpacked": f"{gib(interop.MOST_CHUNK, 2**20)} MiB",
     "pairs made of it; nearest ones": f"{interop.MOST_COUNT:,}; {interop.NEIGHBOURS:,}",
     "**design, config** (TOML, JSON): characters": f"{parsing.MAX_TEXT:,}",
-    "draws (and warmup) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
+    "draws (and warm-up) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
     "`redesign.pairs`": f"{bound(RedesignTable, 'pairs', LEAST)} … {bound(RedesignTable, 'pairs', MOST):,}",
     "**data**: file": f"{MEMORY}, `.npy` (mapped) any",
     "in memory: unpacked, converted or copied, with what it is made of": (
