@@ -10,7 +10,7 @@ from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.pages import design_checks, design_export, design_knobs
 from app.dashboard.state import session, share
-from app.dashboard.state.question import Answer, Question, answer
+from app.dashboard.state.question import Question, SearchAnswer, answer_question
 from app.dashboard.state.session import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
@@ -54,54 +54,52 @@ def show() -> None:
             design_export.load_back(run)
     with right, problems_in_words():
         now = st.session_state.pop("search-now", False) or now
-        found = _search(question, run.trial, now=now)
-        if found is not None:
-            _tell(found, question, run)
+        answer = _search(question, run.trial, now=now)
+        if answer is not None:
+            _tell(answer, question, run)
         elif question is None:
-            st.info(
-                "Nothing was searched yet: first put right what is marked in red at the knobs.", icon=":material/tune:"
-            )
+            st.info("No search has run yet. First correct the knobs marked in red.", icon=":material/tune:")
 
 
-def _search(question: Question | None, trial: TrialRun, *, now: bool) -> Answer | None:
-    """The answer to show: that of the last search on this trial run. Nothing searched yet: it is started.
+def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchAnswer | None:
+    """The answer of the last search on this trial run; starts a search if there was none.
 
-    Without a question that makes sense nothing is started, and the last answer stays.
+    Without a valid question no search is started, and the last answer stays.
     """
     job = jobs.current("search")
     if question is not None:
         if now:
             session.set_chosen(None)
         if now or job is None or not job.key.startswith(trial.digest):
-            jobs.start("search", question.key(trial), partial(answer, question, trial)).wait(PATIENCE)
+            jobs.start("search", question.key(trial), partial(answer_question, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
         st.info("The search was cancelled. **Find the design** starts it again.", icon=":material/cancel:")
     elif ended is not None:
-        found = jobs.outcome_in_words(ended)
-        if found is not None:
-            st.session_state["answer"] = found
-    kept: Answer | None = st.session_state.get("answer")
-    return kept if kept is not None and kept.digest == trial.digest else None
+        outcome = jobs.outcome_in_words(ended)
+        if outcome is not None:
+            st.session_state["answer"] = outcome
+    answer: SearchAnswer | None = st.session_state.get("answer")
+    return answer if answer is not None and answer.digest == trial.digest else None
 
 
-def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
+def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
     """All that is known of the design in view: the one that was loaded, or the one that was found."""
     loaded = _loaded_design(run.trial)
-    if found.question != question:
+    if answer.question != question:
         since = (
             "the knobs have changed since, and do not fit together: what to put right is marked in red at them."
             if question is None
             else "the knobs have changed since. **Find the design** brings it up to date."
         )
         st.warning(
-            f"**Stale:** this is the answer for tolerance {found.question.tolerance:g} ({found.question.criterion}); "
+            f"**Stale:** this is the answer for tolerance {answer.question.tolerance:g} ({answer.question.criterion}); "
             f"{since}",
             icon=":material/history:",
         )
-    asked, design = found.question, loaded or found.found.best
+    asked, design = answer.question, loaded or answer.result.best
     if design is None:
-        _infeasible(found)
+        _infeasible(answer)
         share.copy_link(_link_values(question or asked))
         return
     mark = _mark("in view", design, asked, run.trial, "in view")
@@ -109,12 +107,12 @@ def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
     _metrics(mark, asked, run.trial)
     _normality(design, run.trial)
     _actions(design, question or asked)
-    _pictures(mark, found, run.trial)
+    _pictures(mark, answer, run.trial)
     _looks(design)
     design_checks.fresh_pairs(asked, run.trial)
     design_checks.frontier(mark, asked, run.trial)
     design_checks.pinned(mark, asked, run.trial)
-    design_export.offer(design, found, run, given=loaded is not None)
+    design_export.offer(design, answer, run, given=loaded is not None)
 
 
 def _loaded_design(trial: TrialRun) -> Design | None:
@@ -134,21 +132,21 @@ def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str
     return Marked(name, design, judged.error, judged.usage, kind)
 
 
-def _infeasible(found: Answer) -> None:
+def _infeasible(answer: SearchAnswer) -> None:
     """Why there is no design, and what would help, one click away."""
-    st.error(f"**No design is feasible:** {found.found.reason}.", icon=":material/block:")
-    if found.advice:
+    st.error(f"**No design is feasible:** {answer.result.reason}.", icon=":material/block:")
+    if answer.advice:
         st.markdown("Any one of these helps:")
-    for advice in found.advice:
+    for advice in answer.advice:
         st.button(
             advice.action,
             key=f"relax-{advice.knob}",
             icon=":material/tune:",
             on_click=design_knobs.relax,
-            args=(found.question, advice),
+            args=(answer.question, advice),
         )
         st.caption(advice.effect)
-    figure = figures.trade_off(found.found.evaluated, found.question.tolerance, found.question.criterion, [])
+    figure = figures.trade_off(answer.result.evaluated, answer.question.tolerance, answer.question.criterion, [])
     captioned(
         figure,
         "trade-off",
@@ -275,11 +273,11 @@ def _link_values(question: Question) -> dict[str, object]:
     return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **session.link_values()}
 
 
-def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
-    asked = found.question
+def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
+    asked = answer.question
     st.subheader("What was tried")
     pins = [design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.bare]
-    marks, best = [mark], found.found.best
+    marks, best = [mark], answer.result.best
     cheapest = "the cheapest that the search found within it, by your cost of a step"
     star = f"the design in view: {cheapest}"
     if best is None:
@@ -288,11 +286,11 @@ def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
         marks.append(_mark("found by the search", best, asked, trial, "found"))
         star = f"the design that you loaded; the hexagon is {cheapest}"
     marks += [_mark(f"pin {number}", design, asked, trial, "pin") for number, design in enumerate(pins, start=1)]
-    figure = figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, marks)
+    figure = figures.trade_off(answer.result.evaluated, asked.tolerance, asked.criterion, marks)
     captioned(
         figure,
         "trade-off",
-        f"Each of the {len(found.found.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
+        f"Each of the {len(answer.result.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
         f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")
