@@ -13,8 +13,9 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from app.dashboard.export import exports
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import SearchAnswer
-from app.dashboard.state.session import Loaded, Source
+from app.dashboard.state.source import Source
 from app.figures import design as figures
 from app.figures import trial_run as trial_figures
 from app.figures.design import Marked

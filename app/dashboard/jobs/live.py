@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from designer.core.errors import BadInput
 from designer.core.progress import Cancelled
 from samplers.experiments.framework.report import Report

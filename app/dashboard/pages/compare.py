@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
+from app.dashboard.state.in_use import run_in_use
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, reset_button, shown
 from app.figures.compare import costs
@@ -112,7 +115,7 @@ KNOBS = (M, EPSILON, TOLERANCE, DELTA, RANGE, FACTOR)
 def show() -> None:
     """Draw the page."""
     st.title("Compare tests")
-    run = session.in_use()
+    run = run_in_use()
     if run is None:
         return
     st.caption(f"{run.line} ({run.origin})")
@@ -156,7 +159,7 @@ def _knobs() -> dict[str, float]:
     with st.expander("Concentration test"):
         values |= {spec.key: knob(spec) for spec in ((RANGE,) if best else (DELTA, RANGE))}
     reset_button(KNOBS, {BEST: False})
-    share.copy_link(values | session.link_values())
+    share.copy_link(values | share.session_values())
     return values
 
 
@@ -177,7 +180,7 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
     tolerance, spread = values[TOLERANCE.key], values[RANGE.key]
     key = repr((tolerance, spread, [trial.digest for trial in trials.values()]))
 
-    def work(job: jobs.Job) -> dict[str, Candidates]:
+    def work(job: Job) -> dict[str, Candidates]:
         return {
             name: best_candidates(trial, tolerance, spread, progress=part, cancelled=job.cancelled)
             for name, trial, part in _parts(trials, job)
@@ -187,7 +190,7 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
     return found
 
 
-def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
+def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
     """Each set of pairs, with what tells its progress as a part of the whole job's."""
     for before, (name, trial) in enumerate(trials.items()):
 
@@ -226,9 +229,11 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
     """Real tests beside the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
-    def work(job: jobs.Job) -> dict[str, list[Measured]]:
+    def work(job: Job) -> dict[str, list[Measured]]:
         return {
-            name: measure(session.stream(1), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled)
+            name: measure(
+                np.random.default_rng([1]), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled
+            )
             for name, trial, part in _parts(trials, job)
         }
 
@@ -251,7 +256,7 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
     return found or {}
 
 
-def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measured]]]) -> None:
+def _start(key: str, work: Callable[[Job], dict[str, list[Measured]]]) -> None:
     jobs.start(KIND, key, work)
 
 

@@ -9,9 +9,12 @@ import streamlit as st
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.pages import design_checks, design_export, design_knobs
-from app.dashboard.state import session, share
+from app.dashboard.state import share
+from app.dashboard.state.chosen import choose_design, chosen_design
+from app.dashboard.state.in_use import run_in_use
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.pins import pin, pinned_designs, unpin
 from app.dashboard.state.question import Question, SearchAnswer, answer_question
-from app.dashboard.state.session import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import design as figures
@@ -32,7 +35,7 @@ def show() -> None:
     """Draw the page."""
     st.title("Design")
     st.markdown("The sequential test that keeps the acceptance probability within your tolerance and reads least data.")
-    run = session.in_use()
+    run = run_in_use()
     if run is None:
         return
     left, right = st.columns([1, 2], gap="large")
@@ -69,7 +72,7 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     job = jobs.current("search")
     if question is not None:
         if now:
-            session.set_chosen(None)
+            choose_design(None)
         if now or job is None or not job.key.startswith(trial.digest):
             jobs.start("search", question.key(trial), partial(answer_question, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
@@ -117,7 +120,7 @@ def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
 
 def _loaded_design(trial: TrialRun) -> Design | None:
     """The design that was loaded to be looked at, if it is for these data."""
-    design = session.chosen()
+    design = chosen_design()
     if design is not None and design.n_data != trial.n_data:
         st.warning(
             f"The loaded design is for N = {design.n_data:,} and left out: these pairs are of N = {trial.n_data:,}."
@@ -171,7 +174,7 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
     )
     if given:
         st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
-        st.button("Back to what the search finds", icon=":material/undo:", on_click=session.set_chosen, args=(None,))
+        st.button("Back to what the search finds", icon=":material/undo:", on_click=choose_design, args=(None,))
     else:
         st.success(words, icon=":material/check_circle:")
     if asked.criterion in ("worst-case", "quantile"):
@@ -245,11 +248,11 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def _actions(design: Design, question: Question) -> None:
     with st.container(horizontal=True):
-        pinned = design.bare in session.pins()
+        pinned = design.bare in pinned_designs()
         st.button(
             "Unpin this design" if pinned else "Pin this design",
             icon=":material/push_pin:",
-            on_click=session.unpin if pinned else session.pin,
+            on_click=unpin if pinned else pin,
             args=(design,),
             disabled=design.explicit,
             help="Pinned designs are compared below and on the page Explore; the link carries them. Only tests with "
@@ -270,13 +273,13 @@ def _link_values(question: Question) -> dict[str, object]:
     usual = design_knobs.values(design_knobs.USUAL)
     turned = {key: value for key, value in design_knobs.values(question).items() if value != usual[key]}
     shown = {key: True for key in ("folds", "frontier") if st.session_state.get(key)}
-    return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **session.link_values()}
+    return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **share.session_values()}
 
 
 def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
     asked = answer.question
     st.subheader("What was tried")
-    pins = [design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.bare]
+    pins = [design for design in pinned_designs() if design.n_data == trial.n_data and design != mark.design.bare]
     marks, best = [mark], answer.result.best
     cheapest = "the cheapest that the search found within it, by your cost of a step"
     star = f"the design in view: {cheapest}"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.jobs.jobs import Job
-from app.dashboard.state import session
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.question import Question
 from app.dashboard.widgets.captioned import captioned
 from app.figures import design as figures
@@ -138,7 +138,7 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
     """The design in view beside the pinned ones, on these pairs."""
-    others = [design for design in session.pins() if design != mark.design.bare]
+    others = [design for design in pinned_designs() if design != mark.design.bare]
     if not others:
         return
     st.subheader("Beside your pinned designs")

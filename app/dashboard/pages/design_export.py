@@ -7,9 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from app.dashboard.export import exports, report
-from app.dashboard.state import session, share
+from app.dashboard.state import share
+from app.dashboard.state.chosen import choose_design
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import SearchAnswer
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.source import current_source
 from designer.core.errors import BadInput
 from designer.core.toml_json import MAX_TEXT
 from designer.rule.design import Design
@@ -18,7 +20,7 @@ from designer.rule.design import Design
 def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> None:
     """Download buttons and reproducing lines."""
     st.subheader("Take it away")
-    asked, source = answer.question, session.source()  # here: a download is made outside the session
+    asked, source = answer.question, current_source()  # here: a download is made outside the session
     what = "Sampler config (TOML)" if run.config else "Design (TOML)"
     with st.container(horizontal=True):
         _button(
@@ -90,7 +92,7 @@ def load_back(run: Loaded) -> None:
                 f"N = {run.trial.n_data:,}"
             )
         st.session_state["design-read"] = file.file_id
-        session.set_chosen(design)
+        choose_design(design)
 
 
 def _button(label: str, data: str | Callable[[], str], name: str, mime: str, words: str) -> None:

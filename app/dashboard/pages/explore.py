@@ -12,7 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
+from app.dashboard.state.design_text import design_text
+from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from app.figures import explore as figures
@@ -83,7 +86,7 @@ def show() -> None:
         )
         repeats = int(knob(REPEATS) if simulated else REPEATS.default)
         link = st.container()
-    pinned, pins = session.pins(), st.container()
+    pinned, pins = pinned_designs(), st.container()
     st.subheader("Watch it run")
     beside, picture = st.columns([2, 3], gap="large")
     with beside:
@@ -98,7 +101,7 @@ def show() -> None:
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
     values |= {"table": True} if st.session_state["table"] else {}
     with link:
-        share.copy_link(values | {"pin": [session.pin_text(other) for other in pinned]})
+        share.copy_link(values | {"pin": [design_text(other) for other in pinned]})
 
 
 def _answer(design: Design) -> None:
@@ -154,8 +157,8 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
     """The simulated points of this design, once there are any; the first ones are made without being asked for."""
     key = repr((design, mu_std, repeats))
 
-    def work(job: jobs.Job) -> Simulation:
-        rng = session.stream(repeats)
+    def work(job: Job) -> Simulation:
+        rng = np.random.default_rng([repeats])
         return plotdata.simulate_for_picture(rng, design, mu_std, repeats, job.progress, job.cancelled)
 
     job = jobs.current(SIMULATION)
@@ -180,10 +183,10 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
     st.button(
         "Pin this design",
         icon=":material/push_pin:",
-        on_click=session.pin,
+        on_click=pin,
         args=(design,),
         disabled=design in pinned,
-        help=f"Keeps its curves in the picture as knobs are turned. Up to {session.MOST_PINS}; then the oldest goes.",
+        help=f"Keeps its curves in the picture as knobs are turned. Up to {MOST_PINS}; then the oldest goes.",
     )
     if not pinned:
         st.caption("None yet. Pin this one, turn a knob, and see both.")
@@ -199,7 +202,7 @@ def _pin(k: int, design: Design, box: DeltaGenerator) -> None:
         f"at worst {_share(found.worst_usage)} of the data"
     )
     use.button("Use this", key=f"use-{k}", width="stretch", on_click=turn_to, args=(design,))
-    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=session.unpin, args=(design,))
+    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=unpin, args=(design,))
 
 
 # --- how it runs ------------------------------------------------------------------------------------------------------
@@ -230,7 +233,7 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
     """Runs of the test, where it stops, and the table of looks, for a chosen standardised mean."""
     where = cached.stops(design, mu_std)
     logarithmic = plotdata.span([design]).logarithmic
-    runs = plotdata.paths(session.stream(seed), where, design, mu_std, PATHS)
+    runs = plotdata.paths(np.random.default_rng([seed]), where, design, mu_std, PATHS)
     drawn = plotdata.some_of(where.n[:-1], plotdata.PATH_POINTS, logarithmic=logarithmic)
     figure = figures.run(
         where,

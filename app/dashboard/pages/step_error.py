@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from app.dashboard import cached
-from app.dashboard.state import session, share
+from app.dashboard.state import share
+from app.dashboard.state.in_use import loaded_run
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs
 from app.figures import step_error as figures
@@ -91,7 +92,7 @@ def _kappa() -> tuple[float, ...]:
         help="κ is about √N times the standard deviation of the log-likelihood differences. Larger steps raise it: a "
         "well-tuned random walk has about 1 to 2.4, control variates bring it far below 1. Type any other value.",
     )
-    run = session.loaded()
+    run = loaded_run()
     if run is not None:
         least, *_, most = summarise(run.trial).kappa.quantiles
         st.caption(f"The trial run in use ({run.name}) has κ from {least:.3g} to {most:.3g}.")

@@ -13,8 +13,22 @@ from app.dashboard.jobs import jobs
 from app.dashboard.pages import posterior_upload
 from app.dashboard.pages.posterior_upload import FromDraws
 from app.dashboard.serve.server import MOST_MEGABYTES
-from app.dashboard.state import session, share
-from app.dashboard.state.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
+from app.dashboard.state import share
+from app.dashboard.state.built_in_chains import TRIAL_JOB, BuiltInChain, chain_of, chains_by_key
+from app.dashboard.state.in_use import (
+    available_run,
+    being_made,
+    job_of_link,
+    last_run,
+    load_from,
+    loaded_run,
+    missing_file,
+    next_seed,
+    use_outcome,
+    use_upload,
+)
+from app.dashboard.state.loaded import Loaded, remembered_files
+from app.dashboard.state.source import FIRST, LIMITS, STATIONARY, UPLOAD, Source, choose_source, current_source
 from app.dashboard.widgets import knobs
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
@@ -74,13 +88,13 @@ def show() -> None:
     """Draw the page."""
     st.title("Trial run")
     st.markdown("What do the proposals of your chain look like? From that the calculator finds the best test for them.")
-    if session.being_made():
+    if being_made():
         return
     left, right = st.columns([1, 2], gap="large")
     with left, problems_in_words():
         _choose_source()
     with right, problems_in_words():
-        _describe(session.present())
+        _describe(available_run())
     with left:
         _link_and_reset()  # last, when all knobs are known
 
@@ -89,12 +103,12 @@ def show() -> None:
 
 
 def _choose_source() -> None:
-    wanted, files = session.source(), session.kept_files()
-    builtins = {builtin.key: builtin for builtin in session.builtin_sources()}
+    wanted, files = current_source(), remembered_files()
+    chains = chains_by_key()
     titles = {name: f"Example: {example.title}" for name, example in EXAMPLES.items()}
-    titles |= {STATIONARY: "No trial run yet: make one up", UPLOAD: "Upload a file"}
+    titles |= {STATIONARY: "No trial run yet: synthetic pairs", UPLOAD: "Upload a file"}
     titles |= {digest: f"Your file: {run.name} ({digest[:8]})" for digest, run in files.items()}
-    titles |= {key: f"Run: {builtin.title}" for key, builtin in builtins.items()}
+    titles |= {key: f"Run: {chain.title}" for key, chain in chains.items()}
     if st.session_state.get("source-kind") not in titles:  # a new session, or a file that is no longer kept
         st.session_state["source-kind"] = wanted.digest if wanted.digest in files else wanted.kind
     kind = st.selectbox(
@@ -106,16 +120,16 @@ def _choose_source() -> None:
     )
     if kind in EXAMPLES:
         if kind != wanted.kind:
-            session.choose(Source(kind))
+            choose_source(Source(kind))
     elif kind == STATIONARY:
         _make_up(wanted)
     elif kind == UPLOAD:
         _upload(wanted)
     elif kind in files:
         if kind != wanted.digest:
-            session.choose(Source(UPLOAD, digest=kind))
+            choose_source(Source(UPLOAD, digest=kind))
     else:
-        _run_builtin(builtins[kind])
+        _run_chain(chains[kind])
     with st.expander("Your own trial run: what to record"):
         st.markdown(COLUMNS)
         st.download_button(
@@ -144,12 +158,12 @@ def _link_values() -> dict[str, object]:
     """All that brings this page back elsewhere."""
     turned = {spec.key: st.session_state.get(spec.key, spec.default) for spec in (CHECK_M, CHECK_EPSILON)}
     usual = {spec.key: spec.default for spec in (CHECK_M, CHECK_EPSILON)}
-    return {**{key: value for key, value in turned.items() if value != usual[key]}, **session.link_values()}
+    return {**{key: value for key, value in turned.items() if value != usual[key]}, **share.session_values()}
 
 
 def _reset() -> None:
     usual = Source()
-    session.choose(usual)
+    choose_source(usual)
     st.session_state["source-kind"] = FIRST
     for name in MADE:
         st.session_state[f"made-{name}"] = getattr(usual, name)
@@ -183,7 +197,7 @@ def _make_up(wanted: Source) -> None:
     seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed makes up other proposals.")
     chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed), spread)
     if chosen != wanted:
-        session.choose(chosen)
+        choose_source(chosen)
 
 
 def _paired(field: str, label: str, meaning: str) -> float:
@@ -226,8 +240,8 @@ def _upload(wanted: Source) -> None:
         help="The file is read on the machine that runs this page and stays there, for this session only. A posterior "
         "of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
     )
-    if file is None and session.load_from(wanted) is None:
-        st.info(session.missing_file(wanted.digest), icon=":material/upload_file:")
+    if file is None and load_from(wanted) is None:
+        st.info(missing_file(wanted.digest), icon=":material/upload_file:")
     elif file is None:
         st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
     if file is not None:
@@ -260,11 +274,11 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
     except BadFile as problem:
         _tell_problems(file.name, problem)
         return
-    asked = session.source()
-    if asked.kind == UPLOAD and session.loaded() is None and asked.digest not in ("", trial.digest):
+    asked = current_source()
+    if asked.kind == UPLOAD and loaded_run() is None and asked.digest not in ("", trial.digest):
         what = "file" if posterior is None else "file, or not the choice of pairs,"
         st.warning(f"This is not the {what} of the link: the digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
-    session.load(Loaded(file.name, trial, origin))
+    use_upload(Loaded(file.name, trial, origin))
     st.session_state["upload-read"] = seen
 
 
@@ -282,30 +296,30 @@ def _tell_problems(name: str, problem: BadFile) -> None:
     st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
 
 
-def _run_builtin(builtin: Builtin) -> None:
-    """A built-in experiment makes the trial run, as a job."""
-    st.caption(builtin.about)
-    last = session.last_run(builtin.key)
-    if last is not None and session.source().kind != builtin.key:
-        session.choose(last)
+def _run_chain(chain: BuiltInChain) -> None:
+    """Make the trial run by a built-in chain, as a job."""
+    st.caption(chain.about)
+    last = last_run(chain.key)
+    if last is not None and current_source().kind != chain.key:
+        choose_source(last)
     words = "Runs an exact chain here and records its proposals. Every further run has another seed."
     if st.button(
         "Run it" if last is None else "Run it again", icon=":material/play_arrow:", type="primary", help=words
     ):
-        builtin.start(session.next_seed(builtin.key))
+        chain.start(next_seed(chain.key))
         st.rerun()
-    job = jobs.current(session.TRIAL_JOB)
+    job = jobs.current(TRIAL_JOB)
     if job is None:
         return
-    running = session.builtin_of(job)
-    if job.running and running.key != builtin.key:
-        st.caption(f"Another one still runs; starting **{builtin.title}** cancels it.")
-    ended = jobs.watch(session.TRIAL_JOB, running.title)
-    if ended is None or running.key != builtin.key or ended is session.job_of_link():
+    running = chain_of(job)
+    if job.running and running.key != chain.key:
+        st.caption(f"Another one still runs; starting **{chain.title}** cancels it.")
+    ended = jobs.watch(TRIAL_JOB, running.title)
+    if ended is None or running.key != chain.key or ended is job_of_link():
         return
     if ended.was_cancelled:
         st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
-    elif session.take(ended):
+    elif use_outcome(ended):
         st.rerun()
 
 

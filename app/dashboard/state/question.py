@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
 from designer.search.criteria import Cost, Criterion

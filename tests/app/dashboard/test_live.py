@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from app.dashboard.jobs import live
+from tests.serving import PATIENCE
 
-CHILD = "import subprocess, sys; p = subprocess.Popen(['sleep', '100']); print(p.pid, flush=True); p.wait()"
+CHILD = "import subprocess, sys; p = subprocess.Popen(['sleep', '1000']); print(p.pid, flush=True); p.wait()"
 
 
 def running(pid: int) -> bool:
@@ -31,8 +32,8 @@ def test_children_end_with_the_process():
         child = int(process.stdout.readline())
         assert running(child)
         live._end(process)
-        assert process.wait(10) != 0
-    deadline = time.monotonic() + 10.0
+        assert process.wait(PATIENCE) != 0
+    deadline = time.monotonic() + PATIENCE
     while running(child) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not running(child)

@@ -13,7 +13,7 @@ import pytest
 from app.cli.commands.experiment import write_figures
 from app.cli.main import main
 from app.dashboard.jobs import live
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import compare
 from app.figures.compare import costs
 from app.figures.panels import figure

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from app.dashboard.export import exports, report
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import Question, SearchAnswer, answer_question
-from app.dashboard.state.session import Loaded, Source
+from app.dashboard.state.source import Source
 from designer import Design, TrialRun, acceptance, stopping, worst_case
 from designer.pairs.diagnostics import histograms_of
 from tests.browser.driving import chromium
+from tests.serving import PATIENCE
 
 SOURCE = Source("stationary", 20_000, 0.5, 40, 1)
 TRIAL = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
@@ -147,14 +149,13 @@ def test_figures_stay_in_their_columns(answer, tmp_path, width):
         if browser is None:
             pytest.skip(f"NO BROWSER, REPORT NOT LOOKED AT: {reason}")
         page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(1000 * PATIENCE)
         page.goto(file.as_uri())
         page.wait_for_function("document.querySelectorAll('.main-svg').length >= 5")
-        page.wait_for_timeout(300)
-        measure = "f => [f.clientWidth, f.querySelector('.main-svg').clientWidth]"
-        widths = page.evaluate(f"[...document.querySelectorAll('figure')].map({measure})")
-    assert len(widths) == 5
-    for column, drawn in widths:
-        assert 0 < drawn <= column + 1
+        fits = "f => 0 < f.querySelector('.main-svg').clientWidth"
+        fits += " && f.querySelector('.main-svg').clientWidth <= f.clientWidth + 1"
+        page.wait_for_function(f"[...document.querySelectorAll('figure')].filter({fits}).length == 5")
+        assert page.locator("figure").count() == 5
 
 
 def test_skewness_is_checked_when_known(answer):

@@ -22,7 +22,7 @@ from app.dashboard.serve.server import MOST_MEGABYTES, listen
 from app.dashboard.widgets import plotting
 from benchmarks.guests import Guest
 from benchmarks.visitors import measure
-from tests.serving import Server, running
+from tests.serving import PATIENCE, Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
 # SHA-256 of plotly-basic.min.js in plotly.js-basic-dist-min 4.1.1
@@ -43,7 +43,7 @@ def server() -> Iterator[Server]:
 
 
 def ask(server, method, path, body=None, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     answer.text = b"" if answer.status == 101 else answer.read()
@@ -197,7 +197,7 @@ def test_a_warm_server_has_little_to_collect():
         "from app.dashboard.pages import explore; import pandas, pyarrow\n"
         "print(gc.get_freeze_count(), len(gc.get_objects()))"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=True)
     frozen, left = map(int, found.stdout.split()[-2:])
     assert frozen > 100_000
     assert left < 1_000
@@ -206,7 +206,7 @@ def test_a_warm_server_has_little_to_collect():
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_large_uploads_are_refused_unread(server, method):
     """The answer comes although the body never does."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.putrequest(method, UPLOAD)
     connection.putheader("Content-Length", str((MOST_MEGABYTES + 10) * 2**20))
     connection.endheaders(b"start")
@@ -232,7 +232,7 @@ def test_a_port_in_use_is_one_line(server):
         [sys.executable, "-m", "app.cli", "app", "--no-browser", "--port", str(server.port)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
@@ -251,7 +251,7 @@ def test_listens_on_one_address_only(server):
 def test_stops_when_interrupted():
     with running() as server:
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(timeout=30) == 0
+        assert server.process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in server.said()
 
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.dashboard.pages.further import boundary, budget, posterior, redesign, steps
 from app.dashboard.pages.further.parts import choice
-from app.dashboard.state import session
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.in_use import run_in_use
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.chrome import problems_in_words
 
 
@@ -35,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
 def show() -> None:
     """Draw the page: one topic at a time, so that only its work is done."""
     st.title("Go further")
-    run = session.in_use()
+    run = run_in_use()
     if run is None:
         return
     st.caption(f"Trial run in use — {run.line}")

@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from app.dashboard.export import exports
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
-from app.dashboard.state import session, share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state import share
+from app.dashboard.state.chosen import choose_design
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import boundary as figures
@@ -156,7 +157,7 @@ def _saves(found: OptimalBoundary, config: str | None) -> None:
     st.button(
         "Show it on the page Design",
         icon=":material/open_in_new:",
-        on_click=session.set_chosen,
+        on_click=choose_design,
         args=(found.design,),
         help="The page Design then shows what this boundary does to every pair, and its table of looks.",
     )

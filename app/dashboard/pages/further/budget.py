@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, below
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import BATCH, Knob, batch_knob, knob
 from app.figures import budget as figures

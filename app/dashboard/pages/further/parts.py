@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard.jobs import jobs
-from app.dashboard.jobs.jobs import Job
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
 from app.dashboard.widgets.knobs import Knob, reset_button
 
 KEPT = 30  # answers that are remembered, over all sessions
@@ -84,6 +84,6 @@ def below(topic: Topic, values: Mapping[str, object]) -> DeltaGenerator:
         st.caption(f"Derivation, agreement with real chains and limits: `docs/{topic.page}`.")
     row = st.container(horizontal=True)
     with row:
-        share.copy_link({"topic": topic.key, **values, **session.link_values()})
+        share.copy_link({"topic": topic.key, **values, **share.session_values()})
         reset_button(topic.knobs, topic.switches)
     return row

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from app.dashboard.jobs import jobs
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, below, choice, choice_key, tolerance
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import Knob, knob

@@ -6,10 +6,10 @@ from functools import partial
 
 import streamlit as st
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import steps as figures
