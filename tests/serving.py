@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-PATIENCE = (
-    180.0  # seconds that tests wait for anything: a busy machine is many times slower, and kernels may compile first
-)
+PATIENCE = 180.0  # seconds that tests wait for anything: machines may be busy, and kernels may compile first
 
 
 class Server(NamedTuple):

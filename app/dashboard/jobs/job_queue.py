@@ -74,9 +74,7 @@ class Job:
     def cancelled(self) -> bool:
         """Whether the work should stop; the work asks as often as it likes."""
         now = time.monotonic()
-        if (
-            not self._cancel.is_set() and now - self._asked > 1.0
-        ):  # once a second is enough to see whether the browser is connected
+        if not self._cancel.is_set() and now - self._asked > 1.0:  # once a second, see if the browser is connected
             self._asked = now
             if self._alive():
                 self._seen = now
@@ -198,8 +196,8 @@ class JobQueue:
 def _give_way() -> None:
     """Let pages come first: this thread, and those that it starts, run when no page needs the processor.
 
-    Only on Linux is niceness a property of a thread. It is raised relative to the server's, which an unprivileged process
-    may not lower.
+    Only on Linux is niceness a property of a thread. It is raised relative to the server's, which an unprivileged
+    process may not lower.
     """
     if sys.platform == "linux":
         os.nice(JOB_NICENESS)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
+from urllib.request import urlopen
 
 import pytest
 from plotly.offline import get_plotlyjs_version
@@ -21,6 +22,7 @@ from app.dashboard.serve.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.dashboard.serve.server import MOST_MEGABYTES, listen
 from app.dashboard.widgets import plotting
 from benchmarks.guests import Guest
+from benchmarks.load import complaints
 from benchmarks.visitors import measure
 from tests.serving import PATIENCE, Server, running
 
@@ -188,6 +190,30 @@ def test_sessions_that_move_a_slider_at_once_see_their_own_page(server):
     assert all("ε = 0.04:" in headline for headline in shown[:3])
     assert all("ε = 0.03:" in headline for headline in shown[3:])
     assert all(0 < answer.figure < answer.end and answer.size > 10_000 for answer in load.answers)
+
+
+def test_a_file_is_there_for_the_browser_while_others_use_the_server(server):
+    """To Streamlit, files that are made on request belong to no session."""
+
+    async def visit(address: str) -> int:
+        one, other = Guest(address), Guest(address)
+        await one.arrive()
+        await one.ask(page="trial-run")
+        (offer,) = [offer for offer in one.offers() if offer.part.label == "These pairs as CSV"]
+        assert offer.part.deferred_file_id
+        place = await one.place_of(offer)
+        await other.arrive()
+        for _ in range(3):
+            await other.move(other.sliders()[0], 1)
+        content = await asyncio.to_thread(lambda: urlopen(address + place).read())
+        await one.leave()
+        await other.leave()
+        assert one.wrong == other.wrong == []
+        return len(content)
+
+    before = len(server.said())
+    assert asyncio.run(visit(server.address)) > 1000
+    assert complaints(server.said()[before:]) == []
 
 
 def test_a_warm_server_has_little_to_collect():
