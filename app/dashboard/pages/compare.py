@@ -131,9 +131,9 @@ def show() -> None:
         _answer(rows, values[TOLERANCE.key])
         measured = _simulation(trials, tests)
         captioned(costs(rows, measured), "costs", _caption(measured))
-    for name, found in rows.items():
+    for name, predictions in rows.items():
         st.header(name.capitalize())
-        _table(found, tests[name], measured.get(name, []))
+        _table(predictions, tests[name], measured.get(name, []))
     st.caption(
         "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
         "concentration test are predicted to a few per cent. The simulation checks them all."
@@ -186,8 +186,8 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
             for name, trial, part in _parts(trials, job)
         }
 
-    found: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
-    return found
+    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
+    return candidates
 
 
 def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
@@ -202,8 +202,8 @@ def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, Tria
 
 def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
     """The cheapest test per right move, in a sentence."""
-    for name, found in rows.items():
-        best = cheapest(found, tolerance)
+    for name, predictions in rows.items():
+        best = cheapest(predictions, tolerance)
         st.markdown(
             f"**{name.capitalize()}: {best.test}** needs the fewest likelihood evaluations of the tests with an error "
             f"of at most {tolerance:g}: {best.per_move:,.0f} per right move ({best.data:,.0f} data per step, "
@@ -249,11 +249,11 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
         return {}
     if job.was_cancelled:
         st.caption("Cancelled.")
-    found: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
-    if found is not None and job.key != key:
+    measured: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
+    if measured is not None and job.key != key:
         st.caption("The simulation belongs to other settings; run it again to update the points.")
         return {}
-    return found or {}
+    return measured or {}
 
 
 def _start(key: str, work: Callable[[Job], dict[str, list[Measured]]]) -> None:
@@ -305,7 +305,7 @@ def _said(knobs: Mapping[str, float]) -> str:
 
 def _columns(rows: Mapping[str, Sequence[Prediction]], tests: Mapping[str, Candidates]) -> dict[str, Any]:
     """Long form: one row per set of pairs and test."""
-    parts = [(name, row) for name, found in rows.items() for row in found]
+    parts = [(name, row) for name, predictions in rows.items() for row in predictions]
     return (
         {"pairs": [name for name, _ in parts]}
         | {field: [getattr(row, field) for _, row in parts] for field in Prediction._fields}

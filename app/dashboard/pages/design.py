@@ -188,13 +188,13 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
 
 def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
     """What the recorded skewness of the pairs does to the prediction."""
-    found = cached.skewed(design, trial.digest, asked.rule, trial)
-    if found.skewed is None or found.remark is not None:
-        st.caption(f"By the normal theory; not corrected for skewness: {found.remark}.")
+    both = cached.skewed(design, trial.digest, asked.rule, trial)
+    if both.skewed is None or both.remark is not None:
+        st.caption(f"By the normal theory; not corrected for skewness: {both.remark}.")
         return
     st.caption(
-        f"By the normal theory. With the skewness of your pairs: mean |Δ| {found.skewed.mean_abs_delta:.4g}, data "
-        f"{found.skewed.mean_usage:.2%}."
+        f"By the normal theory. With the skewness of your pairs: mean |Δ| {both.skewed.mean_abs_delta:.4g}, data "
+        f"{both.skewed.mean_usage:.2%}."
     )
 
 

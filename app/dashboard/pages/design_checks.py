@@ -50,19 +50,19 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     if len(trial) < 2 * FOLDS:
         st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; at least {2 * FOLDS}.")
         return
-    found: CrossValidation | None = jobs.automatic(
+    checked: CrossValidation | None = jobs.automatic(
         "folds", asked.key(trial), "Searching in parts", partial(_folds, asked, trial)
     )
-    if found is None:
+    if checked is None:
         return
-    if found.test_error is None:
+    if checked.test_error is None:
         st.error("No part has a feasible design.")
         return
-    tell, verdict = (st.success, "It holds") if found.holds else (st.error, "It does not hold")
+    tell, verdict = (st.success, "It holds") if checked.holds else (st.error, "It does not hold")
     name = figures.ERRORS[asked.criterion]
     tell(
         f"**{verdict}:** on pairs they had not seen, designs for tolerance {asked.tolerance:g} have a {name} of "
-        f"**{found.test_error:.4g} ± {found.test_error_se:.2g}**."
+        f"**{checked.test_error:.4g} ± {checked.test_error_se:.2g}**."
     )
     st.dataframe(
         [
@@ -75,7 +75,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
                 "data, seen": fold.train_usage,
                 "data, fresh": fold.test_usage,
             }
-            for number, fold in enumerate(found.folds, start=1)
+            for number, fold in enumerate(checked.folds, start=1)
         ],
         hide_index=True,
         column_config=SHARES,

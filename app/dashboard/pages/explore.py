@@ -105,15 +105,15 @@ def show() -> None:
 
 
 def _answer(design: Design) -> None:
-    found = cached.summary(design)
-    looks = "1 look" if found.looks == 1 else f"{found.looks:,} looks"
+    summary = cached.summary(design)
+    looks = "1 look" if summary.looks == 1 else f"{summary.looks:,} looks"
     st.markdown(
         f"#### N = {design.n_data:,}, m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}: {looks}, "
-        f"worst error {_error(found.worst_error)}, uses {_share(found.worst_usage)} of the data at worst."
+        f"worst error {_error(summary.worst_error)}, uses {_share(summary.worst_usage)} of the data at worst."
     )
     st.caption(
-        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(found.first_share)} of them. "
-        f"These two numbers are accurate to {found.estimate:.1g}, for data whose batch means are normal."
+        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of them. "
+        f"These two numbers are accurate to {summary.estimate:.1g}, for data whose batch means are normal."
     )
 
 
@@ -168,11 +168,11 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
         return None
     if job.key != key:
         st.info("The test has changed since it was simulated.", icon=":material/history:")
-    found: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
-    if found is None and st.button("Simulate this test", icon=":material/play_arrow:"):
+    simulation: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
+    if simulation is None and st.button("Simulate this test", icon=":material/play_arrow:"):
         jobs.start(SIMULATION, key, work)
         st.rerun()
-    return found
+    return simulation
 
 
 # --- pinned designs ---------------------------------------------------------------------------------------------------
@@ -195,11 +195,11 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
 
 
 def _pin(k: int, design: Design, box: DeltaGenerator) -> None:
-    found = cached.summary(design)
+    summary = cached.summary(design)
     words, use, away = box.columns([6, 2, 2], vertical_alignment="center")
     words.markdown(
-        f"**{_name(design)}**: {found.looks:,} looks, worst error {_error(found.worst_error)}, "
-        f"at worst {_share(found.worst_usage)} of the data"
+        f"**{_name(design)}**: {summary.looks:,} looks, worst error {_error(summary.worst_error)}, "
+        f"at worst {_share(summary.worst_usage)} of the data"
     )
     use.button("Use this", key=f"use-{k}", width="stretch", on_click=turn_to, args=(design,))
     away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=unpin, args=(design,))
@@ -212,7 +212,7 @@ def _set_of_runs() -> int:
     """Which runs are drawn: a number that stands for their random numbers, so that a link shows the same."""
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
     right.button("New runs", icon=":material/casino:", on_click=_new_runs, width="stretch")
-    found = left.number_input(
+    number = left.number_input(
         "Set of runs",
         0,
         MOST_SETS,
@@ -222,7 +222,7 @@ def _set_of_runs() -> int:
         persist_state="session",
         help="Seed of the random numbers behind the runs drawn. The same number shows the same runs.",
     )
-    return int(found)
+    return int(number)
 
 
 def _new_runs() -> None:

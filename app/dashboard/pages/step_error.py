@@ -65,7 +65,7 @@ def show() -> None:
 
 
 def _rule() -> Rule:
-    found = st.segmented_control(
+    rule = st.segmented_control(
         "Acceptance rule",
         get_args(Rule),
         default="metropolis",
@@ -76,7 +76,7 @@ def _rule() -> Rule:
         help="Metropolis accepts with min(1, e^A); Barker's rule, which is also Gibbs sampling of one of two values, "
         "with 1/(1 + e^-A). A is the log of the Metropolis ratio.",
     )
-    return check_rule(found or "metropolis")  # a link may say nothing
+    return check_rule(rule or "metropolis")  # a link may say nothing
 
 
 def _kappa() -> tuple[float, ...]:
@@ -113,11 +113,11 @@ def _answer(curves: plotdata.StepCurves, eta: float) -> None:
         f"#### With κ = {listed}, the acceptance probability is off by at most {curves.delta_max:.2g}; "
         f"the worst case alone would say {curves.worst:.2g}."
     )
-    found, worst = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
+    bound, worst_bound = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
     st.markdown(
         f"If every move had such a κ and one exact step shrinks differences by η = {eta:g}, the distribution sampled "
-        f"lies within **{found:.2g}** of the posterior in total variation (from the worst case: {worst:.2g})."
-        + (" A distance is never above 1: this says nothing." if found >= 1 else "")
+        f"lies within **{bound:.2g}** of the posterior in total variation (from the worst case: {worst_bound:.2g})."
+        + (" A distance is never above 1: this says nothing." if bound >= 1 else "")
     )
     st.caption(f"Theorem 1: at most Δ_max/(1 − η). Accurate to {curves.estimate:.1g}.")
 

@@ -204,12 +204,12 @@ def _paired(field: str, label: str, meaning: str) -> float:
     """A slider beside the exact number."""
     key, slider_key = f"made-{field}", f"{field}-slider"
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
-    found = right.number_input(
+    number = right.number_input(
         f"{label}, exactly", *LIMITS[field], step=0.01, format="%.6g", key=key, label_visibility="collapsed"
     )
-    st.session_state[slider_key] = found
+    st.session_state[slider_key] = number
     left.slider(label, *LIMITS[field], step=0.01, key=slider_key, on_change=_slide, args=(field,), help=meaning)
-    return found
+    return number
 
 
 def _slide(field: str) -> None:
@@ -262,12 +262,12 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
         if posterior is None:
             trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
         else:
-            found = posterior_upload.pairs(file.getvalue(), posterior)
-            if n_data not in (None, found.trial.n_data):
+            draws = posterior_upload.pairs(file.getvalue(), posterior)
+            if n_data not in (None, draws.trial.n_data):
                 raise BadInput(
-                    f"{file.name}: has the log-likelihoods of {found.trial.n_data:,} data, not of {n_data:,}"
+                    f"{file.name}: has the log-likelihoods of {draws.trial.n_data:,} data, not of {n_data:,}"
                 )
-            trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
+            trial, origin = draws.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *draws.remarks])
         if len(trial) > (most := _whole("pairs")[1]):
             here = f"{len(trial):,} pairs, more than the {most:,} that a page can work on"
             raise BadInput(f"{file.name}: {here}; upload a part of them, or use the command line")
@@ -328,44 +328,46 @@ def _run_chain(chain: BuiltInChain) -> None:
 
 def _describe(run: Loaded) -> None:
     trial = run.trial
-    found = cached.summary_of(trial.digest, "metropolis", trial)
+    summary = cached.summary_of(trial.digest, "metropolis", trial)
     st.markdown(f"**In use — {run.line}**")
     st.caption(run.origin)
-    _sentence(found)
-    for remark in found.remarks:
+    _sentence(summary)
+    for remark in summary.remarks:
         st.warning(remark, icon=":material/info:")
-    _metrics(found)
+    _metrics(summary)
     _histograms(trial)
     _normality(trial)
-    _table(run, found)
+    _table(run, summary)
 
 
-def _sentence(found: Summary) -> None:
+def _sentence(summary: Summary) -> None:
     """The page's answer."""
-    kappa, accepted, usual = found.kappa.quantiles[3], found.probability.mean, found.usual
+    kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     st.info(
-        f"The exact chain accepts **{accepted:.0%}** of these {found.pairs:,} proposals. Half of them have a noise "
+        f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. Half of them have a noise "
         f"scale κ above **{kappa:.3g}**: a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
-        f"**{found.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
+        f"**{summary.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
     )
 
 
-def _metrics(found: Summary) -> None:
+def _metrics(summary: Summary) -> None:
     with st.container(horizontal=True):
-        st.metric("Pairs", f"{found.pairs:,}", help="Proposals in the trial run.")
-        st.metric("N", f"{found.n_data:,}", help="Number of data.")
-        st.metric("Mean acceptance", f"{found.probability.mean:.3f}", help="Mean of min(1, exp A).")
-        st.metric("Median κ", f"{found.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
+        st.metric("Pairs", f"{summary.pairs:,}", help="Proposals in the trial run.")
+        st.metric("N", f"{summary.n_data:,}", help="Number of data.")
+        st.metric("Mean acceptance", f"{summary.probability.mean:.3f}", help="Mean of min(1, exp A).")
+        st.metric("Median κ", f"{summary.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
         skew = (
-            "not recorded" if found.skew is None else f"{found.skew.quantiles[0]:.2g} … {found.skew.quantiles[-1]:.2g}"
+            "not recorded"
+            if summary.skew is None
+            else f"{summary.skew.quantiles[0]:.2g} … {summary.skew.quantiles[-1]:.2g}"
         )
         st.metric("Skewness", skew, help="Smallest and largest skewness of the log-likelihood differences.")
 
 
 def _histograms(trial: TrialRun) -> None:
-    found = cached.histograms(trial.digest, trial)
+    histograms = cached.histograms(trial.digest, trial)
     places = [*st.columns(2), *st.columns(2)]
-    for place, (name, counts) in zip(places, found.items(), strict=False):
+    for place, (name, counts) in zip(places, histograms.items(), strict=False):
         with place:
             captioned(figures.bars(name, counts), f"bars-{name}", figures.caption(name, counts))
     with st.expander("The formulas"):
@@ -415,9 +417,9 @@ def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
     )
 
 
-def _table(run: Loaded, found: Summary) -> None:
+def _table(run: Loaded, summary: Summary) -> None:
     with st.expander("The pairs, and their summary"):
-        spreads = {name: getattr(found, name) for name in figures.PANELS if getattr(found, name) is not None}
+        spreads = {name: getattr(summary, name) for name in figures.PANELS if getattr(summary, name) is not None}
         levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]
         st.dataframe(
             [
@@ -429,8 +431,8 @@ def _table(run: Loaded, found: Summary) -> None:
         )
         head = {name: column[:PREVIEW] for name, column in run.trial.columns.items()}
         st.dataframe(head, key="preview", height=240)
-        shown = min(PREVIEW, found.pairs)
-        st.caption(f"The first {shown:,} of {found.pairs:,} rows of the file; N = {found.n_data:,}.")
+        shown = min(PREVIEW, summary.pairs)
+        st.caption(f"The first {shown:,} of {summary.pairs:,} rows of the file; N = {summary.n_data:,}.")
     name = exports.trial_name(run.trial)
     st.download_button(
         "These pairs as CSV",

@@ -61,8 +61,8 @@ def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, 
     """A button to save a table, which is written when it is asked for."""
 
     def text() -> str:
-        found = columns()
-        return csv_text(found, zip(*found.values(), strict=True))
+        table = columns()
+        return csv_text(table, zip(*table.values(), strict=True))
 
     st.download_button(
         label,
