@@ -82,7 +82,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
     """The report of the design in view, and of the search that found it or that it is compared with."""
     question, trial, best = answer.question, run.trial, answer.result.best
     step = acceptance(design, trial, question.rule)
-    searched = best is not None and design.bare == best.bare
+    searched = best is not None and design.without_notes == best.without_notes
     marks = [_marked("this design", design, answer, trial, "in view")]
     if best is not None and not searched:
         marks.append(_marked("found by the search", best, answer, trial, "found"))

@@ -25,7 +25,7 @@ from samplers.study.compare_tests import (
     CONTROLLED,
     PLAIN,
     Candidates,
-    Measured,
+    Measurement,
     Prediction,
     cheapest,
     measure,
@@ -211,7 +211,7 @@ def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
         )
 
 
-def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
+def _caption(measured: Mapping[str, Sequence[Measurement]]) -> str:
     """What the figure shows, in words."""
     words = (
         "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates; "
@@ -225,11 +225,11 @@ def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measured]]:
+def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measurement]]:
     """Real tests beside the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
-    def work(job: Job) -> dict[str, list[Measured]]:
+    def work(job: Job) -> dict[str, list[Measurement]]:
         return {
             name: measure(
                 np.random.default_rng([1]), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled
@@ -249,18 +249,18 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
         return {}
     if job.was_cancelled:
         st.caption("Cancelled.")
-    measured: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
+    measured: dict[str, list[Measurement]] | None = jobs.outcome_in_words(job)
     if measured is not None and job.key != key:
         st.caption("The simulation belongs to other settings; run it again to update the points.")
         return {}
     return measured or {}
 
 
-def _start(key: str, work: Callable[[Job], dict[str, list[Measured]]]) -> None:
+def _start(key: str, work: Callable[[Job], dict[str, list[Measurement]]]) -> None:
     jobs.start(KIND, key, work)
 
 
-def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measured]) -> None:
+def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:
     st.dataframe(
         [
             {

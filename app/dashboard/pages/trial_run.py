@@ -36,7 +36,7 @@ from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import trial_run as figures
 from designer.core.errors import BadInput
 from designer.pairs.columns import TEMPLATE, BadFile
-from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
+from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, TailCheck, TrialSummary
 from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
@@ -340,7 +340,7 @@ def _describe(run: Loaded) -> None:
     _table(run, summary)
 
 
-def _sentence(summary: Summary) -> None:
+def _sentence(summary: TrialSummary) -> None:
     """The page's answer."""
     kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     st.info(
@@ -350,7 +350,7 @@ def _sentence(summary: Summary) -> None:
     )
 
 
-def _metrics(summary: Summary) -> None:
+def _metrics(summary: TrialSummary) -> None:
     with st.container(horizontal=True):
         st.metric("Pairs", f"{summary.pairs:,}", help="Proposals in the trial run.")
         st.metric("N", f"{summary.n_data:,}", help="Number of data.")
@@ -417,7 +417,7 @@ def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
     )
 
 
-def _table(run: Loaded, summary: Summary) -> None:
+def _table(run: Loaded, summary: TrialSummary) -> None:
     with st.expander("The pairs, and their summary"):
         spreads = {name: getattr(summary, name) for name in figures.PANELS if getattr(summary, name) is not None}
         levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]

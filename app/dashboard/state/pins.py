@@ -22,13 +22,13 @@ def pinned_designs() -> list[Design]:
 
 def pin(design: Design) -> None:
     """Pin a design; the oldest pin goes when there are too many."""
-    others = [other for other in pinned_designs() if other != design.bare]
-    _write([*others, design.bare][-MOST_PINS:])
+    others = [other for other in pinned_designs() if other != design.without_notes]
+    _write([*others, design.without_notes][-MOST_PINS:])
 
 
 def unpin(design: Design) -> None:
     """Unpin a design."""
-    _write([other for other in pinned_designs() if other != design.bare])
+    _write([other for other in pinned_designs() if other != design.without_notes])
 
 
 def _pins_in_url() -> list[Design]:

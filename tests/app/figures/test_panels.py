@@ -11,7 +11,7 @@ import pytest
 from app.cli.commands.experiment import write_figures
 from app.figures.panels import figure
 from app.figures.style import GREY, SERIES
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from tests.browser.driving import NAMES as NAMES_OF_CHROMIUM
 
 PANEL = Panel(
@@ -26,7 +26,7 @@ PANEL = Panel(
     log_y=True,
     note="what to see",
 )
-REPORT = Report("It holds.", {"a statement": True}, [Table("numbers", ["n"], [[1]])], [PANEL], ["a notice"])
+REPORT = Report("It holds.", {"a statement": True}, [ResultTable("numbers", ["n"], [[1]])], [PANEL], ["a notice"])
 
 
 def test_panels_keep_their_numbers():

@@ -16,14 +16,8 @@ from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import BATCH, EPSILON, Knob, batch_knob, knob
 from app.figures import posterior as figures
 from designer.core.errors import BadInput
-from designer.further.posterior.error import (
-    PosteriorError,
-    Wish,
-    inflation_curve,
-    marginals,
-    posterior_error,
-    tolerance_for,
-)
+from designer.further.posterior.error import PosteriorError, marginals, posterior_error
+from designer.further.posterior.tolerance import PosteriorTolerance, inflation_curve, tolerance_for
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 
@@ -90,7 +84,7 @@ class _PosteriorAnswer(NamedTuple):
     """Each part, or the reason why it could not be computed."""
 
     error: PosteriorError | str
-    wish: Wish | str
+    wish: PosteriorTolerance | str
     epsilons: list[float]
     errors: list[PosteriorError]
 
