@@ -165,7 +165,7 @@ def test_pairs_keep_their_own_skewness(rule):
     ],
 )
 def test_the_real_step_agrees(kind, m, skew, a, rule):
-    """math.md §5 in small: N = 5000, 60,000 repetitions; the uncorrected theory is off by far more."""
+    """docs/skewness.md in small: N = 5000, 60,000 repetitions. The uncorrected theory is off by far more."""
     n_data, kappa, repeats = 5000, 1.3, 60_000
     population = math.copysign(1.0, skew) * skewness.population(Group(kind, abs(skew), m), n_data)
     skew = float((population**3).mean())
