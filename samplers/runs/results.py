@@ -20,7 +20,7 @@ import numpy as np
 from designer.core.errors import BadInput
 from designer.core.files import replacing, shorten
 from samplers.data import memory
-from samplers.runs.store import Array, Draws
+from samplers.runs.store import Array, Arrays
 
 if TYPE_CHECKING:
     from xarray import DataArray, DataTree
@@ -32,7 +32,7 @@ _SEAL = b"\nsha256 of what is before this line: "
 
 
 def collect(
-    chains: Sequence[Draws],
+    chains: Sequence[Arrays],
     attributes: Mapping[str, str | int | float] | None = None,
     statistics: Collection[str] = STATISTICS,
     names: Sequence[str] | None = None,
@@ -91,7 +91,7 @@ def collect(
     return tree
 
 
-def collect_run(chains: Mapping[int, Draws], meta: Mapping[str, Any]) -> DataTree:
+def collect_run(chains: Mapping[int, Arrays], meta: Mapping[str, Any]) -> DataTree:
     """The draws of chains of a run, by their numbers; its description (texts and numbers) as attributes.
 
     Of reversible jump also which coefficients are active.
@@ -110,7 +110,7 @@ def _named(names: Sequence[str] | None, posterior: Mapping[str, Array]) -> dict[
     return {"coords": {"parameter": list(names)}, "dims": {name: ["parameter"] for name in fitting}}
 
 
-def _length(number: int, chain: Draws) -> int:
+def _length(number: int, chain: Arrays) -> int:
     """The number of draws, the same for every array of the chain."""
     lengths = {values.shape[0] if values.ndim else -1 for values in chain.values()}
     if len(lengths) > 1 or -1 in lengths:
@@ -118,7 +118,7 @@ def _length(number: int, chain: Draws) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _stack(name: str, chains: Sequence[Draws], draws: int) -> Array:
+def _stack(name: str, chains: Sequence[Arrays], draws: int) -> Array:
     """One array (chain, draw, ...) of what every chain calls `name`."""
     for number, chain in enumerate(chains):
         if {*chain} != {*chains[0]}:
@@ -265,7 +265,7 @@ MIXED = 1.01  # R-hat of chains that agree (Vehtari et al. 2021)
 ENOUGH = 100  # effective draws of each chain for R-hat and ESS to be trusted (the same)
 
 
-class Row(NamedTuple):
+class ParameterSummary(NamedTuple):
     """One parameter: moments, standard error of the mean, effective sample sizes, convergence. Not known: nan."""
 
     name: str
@@ -277,15 +277,15 @@ class Row(NamedTuple):
     r_hat: float
 
 
-class Summary(NamedTuple):
+class PosteriorSummary(NamedTuple):
     """One row per parameter, of how many chains and draws."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ParameterSummary, ...]
     chains: int
     draws: int
     note: str = ""
 
-    def worst(self, count: int) -> Summary:
+    def worst(self, count: int) -> PosteriorSummary:
         """The parameters with the fewest effective draws, if there are more than so many."""
         if len(self.rows) <= count:
             return self
@@ -308,7 +308,7 @@ class Summary(NamedTuple):
 
     def text(self) -> str:
         """A table for people."""
-        cells = [list(Row._fields)]
+        cells = [list(ParameterSummary._fields)]
         cells += [
             [row.name, *(f"{x:.4g}" for x in row[1:4]), *(f"{x:.0f}" for x in row[4:6]), f"{row.r_hat:.3f}"]
             for row in self.rows
@@ -339,7 +339,7 @@ def steps(results: DataTree) -> Steps:
     return Steps(float(stats["accepted"].mean()), used, usage, int(results.attrs.get("gradient_batch", 0)))
 
 
-def summary(results: DataTree) -> Summary:
+def summary(results: DataTree) -> PosteriorSummary:
     """Mean, sd, MCSE, bulk and tail ESS and R-hat (rank-normalised, split) of every parameter.
 
     Parameters
@@ -349,7 +349,7 @@ def summary(results: DataTree) -> Summary:
 
     Returns
     -------
-    Summary
+    PosteriorSummary
         One row per parameter; `text()` is a table for people, `remarks()` what they must know.
 
     Examples
@@ -363,10 +363,10 @@ def summary(results: DataTree) -> Summary:
     posterior = results["posterior"]
     rows = [row for name, values in posterior.data_vars.items() for row in _rows(str(name), values)]
     sizes = posterior.sizes
-    return Summary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
+    return PosteriorSummary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
 
 
-def _rows(name: str, values: DataArray) -> list[Row]:
+def _rows(name: str, values: DataArray) -> list[ParameterSummary]:
     """The rows of an array (chain, draw, ...): one per entry of the rest, called by its coordinates."""
     from arviz_stats import base
 
@@ -385,7 +385,7 @@ def _rows(name: str, values: DataArray) -> list[Row]:
     labels = product(*(values[dimension].values.tolist() for dimension in values.dims[2:]))
     places = product(*map(range, x.shape[2:]))
     return [
-        Row(_entry(name, label), *(float(column[place]) for column in columns))
+        ParameterSummary(_entry(name, label), *(float(column[place]) for column in columns))
         for label, place in zip(labels, places, strict=True)
     ]
 

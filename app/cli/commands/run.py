@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from samplers.adapt.redesign import Change
     from samplers.chains.parallel import RunProgress
-    from samplers.runs.results import Steps, Summary
+    from samplers.runs.results import PosteriorSummary, Steps
 
 SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
 SHOWN = 8  # parameters at the end of a run; results.nc has all
@@ -99,7 +99,7 @@ def run_chains(options: argparse.Namespace) -> Answer:
     return Answer(data | {"remarks": found.remarks}, [found.worst(SHOWN).text(), *end])
 
 
-def _weighted(results: DataTree, found: Summary) -> tuple[dict[str, Any], list[str]]:
+def _weighted(results: DataTree, found: PosteriorSummary) -> tuple[dict[str, Any], list[str]]:
     """With a schedule, the means by the weights of its phases, or why there are none: the table knows no weights."""
     from samplers.adapt.phases import scheduled_mean
 

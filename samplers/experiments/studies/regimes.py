@@ -137,7 +137,7 @@ def evaluations_per_datum(chain: Chain) -> float:
 
     Proxies that are not stored are computed for it too, at the centre.
     """
-    states = 1.0 if isinstance(chain.test, ExactTest) else 2.0
+    states = chain.evaluations_per_datum
     proxies = chain.model.proxies if isinstance(chain.model, BoundedResiduals) else chain.model
     return states + (isinstance(proxies, Controlled) and proxies.anchor is None)
 

@@ -68,7 +68,7 @@ def test_a_description_that_was_removed_as_advised_is_made_again(folder, capsys)
     (folder / "out" / "run.bin").write_bytes(b"damaged")
     command = ["run", str(folder / "fused.toml"), "--draws", "50", "--output", str(folder / "out"), "--resume"]
     assert main(command) == 2
-    assert "run.bin: damaged; remove it to go on" in capsys.readouterr().err
+    assert "run.bin: damaged; if you are sure of the settings, remove it and resume" in capsys.readouterr().err
     (folder / "out" / "run.bin").unlink()
     assert main(command) == 0
     np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
