@@ -38,7 +38,7 @@ MOST_PHASES = 100
 class ScheduleTable(ConfigTable):
     """Phases before `[test]`: for so many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
 
-    The steps of warmup are made with the first of them, and are not counted. `weights`, if given, are those of the
+    The steps of warm-up are made with the first of them, and are not counted. `weights`, if given, are those of the
     phases' means in an estimate, the last one that of `[test]`.
     """
 
@@ -94,7 +94,7 @@ class Phases(NamedTuple):
 
     @classmethod
     def of(cls, first: Sequence[tuple[int, AcceptTest]], last: AcceptTest, warmup: int = 0) -> Phases:
-        """Some tests for so many steps after warmup, then another one."""
+        """Some tests for so many steps after warm-up, then another one."""
         ends = warmup + np.cumsum([steps for steps, _ in first], dtype=np.int64)
         return cls(tuple(ends.tolist()), (*(test for _, test in first), last))
 

@@ -1,7 +1,7 @@
-"""A random walk that learns its covariance and scale during warmup, and then stays as it is.
+"""A random walk that learns its covariance and scale during warm-up, and then stays as it is.
 
 Haario's adaptive Metropolis with a Robbins-Monro scale: after each block of steps the covariance of the states so far
-and the acceptance rate move the proposal. After warmup nothing changes, so the chain is then a proper Markov chain.
+and the acceptance rate move the proposal. After warm-up nothing changes, so the chain is then a proper Markov chain.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REGULAR = 1e-6  # of the mean variance, added to the diagonal
 
 @dataclass
 class Adaptation:
-    """What warmup has learned so far; `state` and `restore` carry it over a stop."""
+    """What warm-up has learned so far; `state` and `restore` carry it over a stop."""
 
     walk: RandomWalk
     count: int = 0

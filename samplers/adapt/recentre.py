@@ -1,4 +1,4 @@
-"""Control variates that follow the chain during warmup, and then stay where they are.
+"""Control variates that follow the chain during warm-up, and then stay where they are.
 
 Far from their centre the proxies miss much, and a sequential test needs many data. When a chain has wandered off, or
 has begun to read more, they are expanded anew at the mean of its latest states. The posterior stays the same.

@@ -2,7 +2,7 @@
 
 K14 supplement D suggests to re-design as the chain goes. A pair costs a pass over all the data, so they are recorded
 only as fast as a share of the data read allows. The designs stop changing at a given step, by default the end of the
-warmup: from there on the chain is a Markov chain with one fixed test.
+warm-up: from there on the chain is a Markov chain with one fixed test.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Redesign:
     def __init__(self, table: RedesignTable, until: int, design: Design, rule: Rule = "metropolis") -> None:
         self.table, self.until, self.rule = table, until, rule
         self.design = design.without_notes
-        self.pairs: Floats = np.empty((0, 4))  # mu, sigma, skew, log_ratio
+        self.pairs: Floats = np.empty((0, 4))  # μ, σ, skew, log_ratio
         self.passes = self.read = 0
         self.log: list[Change] = []
 

@@ -72,7 +72,7 @@ class ChainStopped(ArithmeticError):
     Examples
     --------
     >>> ChainStopped(7, np.array([1.0, 2.0]), 3, Draws.empty(7, 2))
-    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at theta = [1, 2]')
+    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at θ = [1, 2]')
     """
 
     def __init__(

@@ -339,7 +339,7 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
 
         A = S_k - log(sum_{a < k} e^(S_a))
 
-    and kappa that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
+    and κ that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
     P(wrong decision) of Barker steps, which the calculator knows (K14 Eqns 40-42).
 
     Parameters

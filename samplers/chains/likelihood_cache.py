@@ -21,13 +21,13 @@ TOLERANCE = 1e-6
 class Likelihoods:
     """For a model with `log_likelihood(theta, indices)`: N evaluations per decision instead of 2 N.
 
-    `full` makes the shortcut of a `Comparison`; after an accepted step `moved` says that theta' is the state now.
+    `full` makes the shortcut of a `Comparison`; after an accepted step `moved` says that θ' is the state now.
     """
 
     def __init__(self, model: Any) -> None:
         self.model, self.n = model, int(model.n_data)
-        self.at: Floats | None = None  # theta of `current`
-        self.asked: Floats | None = None  # theta' of `proposed`
+        self.at: Floats | None = None  # θ of `current`
+        self.asked: Floats | None = None  # θ' of `proposed`
         self.checked = False
         self.current, self.proposed = np.empty(self.n), np.empty(self.n)
 
@@ -37,7 +37,7 @@ class Likelihoods:
         return cls(model) if hasattr(model, "log_likelihood") and model.n_data <= MOST_KEPT else None
 
     def full(self, theta: Floats, theta_new: Floats) -> Callable[[], float]:
-        """The sum of all l_i, from theta's log-likelihoods as they are kept."""
+        """The sum of all lᵢ, from θ's log-likelihoods as they are kept."""
 
         def total() -> float:
             with np.errstate(all="ignore"):  # what is not finite is noticed by the test, and named
@@ -55,7 +55,7 @@ class Likelihoods:
         return total
 
     def moved(self, theta: Floats) -> None:
-        """The chain is at theta now."""
+        """The chain is at θ now."""
         if theta is self.asked:
             self.current, self.proposed, self.at = self.proposed, self.current, theta.copy()
         self.asked = None

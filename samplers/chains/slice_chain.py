@@ -1,10 +1,10 @@
 """Slice sampling whose membership tests are sequential tests (K16 section 3; DuBois et al. 2014).
 
-An update draws a level, log y = log posterior(theta) + log u, and a point of the slice {log posterior > log y} on a
-line through theta: an interval of random position is stepped out until both ends are outside, then shrunk towards
-theta until a point drawn from it is inside (Neal 2003). Whether theta' is inside,
+An update draws a level, log y = log posterior(θ) + log u, and a point of the slice {log posterior > log y} on a
+line through θ: an interval of random position is stepped out until both ends are outside, then shrunk towards
+θ until a point drawn from it is inside (Neal 2003). Whether θ' is inside,
 
-    sum_i l_i - c > log u,    l_i = log p(x_i; theta') - log p(x_i; theta),    c = log prior(theta) - log prior(theta')
+    sum_i lᵢ - c > log u,    lᵢ = log p(x_i; θ') - log p(x_i; θ),    c = log prior(θ) - log prior(θ')
 
 is the question of a Metropolis step with the update's u for every point: any test that takes a threshold answers it.
 """
@@ -31,7 +31,7 @@ from samplers.proposals import RandomWalk
 
 WIDTH = 3.0  # of the first interval, in standard deviations along the line
 MOST_OUT = 8  # widths that the interval may grow to
-MOST_SHRINKS = 200  # then rounding has brought the interval to theta itself
+MOST_SHRINKS = 200  # then rounding has brought the interval to θ itself
 
 
 class Line(NamedTuple):
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Lines and first intervals of slice updates: direction L xi / |xi|, an interval of `width` around the state.
+    """Lines and first intervals of slice updates: direction L ξ / |ξ|, an interval of `width` around the state.
 
     Make one with `isotropic` or `with_covariance`.
 
@@ -109,7 +109,7 @@ def update(
 ) -> Update:
     """One slice update on any model, with the exact or the sequential test.
 
-    `likelihoods` are the log-likelihoods at theta, for tests that want the sum of all l_i.
+    `likelihoods` are the log-likelihoods at θ, for tests that want the sum of all lᵢ.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def collect(
     statistics
         Names that belong to `sample_stats`; all others are parameters.
     names
-        Of the entries of theta and of what is about them: coordinates of their dimension `parameter`.
+        Of the entries of θ and of what is about them: coordinates of their dimension `parameter`.
     numbers
         Of the chains: coordinates of the dimension `chain`, by default 0, 1, ...
 

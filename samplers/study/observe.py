@@ -1,6 +1,6 @@
 """From a chain to a `TrialRun`, and from a `Design` back to what it really did.
 
-Every k-th step a full pass over the data gives the moments of the l_i of that proposal: a pair for the calculator. The
+Every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator. The
 same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
 """
 
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
     Attributes
     ----------
     mu, sigma, skew
-        Moments of its l_i.
+        Moments of its lᵢ.
     log_ratio
         c, minus the usual log ratio of priors and proposals.
     v
@@ -87,7 +87,7 @@ class Observed(NamedTuple):
     rule: Rule = "metropolis"
 
     def trial(self, n_data: int) -> TrialRun:
-        """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
+        """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
         rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
         if len(rows) == 0:
             raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
@@ -294,7 +294,7 @@ def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
+    """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time."""
     scale, found = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))

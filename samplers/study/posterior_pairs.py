@@ -1,7 +1,7 @@
 """Trial pairs from a posterior that another tool has drawn: PyMC, Stan, NumPyro, anything that ArviZ holds.
 
-What is needed is the group `log_likelihood` with one value per chain, draw and datum. Two draws theta, theta' give
-l_i = log_lik[theta', i] - log_lik[theta, i], whose mean, standard deviation and skewness are a pair for the calculator.
+What is needed is the group `log_likelihood` with one value per chain, draw and datum. Two draws θ, θ' give
+lᵢ = log_lik[θ', i] - log_lik[θ, i], whose mean, standard deviation and skewness are a pair for the calculator.
 Files are read a block of data at a time, once (twice for `nearest`), so that memory stays bounded.
 
 Draws are not proposals: `docs/pymc_stan_numpyro.md` says which pairs stand for whose proposals, and what rescaling
@@ -46,7 +46,7 @@ READING: dict[str, Any] = {  # as it stands: no dates to decode, no coordinates 
     "create_default_indexes": False,
     "phony_dims": "sort",  # of HDF5 files that are no netCDF, which are refused for their dimensions
 }
-MISFIT = 2.0  # kappa² against the spread of A: beyond this factor the relation of the two is in doubt
+MISFIT = 2.0  # κ² against the spread of A: beyond this factor the relation of the two is in doubt
 HOW = (
     "PyMC: pm.compute_log_likelihood; NumPyro: arviz.from_numpyro(mcmc, log_likelihood=True); Stan: log_lik in "
     "generated quantities"
@@ -98,12 +98,12 @@ def trial_from_posterior(
         group `log_likelihood`; or that group alone, as a Dataset.
     kind
         successive: a draw and the next one of its chain, evenly spread. random: any two draws. nearest: a draw and the
-        one with the smallest kappa from it, among at most 1,000 draws.
+        one with the smallest κ from it, among at most 1,000 draws.
     count
         How many pairs, if there are so many (at most 1,000 nearest ones).
     scale, acceptance
-        Stretch all steps by this factor, or by the one that gives this mean acceptance: kappa is multiplied by it, A is
-        drawn from N(-kappa²/2, kappa²) and the log ratio is 0. By default pairs are left as the draws have them.
+        Stretch all steps by this factor, or by the one that gives this mean acceptance: κ is multiplied by it, A is
+        drawn from N(-κ²/2, κ²) and the log ratio is 0. By default pairs are left as the draws have them.
     variables
         Observed variables to use; all of the group by default, their data one after the other.
     most_bytes
@@ -142,15 +142,15 @@ def trial_from_posterior(
     if scale is None and acceptance is None:
         return PosteriorPairs(trial, 1.0, [*remarks, *_not_proposals(trial)])
     factor = scale_to(trial.kappa, acceptance) if acceptance is not None else real("scale", scale, *SCALES)
-    told = f"steps times {factor:.4g}, A drawn from N(-kappa²/2, kappa²)"
+    told = f"steps times {factor:.4g}, A drawn from N(-κ²/2, κ²)"
     return PosteriorPairs(rescaled(rng, trial, factor), factor, [*remarks, told])
 
 
 def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRun:
     """The pairs with steps `scale` times as long, as a random walk at stationarity would meet them.
 
-    To first order l_i is linear in the step: sigma is multiplied by `scale`, the skewness stays. A of the draws does
-    not tell that of proposals and is drawn anew from N(-kappa²/2, kappa²), with log ratio 0.
+    To first order lᵢ is linear in the step: σ is multiplied by `scale`, the skewness stays. A of the draws does
+    not tell that of proposals and is drawn anew from N(-κ²/2, κ²), with log ratio 0.
     """
     scale = real("scale", scale, *SCALES)
     log_acceptance = log_acceptance_at(rng, scale * trial.kappa)
@@ -161,7 +161,7 @@ def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRu
 
 
 def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> tuple[Ints, Ints]:
-    """Indices of theta and theta' among all draws of all chains."""
+    """Indices of θ and θ' among all draws of all chains."""
     chains, draws, total = table.chains, table.draws, table.chains * table.draws
     if total < 2 or (kind == "successive" and draws < 2):
         raise BadInput(f"{GROUP}: {chains} chains of {draws} draws have no two to compare")
@@ -176,7 +176,7 @@ def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> 
 
 
 def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints, Ints]:
-    """Some draws, each with the one at the smallest positive kappa; kappa as some of the data tell it."""
+    """Some draws, each with the one at the smallest positive κ; κ as some of the data tell it."""
     total = table.chains * table.draws
     chosen = np.sort(rng.permutation(total)[:NEIGHBOURS])
     every, passed, some = max(1, table.n_data // LOOKED_AT), 0, []
@@ -197,7 +197,7 @@ def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints,
 
 
 def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard deviation and skewness of the l_i of each pair, in one pass."""
+    """Mean, standard deviation and skewness of the lᵢ of each pair, in one pass."""
     found = Sums.none()
     rows = max(1, BLOCK_VALUES // first.size)
     for block in table.blocks():
@@ -222,23 +222,23 @@ def _remarks(trial: TrialRun, equal: int, kind: Kind, *, with_prior: bool) -> li
     fit = _fit(trial) if kind == "random" and len(trial) >= 50 else 1.0
     if not 1.0 / MISFIT <= fit <= MISFIT:
         found.append(
-            f"kappa² is {fit:.2g} times what the spread of the log posterior says: the model does not fit the data, or "
-            "the prior matters; A ~ N(-kappa²/2, kappa²) is in doubt"
+            f"κ² is {fit:.2g} times what the spread of the log posterior says: the model does not fit the data, or "
+            "the prior matters; A ~ N(-κ²/2, κ²) is in doubt"
         )
     return found
 
 
 def _fit(trial: TrialRun) -> float:
-    """mean kappa² / (2 var A) of independent draws: 1 for a normal posterior of a model that fits the data.
+    """mean κ² / (2 var A) of independent draws: 1 for a normal posterior of a model that fits the data.
 
-    A is half the difference of two chi² with D degrees of freedom, of variance D; kappa² is twice one, of mean 2 D.
+    A is half the difference of two chi² with D degrees of freedom, of variance D; κ² is twice one, of mean 2 D.
     """
     spread = float(trial.log_acceptance.var())
     return float((trial.kappa**2).mean()) / (2.0 * spread) if spread > 0.0 else float("inf")
 
 
 def _not_proposals(trial: TrialRun) -> list[str]:
-    """A of two draws is as often above 0 as below; that of proposals with the same kappa is not."""
+    """A of two draws is as often above 0 as below; that of proposals with the same κ is not."""
     here, there = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
     if there > -0.02 or here < 0.5 * there:
         return []

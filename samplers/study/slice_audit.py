@@ -48,7 +48,7 @@ class _Watched:
 def audit_slice(
     rng: np.random.Generator, model: Model, lines: Slice, test: SequentialTest, theta: np.ndarray, updates: int
 ) -> SliceAudit:
-    """Make updates from theta on, each membership test beside an exact one; the predictions are K14's E and usage.
+    """Make updates from θ on, each membership test beside an exact one; the predictions are K14's E and usage.
 
     The updates are those that a chain with these random numbers makes.
     """

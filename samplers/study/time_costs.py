@@ -39,7 +39,7 @@ STRETCHES = 4  # of each test, of which the fastest counts
 TIMED = 200  # steps of each sequential test, in all
 MOST_EVALUATED = 2000  # draws whose log posterior is computed, at most
 ENOUGH = 200.0  # effective draws from which a sensitivity is more than noise
-TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, epsilon
+TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, ε
 
 
 class TimeCosts(NamedTuple):
@@ -94,7 +94,7 @@ def time_costs(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> TimeCosts:
-    r"""Run the exact chain of a config after its warmup, and some sequential tests, and take the time.
+    r"""Run the exact chain of a config after its warm-up, and some sequential tests, and take the time.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
 
 
 def log_posterior(chain: MarkovChain, theta: Floats) -> Floats:
-    """Of draws, up to a constant: by their l_i against the first of them, a block of the data at a time."""
+    """Of draws, up to a constant: by their lᵢ against the first of them, a block of the data at a time."""
     model = chain.model
     parts = [np.arange(part.start, part.stop) for part in blocks(model.n_data)]
     return np.array(
