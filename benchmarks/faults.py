@@ -146,7 +146,7 @@ def undisturbed(config: Path, output: Path) -> Whole:
 
 def started(config: Path, output: Path, *more: str) -> subprocess.Popen[str]:
     """The command, in a process group of its own."""
-    command = [sys.executable, "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
+    command = [sys.executable, "-P", "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

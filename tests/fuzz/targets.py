@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from app.cli.main import build_parser
-from app.cli.terminal import read_design
+from app.cli.files import read_design
 from app.dashboard.pages.posterior_upload import UNPACKED
 from app.dashboard.state.session import Source, design_of
 from designer.core.errors import BadInput

@@ -25,9 +25,9 @@ def run_quick(job: Job, name: str) -> Report:
     """`austerity experiment NAME --quick` in a folder that is thrown away; cancelling ends it and what it started."""
     job.progress(0, STEPS, "preparing: its process starts, makes the data and warms up")
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
-        command = [sys.executable, "-m", "app.cli", "experiment", name, "--quick", "--output", folder, "--no-figures"]
+        command = [sys.executable, "-P", "-m", "app.cli", "experiment", name]  # -P: not an app.py of this folder
         with subprocess.Popen(
-            [*command, "--progress-lines"],
+            [*command, "--quick", "--output", folder, "--no-figures", "--progress-lines"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -22,6 +22,7 @@ from app.dashboard.serve.server import MOST_MEGABYTES, listen
 from app.dashboard.widgets import plotting
 from benchmarks.guests import Guest
 from benchmarks.visitors import measure
+from tests.commands import austerity, finished
 from tests.serving import Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
@@ -221,12 +222,7 @@ def test_uploads_need_the_token(server):
 
 
 def test_a_port_in_use_is_one_line(server):
-    found = subprocess.run(
-        [sys.executable, "-m", "app.cli", "app", "--no-browser", "--port", str(server.port)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    found = finished(austerity("app", "--no-browser", "--port", server.port))
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
     assert f"cannot listen on 127.0.0.1:{server.port}: address already in use" in line
