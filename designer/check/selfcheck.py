@@ -38,7 +38,7 @@ def selfcheck() -> list[Check]:
 
 def reference_rows() -> Floats:
     """The reference table: looks, epsilon, alpha, mu_std, error, usage."""
-    text = files("designer").joinpath("reference.csv").read_text(encoding="utf-8")
+    text = files("designer.check").joinpath("reference.csv").read_text(encoding="utf-8")
     rows = [line.split(",") for line in text.splitlines() if line[:1].isdigit()]
     return np.array(rows, dtype=np.float64)
 

@@ -163,7 +163,7 @@ def test_barker_is_odd_and_metropolis_is_not(rule):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", PLANS)
 def test_the_estimate_covers_what_finer_panels_change(name, rule, monkeypatch):
-    plan, module = PLANS[name], sys.modules["designer.acceptance"]
+    plan, module = PLANS[name], sys.modules["designer.engine.step_error"]
     trial = pairs(plan.schedule.n_data, *np.transpose(EXTREME))
     result = acceptance(plan, trial, rule)
     for constant, value in {"ORDER": 24, "RATIO": 1.4, "WIDTH": 2.0, "MOST_PANELS": 2000}.items():
