@@ -48,7 +48,7 @@ GROUPS = {
     "dashboard": (app,),
 }
 EPILOG = "`austerity COMMAND --help` describes a command and shows an example."
-SAVED = "progress is saved; continue with --resume"
+SAVED = ". Progress is saved; continue with --resume."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,13 +102,13 @@ def _execute(arguments: Sequence[str] | None) -> int:
         raise
     except KeyboardInterrupt as stop:
         with suppress(OSError):  # of a terminal that is closed
-            saved = f"; {SAVED}" if run.can_resume(options) else ""
+            saved = SAVED if run.can_resume(options) else ""
             print(f"austerity: {str(stop) or 'interrupted'}{saved}", file=sys.stderr)
         return stop.code if isinstance(stop, Stopped) else 130
     except expected_errors() as error:
         message = describe(error)
         if isinstance(error, MemoryError) and run.can_resume(options):
-            message += f"; {SAVED}"
+            message += SAVED
         for line in message.splitlines():
             print(f"austerity: {line}", file=sys.stderr)
         if "--json" in words:

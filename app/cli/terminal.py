@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from samplers.chains.chain import Progress
 
 BAR = "{percentage:3.0f}% |{bar}| {remaining} left{postfix}"
+REDRAW = 0.2  # seconds, at least
+SMOOTHING = 0.05  # weight of the latest speed in the time left: that of the last few seconds counts
 
 
 class CommandOutput(NamedTuple):
@@ -42,25 +44,24 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 @contextmanager
 def progress_bar(options: argparse.Namespace, *, counts: bool = True) -> Iterator[ShowProgress | None]:
-    """A progress bar with the time left, or None if nobody watches; with `counts`, it tells done and total.
+    """A progress bar with the time left, or None if nobody watches; `counts`: also show the numbers done and total.
 
-    Work may have several parts, each with its own bar: when `done` falls, the clock starts again. The total may
-    shrink, as it does when chains of a resumed run find their earlier steps.
+    Work may have several parts: when `done` falls, a new part begins and the clock starts again. The total may
+    shrink, as when chains of a resumed run find their earlier steps.
     """
     if not shows_progress(options):
         yield None
         return
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # no thread that redraws: chains report several times a second
-    with tqdm(total=0, bar_format=BAR, leave=False, dynamic_ncols=True, smoothing=0.1, file=sys.stderr) as bar:
+    with _tqdm("starting …") as bar:
 
         def show(done: int, total: int, note: str = "") -> None:
+            count = f"{done:,}/{total:,}" if counts else ""
+            bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
+            bar.bar_format, bar.total = BAR, total
             if done < bar.n:
+                begin = bar.last_print_t  # what is done of the new part took the time since the last report
                 bar.reset()
-            bar.total = total
-            count = [f"{done:,}/{total:,}"] if counts else []
-            bar.set_postfix_str(", ".join([*count, note]) if note else "".join(count), refresh=False)
+                bar.start_t = bar.last_print_t = begin
             bar.update(done - bar.n)
 
         yield show
@@ -72,11 +73,25 @@ def status(what: str, options: argparse.Namespace) -> Iterator[None]:
     if not shows_progress(options):
         yield
         return
+    with _tqdm(f"{what} …"):
+        yield
+
+
+def _tqdm(text: str) -> Any:
+    """A line on standard error that shows this text, and disappears in the end."""
     from tqdm import tqdm
 
-    tqdm.monitor_interval = 0
-    with tqdm(desc=f"{what} …", bar_format="{desc}", leave=False, dynamic_ncols=True, file=sys.stderr):
-        yield
+    tqdm.monitor_interval = 0  # no thread to redraw a bar that waits: chains run in threads and processes of their own
+    return tqdm(
+        desc=text,
+        bar_format="{desc}",
+        leave=False,
+        dynamic_ncols=True,
+        mininterval=REDRAW,
+        miniters=1,  # or a slow part after a fast one would not be drawn
+        smoothing=SMOOTHING,
+        file=sys.stderr,
+    )
 
 
 def chain_progress(show: ShowProgress | None) -> Callable[[Progress], None] | None:

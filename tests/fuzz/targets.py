@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from app.cli.main import build_parser
+from app.cli.errors import UsageError
 from app.cli.files import read_design
+from app.cli.main import build_parser
 from app.dashboard.pages.posterior_upload import UNPACKED
 from app.dashboard.state.session import Source, design_of
 from designer.core.errors import BadInput
@@ -206,9 +207,12 @@ def command_line(data: bytes) -> bool:
     """Arguments, one per line: parsed, or refused in one line (`--help` and `--version` leave with 0)."""
 
     def read() -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            found = build_parser().parse_args(_text(data.replace(b"\0", b"")).split("\n"))
-        assert isinstance(found, argparse.Namespace)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                options = build_parser().parse_args(_text(data.replace(b"\0", b"")).split("\n"))
+        except UsageError as error:  # `main` reports it in the same way
+            raise BadInput(str(error)) from None
+        assert isinstance(options, argparse.Namespace)
 
     try:
         return refused_in_words(read)

@@ -134,14 +134,14 @@ def _feasible(
     }
     lines = [
         f"N = {best.n_data:,}: m = {best.m:,}, ε = {best.epsilon:g}, α = {best.alpha:g}, growth = {best.growth:g}",
-        f"{f'error ({result.criterion})':<23}{result.error:.4g}  (tolerance {result.tolerance:g})",
+        f"{f'error ({result.criterion})':<24}{result.error:.4g}  (tolerance {result.tolerance:g})",
     ]
     if trial is not None and predicted.mean_abs_delta is not None:
         bands, band_lines = _bands(result, trial, options)
         data |= bands
         lines += band_lines
     lines += [
-        f"{'worst case':<23}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}",
+        f"{'worst case':<24}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}",
         f"{len(result.evaluated):,} designs evaluated; numerical error below {predicted.estimate:.0e}",
     ]
     if trial is not None and options.folds is not None:
@@ -166,8 +166,8 @@ def _bands(result: SearchResult, trial: TrialRun, options: argparse.Namespace) -
     }
     error, usage = band.error, band.usage
     lines = [
-        f"{'mean |Δ|':<23}{error.value:.4g}  (95% band {error.low:.4g} to {error.high:.4g})",
-        f"{'mean data use per step':<23}{usage.value:.2%}  (95% band {usage.low:.2%} to {usage.high:.2%})",
+        f"{'mean |Δ|':<24}{error.value:.4g}  (95% band {error.low:.4g} to {error.high:.4g})",
+        f"{'mean data use per step':<24}{usage.value:.2%}  (95% band {usage.low:.2%} to {usage.high:.2%})",
     ]
     return data, [*lines, f"warning: {data['warning']}"] if data["warning"] else lines
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     if options.resume:
         _check_resumable(Path(options.output))
     latest: list[Progress] = []
-    with cluster_at(options.cluster) as cluster, progress_bar(options) as show:
+    with cluster_at(options.cluster) as cluster, progress_bar(options, counts=False) as show:
         report = _remembering(latest, chain_progress(show))
         run_chains = run_config if cluster is None else cluster.run_config
         results = run_chains(config, options.output, resume=options.resume, progress=report)

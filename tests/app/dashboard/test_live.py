@@ -1,4 +1,4 @@
-"""An experiment that is stopped takes what it started with it."""
+"""An experiment in a process of its own: what it started ends with it, and the current folder does not matter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.dashboard.jobs import live
+from app.dashboard.jobs.jobs import Job
+from designer import BadInput
 
 CHILD = "import subprocess, sys; p = subprocess.Popen(['sleep', '100']); print(p.pid, flush=True); p.wait()"
 
@@ -37,3 +39,11 @@ def test_children_end_with_the_process():
         time.sleep(0.05)
     assert not running(child)
     live._end(process)  # once more does nothing
+
+
+def test_files_named_like_our_packages_are_not_imported(tmp_path, monkeypatch):
+    for name in ("app", "designer", "samplers"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name}.py of the folder was imported')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="experiment = 'e99': must be one of"):  # so the command itself has run
+        live.run_quick(Job("e99", lambda job: None), "e99")

@@ -194,7 +194,7 @@ def test_an_interrupted_command_frees_its_chains(cluster, dask, folder, tmp_path
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; what there is is saved, --resume goes on" in said
+    assert "interrupted. Progress is saved; continue with --resume." in said
 
     def free() -> bool:
         try:
