@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from app.cli.errors import UsageError
-from app.cli.files import read_design
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
@@ -22,12 +21,19 @@ def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
+def design_file(options: argparse.Namespace) -> Design | None:
+    """The design in the file of `--design`, if it was given."""
+    from designer.rule.design import Design
+
+    return None if options.design is None else Design.load(options.design)
+
+
 def chosen_design(options: argparse.Namespace, n_data: int | None) -> Design:
     """The test of `--design`, or the one that `--m`, `--epsilon` and the others describe."""
     from designer.rule.design import Design
 
     knobs = given(options, "m", "epsilon", "alpha", "growth")
-    design = read_design(options.design)
+    design = design_file(options)
     if design is not None:
         if knobs:
             raise UsageError(f"give --design or --{next(iter(knobs))}, not both")

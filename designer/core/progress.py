@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]  # called with (done, total)
+ShareProgress = Callable[[float, str], None]  # called with the share done, from 0 to 1, and what is being done
 
 
 class Cancelled(Exception):

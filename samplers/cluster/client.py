@@ -32,7 +32,8 @@ from samplers.runs.store import Store
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from samplers.experiments.framework.running import Batch, Tell, Values
+    from designer.core.progress import ShareProgress
+    from samplers.experiments.framework.running import Batch, Values
 
 CONNECT = 10.0  # seconds to find the scheduler, and a worker
 POLL = 0.2  # seconds between looks at the cancel switch
@@ -134,7 +135,7 @@ class Cluster:
         assert isinstance(trial, TrialRun)
         return trial
 
-    def parts(self, batch: Batch, tell: Tell, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
+    def parts(self, batch: Batch, tell: ShareProgress, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
         """The parts of an experiment, as they are done: the `mapper` of `run_experiment`."""
         shares, lock = dict.fromkeys(batch.names, 0.0), threading.Lock()  # as in `_Tally`
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 
 from app.cli.errors import UsageError
-from app.cli.files import read_design
 from app.cli.main import build_parser
 from app.dashboard.pages.posterior_upload import UNPACKED
 from app.dashboard.state.session import Source, design_of
@@ -114,8 +113,7 @@ def _design_file(suffix: str) -> Callable[[bytes], bool]:
         with _file(data, suffix) as path:
 
             def read() -> None:
-                found = read_design(path)
-                assert found is not None
+                found = Design.load(path)
                 again = Design.from_json if suffix == ".json" else Design.from_toml
                 assert again(found.to_json() if suffix == ".json" else found.to_toml()) == found
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from app.cli import options as shared
-from app.cli.files import read_design
 from app.cli.options import Commands, add_command
-from app.cli.resolve import given
+from app.cli.resolve import design_file, given
 from app.cli.terminal import CommandOutput, status
 
 SUMMARY = "Compare a test's decisions with exact ones and with its design."
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from samplers.config.config import SamplerConfig
     from samplers.runs.run import audit_config
 
-    config = SamplerConfig.load(options.config, read_design(options.design), **given(options, "seed"))
+    config = SamplerConfig.load(options.config, design_file(options), **given(options, "seed"))
     steps, every = integer("steps", options.steps, 1, 10**9), integer("every", options.every, 1, 10**6)
     with status("auditing the chain", options):
         audit = audit_config(config, steps, every)

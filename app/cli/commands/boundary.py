@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from app.cli import options as shared
-from app.cli.files import DESIGN_FILES, check_target, write_design
+from app.cli.files import DESIGN_FILES, check_target
 from app.cli.options import Commands, add_command
 from app.cli.terminal import CommandOutput, progress_bar
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
         sizes = (f"m = {one.design.m:,}: {one.usage:.2%} (bound {one.lower_bound:.2%})" for one in boundaries)
         lines.append("data use by mini-batch: " + "; ".join(sizes))
     if options.output:
-        write_design(options.output, best.design)
+        best.design.save(options.output)
         lines.append(f"written to {options.output}")
     return CommandOutput(_data(best) | {"sizes": [_size(one) for one in boundaries]}, lines)
 

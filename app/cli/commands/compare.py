@@ -14,7 +14,7 @@ from app.cli.terminal import CommandOutput, ShowProgress, progress_bar
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
-    from samplers.study.compare_tests import Candidates, Measured, Prediction
+    from samplers.study.compare_tests import Candidates, Measurement, Prediction
 
 SUMMARY = "Find the cheapest acceptance test for a trial run."
 EXAMPLE = "austerity compare trial.csv --best --tolerance 0.02"
@@ -34,7 +34,7 @@ class _Part(NamedTuple):
     trial: TrialRun
     candidates: Candidates
     predictions: list[Prediction]
-    simulated: dict[str, Measured]
+    simulated: dict[str, Measurement]
 
 
 def add(commands: Commands) -> None:
@@ -134,7 +134,7 @@ def _part(name: str, trial: TrialRun, options: argparse.Namespace, show: ShowPro
             show(done, total, name)
 
     candidates = _candidates(trial, options, report)
-    simulated: dict[str, Measured] = {}
+    simulated: dict[str, Measurement] = {}
     if options.simulate:
         rng = np.random.default_rng(options.seed)
         rows = measure(rng, trial, candidates, pairs=options.pairs, repeats=options.repeats, progress=report)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli import options as shared
 from app.cli.errors import UsageError
-from app.cli.files import DESIGN_FILES, check_target, write_design
+from app.cli.files import DESIGN_FILES, check_target
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, search_options
 from app.cli.terminal import CommandOutput, progress_bar
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     if options.table:
         write_whole(options.table, csv_text(result.evaluated._fields, zip(*result.evaluated, strict=True)))
     if options.output and result.best is not None:
-        write_design(options.output, result.best)
+        result.best.save(options.output)
         output.lines.append(f"written to {options.output}")
     return output
 

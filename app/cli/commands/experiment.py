@@ -55,7 +55,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from samplers.experiments import experiment
-    from samplers.experiments.framework.origins import data_sets, on_data_set
+    from samplers.experiments.framework.data_sets import data_sets, on_data_set
     from samplers.experiments.framework.running import run_experiment
 
     if options.name == "list":
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
                 show(round(BAR_STEPS * share), BAR_STEPS, note[:LONGEST_NOTE])
 
         mapper = None if cluster is None else cluster.parts
-        done = run_experiment(chosen, size, options.output, data=folder, tell=report_progress, mapper=mapper)
+        done = run_experiment(chosen, size, options.output, data=folder, progress=report_progress, mapper=mapper)
     report, heading = done.report, f"{chosen.name}: {chosen.title}"
     figures = [] if options.no_figures else write_figures(report, Path(options.output), heading)
     checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in report.checks.items()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.cli import options as shared
 from app.cli.errors import UsageError
-from app.cli.files import DESIGN_FILES, check_target, write_design
+from app.cli.files import DESIGN_FILES, check_target
 from app.cli.options import Commands, add_command
 from app.cli.resolve import chosen_design, given
 from app.cli.terminal import CommandOutput, status
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
 def _tolerance(options: argparse.Namespace, trial: TrialRun) -> CommandOutput:
     """The tolerance, and the test, that keep the posterior's sds within the factor asked for."""
     from designer.engine.step_error import check_rule
-    from designer.further.posterior.error import tolerance_for
+    from designer.further.posterior.tolerance import tolerance_for
 
     if unused := given(options, "design", "epsilon", "growth"):
         raise UsageError(f"give --sd-inflation or --{next(iter(unused))}, not both")
@@ -87,7 +87,7 @@ def _tolerance(options: argparse.Namespace, trial: TrialRun) -> CommandOutput:
         )
     design = answer.design
     if options.output:
-        write_design(options.output, design)
+        design.save(options.output)
     settings = {name: getattr(design, name) for name in ("n_data", "m", "epsilon", "alpha", "growth")}
     lines = [
         f"posterior sds within a factor {answer.most_ratio:g}: tolerance on mean |Δ| {answer.tolerance:.4g}",

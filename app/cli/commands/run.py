@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli import options as shared
 from app.cli.errors import UsageError
-from app.cli.files import read_design
 from app.cli.options import Commands, add_command
-from app.cli.resolve import cluster_at, given
+from app.cli.resolve import cluster_at, design_file, given
 from app.cli.terminal import CommandOutput, chain_progress, progress_bar, status
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from samplers.runs.store import Store
 
     overrides = given(options, "chains", "draws", "seed")
-    config = SamplerConfig.load(options.config, read_design(options.design), **overrides)
+    config = SamplerConfig.load(options.config, design_file(options), **overrides)
     if options.resume:
         _check_resumable(Path(options.output))
     latest: list[Progress] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli import options as shared
 from app.cli.errors import UsageError
-from app.cli.files import DESIGN_FILES, check_target, write_design, write_table
+from app.cli.files import DESIGN_FILES, check_target, write_table
 from app.cli.options import Commands, add_command
 from app.cli.terminal import CommandOutput, progress_bar
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     if options.table:
         write_table(options.table, rows)
     if options.output and result.best is not None and result.best.design is not None:
-        write_design(options.output, result.best.design)
+        result.best.design.save(options.output)
         lines.append(f"design written to {options.output}")
     return CommandOutput(data, lines)
 

@@ -20,11 +20,11 @@ from samplers.chains.chain import Draws
 from samplers.chains.jump_chain import JumpChain
 from samplers.data.sources import Source, load
 from samplers.decide.comparison import Comparison
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
@@ -256,7 +256,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         CALIBRATED: alone <= ALLOWED,
         COMPARABLE: min(moved, *(included[name].moved for name in settings.names[1:])) >= MOVING,
     }
-    tables = [Table("Reversible jumps", names, rows), _truth_table(exact, truth, columns, moved)]
+    tables = [ResultTable("Reversible jumps", names, rows), _truth_table(exact, truth, columns, moved)]
     panels = [_inclusion(included, truth, columns)]
     panels += risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth, predictions))
     finding = _finding(settings, rows, verdicts, _jumping(exact), float(truth.mean[:columns].sum()))
@@ -268,12 +268,12 @@ def _jumping(parts: Sequence[Values]) -> float:
     return float(sum(part["changed"] for part in parts) / max(1, sum(part["tried"] for part in parts)))
 
 
-def _truth_table(exact: Sequence[Values], truth: Estimate, columns: int, moved: int) -> Table:
+def _truth_table(exact: Sequence[Values], truth: Estimate, columns: int, moved: int) -> ResultTable:
     names = ["exact chains", "samples together", "effective draws (least)", "rms s.e. of predictions"]
     names += ["births and deaths accepted", "variables that came or went"]
     error = own_error(truth, slice(columns, None)) ** 0.5
     steps = sum(int(part["at"][-1]) for part in exact)
-    return Table("The truth", names, [[len(exact), steps, truth.effective, error, _jumping(exact), moved]])
+    return ResultTable("The truth", names, [[len(exact), steps, truth.effective, error, _jumping(exact), moved]])
 
 
 def _finding(

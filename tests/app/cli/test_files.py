@@ -1,4 +1,4 @@
-"""Files that cannot be written are refused before the work; a design is written as it is read."""
+"""Files that cannot be written are refused before the work, not after it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import os
 import pytest
 
 from app.cli.errors import UsageError
-from app.cli.files import check_target, read_design, write_design, write_table
-from designer import BadInput, Design
+from app.cli.files import check_target, write_table
 
 
 @pytest.mark.parametrize(
@@ -38,25 +37,6 @@ def test_targets_that_are_accepted(tmp_path):
     check_target(str(tmp_path / "DESIGN.TOML"), ".toml")
     check_target("/dev/null")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["design.toml", "design.json", "design.JSON"])
-def test_a_design_is_read_as_it_was_written(tmp_path, name):
-    design, path = Design(5000, 200, 0.05, 0.7), str(tmp_path / name)
-    write_design(path, design)
-    assert read_design(path) == design
-    assert read_design(None) is None
-
-
-def test_a_design_that_cannot_be_read_is_named(tmp_path):
-    path = tmp_path / "design.toml"
-    path.write_bytes(b"\xff")
-    for place, message in ((path, "not UTF-8"), (tmp_path / "none.toml", "No such file")):
-        with pytest.raises(BadInput, match=f"^{place}: cannot be read: {message}"):
-            read_design(str(place))
-    path.write_text("[test]\nm = 1\n")
-    with pytest.raises(BadInput, match=f"^{path}: "):
-        read_design(str(path))
 
 
 def test_a_table_has_the_keys_as_its_head(tmp_path):

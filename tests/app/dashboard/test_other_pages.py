@@ -24,7 +24,7 @@ from designer.core.progress import Cancelled
 from samplers.decide.barker import BarkerTest
 from samplers.decide.concentration import ConcentrationTest
 from samplers.experiments import NAMES
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import shipped
 from samplers.study.best_tests import best_candidates
 from samplers.study.compare_tests import Candidates, cheapest, measure, predict, with_control_variates
@@ -52,7 +52,7 @@ PANEL = Panel(
     log_y=True,
     note="what to see",
 )
-REPORT = Report("It holds.", {"a statement": True}, [Table("numbers", ["n"], [[1]])], [PANEL], ["a notice"])
+REPORT = Report("It holds.", {"a statement": True}, [ResultTable("numbers", ["n"], [[1]])], [PANEL], ["a notice"])
 
 
 def test_panels_keep_their_numbers():

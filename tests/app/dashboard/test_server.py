@@ -20,8 +20,7 @@ from plotly.offline import get_plotlyjs_version
 from app.dashboard.serve.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.dashboard.serve.server import MOST_MEGABYTES, listen
 from app.dashboard.widgets import plotting
-from benchmarks.guests import Guest
-from benchmarks.visitors import measure
+from benchmarks.dashboard.streamlit_client import Session, measure
 from tests.commands import austerity, finished
 from tests.serving import Server, running
 
@@ -177,11 +176,11 @@ def test_pages_name_the_scripts_they_will_need(server, path):
 
 
 def test_sessions_that_move_a_slider_at_once_see_their_own_page(server):
-    load = measure(server.address, server.process.pid, "Threshold ε", people=3, moves=2)
-    shown = [answer.headline for answer in load.answers]
+    times = measure(server.address, server.process.pid, "Threshold ε", sessions=3, moves=2)
+    shown = [page.headline for page in times.pages]
     assert all("ε = 0.04:" in headline for headline in shown[:3])
     assert all("ε = 0.03:" in headline for headline in shown[3:])
-    assert all(0 < answer.figure < answer.end and answer.size > 10_000 for answer in load.answers)
+    assert all(0 < page.figure < page.end and page.size > 10_000 for page in times.pages)
 
 
 def test_a_warm_server_has_little_to_collect():
@@ -251,16 +250,16 @@ def test_runs_of_pages_leave_the_path_of_imports_alone(tmp_path):
     imports = "import pathlib, sys; from app.dashboard.serve.server import serve"
     serve = f"{imports}; serve(port=0, script=pathlib.Path(sys.argv[1]))"
     with running("-c", serve, str(script)) as server:
-        guest = Guest(server.address)
-        asyncio.run(_visit(guest))
-    assert guest.wrong == []
+        session = Session(server.address)
+        asyncio.run(_visit(session))
+    assert session.errors == []
     places = seen.read_text().splitlines()
     assert places.count(str(tmp_path)) == 1 and places[-1] == str(tmp_path)
 
 
-async def _visit(guest: Guest) -> None:
-    await guest.arrive()
-    await guest.leave()
+async def _visit(session: Session) -> None:
+    await session.open()
+    await session.close()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such knobs")
