@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from samplers.chains.chain import Progress
+    from samplers.chains.parallel import RunProgress
 
 BAR = "{percentage:3.0f}% |{bar}| {remaining} left{postfix}"
 REDRAW = 0.2  # seconds, at least
@@ -94,12 +94,12 @@ def _tqdm(text: str) -> Any:
     )
 
 
-def chain_progress(show: ShowProgress | None) -> Callable[[Progress], None] | None:
+def chain_progress(show: ShowProgress | None) -> Callable[[RunProgress], None] | None:
     """Show the progress of chains: speed, acceptance rate and data use."""
     if show is None:
         return None
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         speed, rates = f"{progress.rate:,.0f} steps/s", (progress.acceptance, progress.usage)
         show(progress.done, progress.total, f"{speed}, acceptance {rates[0]:.2f}, data use {rates[1]:.2%}")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from samplers.adapt.redesign import Change
-    from samplers.chains.chain import Progress
+    from samplers.chains.parallel import RunProgress
     from samplers.runs.results import Steps, Summary
 
 SUMMARY = "Run the chains of a config; --resume continues a stopped run."
@@ -50,23 +50,21 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from samplers.config.config import SamplerConfig
-    from samplers.runs.results import steps, summary, to_netcdf
+    from samplers.runs.results import steps, summary
     from samplers.runs.run import run_config
-    from samplers.runs.store import Store
+    from samplers.runs.saved_run import RESULTS
 
     overrides = given(options, "chains", "draws", "seed")
     config = SamplerConfig.load(options.config, design_file(options), **overrides)
     if options.resume:
         _check_resumable(Path(options.output))
-    latest: list[Progress] = []
+    latest: list[RunProgress] = []
     with cluster_at(options.cluster) as cluster, progress_bar(options, counts=False) as show:
         report = _remembering(latest, chain_progress(show))
         run_chains = run_config if cluster is None else cluster.run_config
         results = run_chains(config, options.output, resume=options.resume, progress=report)
-    target = Path(options.output) / "results.nc"
-    with status("writing and summarising the results", options):
-        with Store(options.output).alone():
-            to_netcdf(results, target)
+    target = Path(options.output) / RESULTS
+    with status("summarising the results", options):
         table, totals = summary(results), steps(results)
     data = {
         "chains": table.chains,
@@ -108,10 +106,12 @@ def _check_resumable(directory: Path) -> None:
         raise UsageError(f"{directory}: holds no run; leave out --resume to start one")
 
 
-def _remembering(latest: list[Progress], show: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+def _remembering(
+    latest: list[RunProgress], show: Callable[[RunProgress], None] | None
+) -> Callable[[RunProgress], None]:
     """Pass progress on, and remember the latest."""
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         latest[:] = [progress]
         if show is not None:
             show(progress)
@@ -162,7 +162,7 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _last_line(totals: Steps, latest: list[Progress]) -> str:
+def _last_line(totals: Steps, latest: list[RunProgress]) -> str:
     usage = "" if totals.usage is None else f" ({totals.usage:.3%})"
     line = f"acceptance {totals.acceptance:.3f}, {totals.data_per_step:,.0f} data per step{usage}"
     if totals.gradient_data:

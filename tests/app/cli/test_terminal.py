@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.cli.terminal import chain_progress, progress_bar, say, status
-from samplers import Progress
+from samplers import RunProgress
 
 WATCHED = argparse.Namespace(quiet=False, json=False)
 
@@ -93,7 +93,7 @@ def test_a_total_may_shrink(terminal, clock):
 def test_chains_tell_speed_acceptance_and_data_use(terminal, clock):
     with progress_bar(WATCHED, counts=False) as show:
         clock[0] += 2.0
-        chain_progress(show)(Progress(done=5_000, total=20_000, seconds=2.0, acceptance=0.2345, usage=0.0412))
+        chain_progress(show)(RunProgress(done=5_000, total=20_000, seconds=2.0, acceptance=0.2345, usage=0.0412))
     assert terminal.drawn()[-1].endswith("| 00:06 left, 2,500 steps/s, acceptance 0.23, data use 4.12%")
     assert len(terminal.drawn()[-1]) <= 100
 
