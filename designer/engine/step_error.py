@@ -26,15 +26,15 @@ Rule = Literal["metropolis", "barker"]
 class Acceptance(NamedTuple):
     """What a test does to each pair's acceptance probability, and the means over pairs.
 
-    With the correction for skewness, pairs out of its range have NaN for all but the probability, and so have the
-    means.
+    With the correction for skewness, pairs out of its range have NaN for everything but the probability; the means are
+    then NaN as well.
 
     Attributes
     ----------
     probability
         The exact P_a of each pair.
     delta
-        The error in it, Δ = P_a,ε - P_a (K14 Eqn 6).
+        Its error, Δ = P_a,ε - P_a (K14 Eqn 6).
     usage, mean_usage
         Expected fraction of the data read, per pair and on average.
     mean_abs_delta
@@ -42,11 +42,11 @@ class Acceptance(NamedTuple):
     looks
         Expected number of looks.
     wrong
-        Probability of a wrong decision, E_u[E]; |delta| is smaller, as errors of both kinds cancel.
+        Probability of a wrong decision, E_u[E]; |Δ| is smaller, because errors of both kinds cancel.
     estimate
         A bound on the numerical error of delta, usage, wrong and looks (as a share of all looks).
     remark
-        Why numbers are missing, in one line; None if none are.
+        Why numbers are missing, in one line; None if none is missing.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Acceptance(NamedTuple):
 
     @property
     def max_abs_delta(self) -> float:
-        """The largest |delta| of any pair."""
+        """The largest |Δ| of any pair."""
         return float(np.abs(self.delta).max())
 
 
@@ -78,11 +78,11 @@ class Predictions(NamedTuple):
     Attributes
     ----------
     gaussian
-        An `Acceptance` that takes sample means for normal.
+        An `Acceptance` that treats sample means as normal.
     skewed
         The same, corrected for the skewness that the trial run records; None if it records none.
     remark
-        What is missing, in one line; None if nothing is.
+        What is missing, in one line; None if nothing is missing.
 
     Examples
     --------
@@ -111,19 +111,19 @@ def acceptance(
     design
         The test, a `Design` or a `Plan`.
     trial
-        The pairs, for as many data as the test.
+        The pairs, with the same N as the test.
     rule
         "metropolis" or "barker".
     tolerance
-        Wanted numerical error of the test's curves. The result's `estimate` also counts what their interpolation may
-        miss, which dominates for bounds of O'Brien-Fleming type.
+        Numerical error allowed in the test's curves. The result's `estimate` includes the error of interpolating them,
+        which dominates for bounds of O'Brien-Fleming type.
     skew
         Correct, to first order, for the skewness that the trial run records (docs/skewness.md).
 
     Returns
     -------
     Acceptance
-        Per pair, and the means.
+        The numbers per pair, and their means.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def skew_corrected(
 ) -> str | None:
     """Add the first-order effect of each pair's skewness to the rows of `integrate`, in place.
 
-    Pairs out of its range become NaN, and the line that says so is returned.
+    Pairs out of its range become NaN; a line that says so is returned.
     """
     gamma, a = skew_of(trial), trial.log_acceptance
     inside, skewed = covered(plan, trial, barker), gamma != 0
@@ -215,7 +215,7 @@ def skew_corrected(
 
 
 def covered(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
-    """Which pairs the correction for skewness is good for."""
+    """Which pairs the correction for skewness covers."""
     a, clear = trial.log_acceptance, trial.kappa * panel_edges(plan, reach_of(trial))[-1]
     doubt = exact_probability(a + clear, barker) - exact_probability(a - clear, barker)
     return in_range(plan, skew_of(trial), doubt)
@@ -232,18 +232,19 @@ def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
 
 
 def reach_of(trial: TrialRun) -> float:
-    """The largest |μ_std| that any pair meets with a probability that counts."""
+    """The largest |μ_std| that any pair meets with non-negligible probability."""
     return float(np.max((np.abs(trial.log_acceptance) + _walk_kernels.NEGLIGIBLE) / trial.kappa))
 
 
 def check_rule(rule: str) -> Rule:
-    """The acceptance rule, if it is one."""
+    """The acceptance rule, or BadInput."""
     if rule not in get_args(Rule):
         raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
     return cast(Rule, rule)
 
 
 def check_same_data(plan: Plan, trial: TrialRun) -> None:
-    """A design and a trial run must be about the same number of data."""
+    """Refuse a design and a trial run for different numbers of data."""
     if plan.schedule.n_data != trial.n_data:
-        raise BadInput(f"the design is for n_data = {plan.schedule.n_data:,}, the trial run for {trial.n_data:,}")
+        n_data = plan.schedule.n_data
+        raise BadInput(f"the design is for n_data = {n_data:,}, the trial run for {trial.n_data:,}: they must agree")
