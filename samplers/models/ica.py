@@ -15,7 +15,7 @@ from samplers.data.scaling import unit
 from samplers.models import Rows, _kernels
 
 MOST_SOURCES = 1000
-WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not quite white
+WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not exactly white
 
 
 class Whitened(NamedTuple):
@@ -37,12 +37,12 @@ class ICA:
     """Independent component analysis: log p(x | W) = -sum_j [log 4 + 2 log cosh(w_j . x / 2)] (K14 section 6.2).
 
     θ is W, flattened, and w_j are its rows. The prior is uniform on the orthonormal matrices and 0 elsewhere:
-    log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which does not.
+    log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which stays on them.
 
     Parameters
     ----------
     rows
-        White data (N, D). Better made with `from_data`, which checks them, or `mapped`, which leaves them in a file.
+        White data (N, D). Prefer `from_data`, which checks them, or `mapped`, which leaves them in a file.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class ICA:
 
     @classmethod
     def mapped(cls, rows: Floats) -> ICA:
-        """From white rows (N, D) as they are, float32 or float64: a memory-mapped file stays where it is."""
+        """From white rows (N, D) without a copy, float32 or float64: a memory-mapped file stays on disk."""
         data = _kernels.mapped_array("rows", rows, 2)
         if not 2 <= data.shape[1] <= MOST_SOURCES or data.shape[0] <= data.shape[1]:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D), N > D and D from 2 to {MOST_SOURCES:,}")
@@ -130,7 +130,7 @@ def whiten(x: npt.ArrayLike) -> Whitened:
     rows -= mean
     values, vectors = np.linalg.eigh(rows.T @ rows / rows.shape[0])
     if not values[0] > 1e-12 * values[-1]:
-        raise BadInput("x: a column is constant, or a combination of the others: cannot be whitened")
+        raise BadInput("x: cannot be whitened: a column is constant, or a combination of the others")
     matrix = (vectors / np.sqrt(values)) @ vectors.T
     return Whitened(rows @ matrix, mean * scale, matrix / scale)
 
@@ -138,7 +138,7 @@ def whiten(x: npt.ArrayLike) -> Whitened:
 def amari(w: npt.ArrayLike, truth: npt.ArrayLike) -> Floats:
     """Amari distance of unmixing matrices from the true one (Amari et al. 1996), 0 for the same sources in any order.
 
-    With p = |w truth^-1|, the sum over rows and over columns of (sum / largest - 1), which is 2 D (D - 1) at most. The
+    With p = |w truth^-1|, the sum over rows and over columns of (sum / largest - 1), which is at most 2 D (D - 1). The
     signs of sources do not matter; their scales do, and so does that of the truth's rows.
 
     Parameters
@@ -176,7 +176,7 @@ def _data(x: npt.ArrayLike) -> Floats:
 def _white(name: str, rows: Floats, covariance: Floats) -> Floats:
     off = float(np.abs(covariance - np.eye(rows.shape[1])).max())
     if not off <= WHITE:
-        raise BadInput(f"{name}: its covariance differs from the identity by {off:.3g}: must be white, see whiten")
+        raise BadInput(f"{name}: its covariance differs from the identity by {off:.3g}: must be white; see whiten")
     return rows
 
 

@@ -33,9 +33,9 @@ class Lasso:
     Parameters
     ----------
     rows
-        (N, D + 1): x_i followed by y_i. Better made with `from_data`, or with `mapped`.
+        (N, D + 1): x_i followed by y_i. Prefer `from_data` or `mapped`.
     precision, penalty
-        lambda and lambda_0 of K14.
+        λ and λ₀ of K14.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Lasso:
 
     @classmethod
     def mapped(cls, rows: Floats, precision: float = 3.0, penalty: float = 4950.0) -> Lasso:
-        """From rows (N, D + 1), x_i followed by y_i, as they are: float32 or float64, in memory or in a file."""
+        """From rows (N, D + 1), x_i followed by y_i, without a copy: float32 or float64, in memory or in a file."""
         data = _kernels.mapped_array("rows", rows, 2)
         if data.shape[1] < 2:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D + 1), the last column the targets")
@@ -117,7 +117,7 @@ class Lasso:
 
     @cached_property
     def _largest(self) -> tuple[float, float]:
-        """Largest |x_i| |y_i| and |x_i|^2."""
+        """Largest |x_i| |y_i| and |x_i|²."""
         products, longest = 0.0, 0.0
         for block in _kernels.blocks(self.n_data):
             rows = np.asarray(self.rows[block], dtype=np.float64)
@@ -147,17 +147,17 @@ class Lasso:
 
     @property
     def _sd(self) -> float:
-        """Of the likelihood."""
+        """Standard deviation of the likelihood."""
         if self.dimension != 1:
-            raise BadInput(f"the posterior has a closed form for one predictor only, there are {self.dimension}")
+            raise BadInput(f"the posterior has a closed form for one predictor only; there are {self.dimension}")
         squares = float(np.sum(self.rows[:, 0] ** 2))
         if squares == 0.0:
-            raise BadInput("x: all predictors are 0, the data say nothing about θ")
+            raise BadInput("x: all predictors are 0; the data say nothing about θ")
         return 1.0 / math.sqrt(self.precision * squares)
 
     @property
     def _halves(self) -> tuple[_Half, _Half]:
-        """Below and above 0: exp(-θ² / (2 sd²) + slope θ) with slope = precision sum x y +- penalty."""
+        """Below and above 0: exp(-θ² / (2 sd²) + slope θ) with slope = precision sum x y ± penalty."""
         from scipy.special import log_ndtr
 
         sd, score = self._sd, self.precision * float(self.rows[:, 0] @ self.rows[:, 1])
@@ -170,6 +170,6 @@ class Lasso:
 
 
 def draw_line(rng: np.random.Generator, n_data: int = 10_000, slope: float = 0.5) -> tuple[Floats, Floats]:
-    """x ~ U(-1, 1), which K14 does not give, and y = slope x + xi with xi ~ N(0, 1/3)."""
+    """x ~ U(-1, 1), which K14 leaves open, and y = slope x + xi with xi ~ N(0, 1/3)."""
     x = rng.uniform(-1.0, 1.0, integer("n_data", n_data, 1, MAX_N_DATA))
     return x, slope * x + rng.normal(0.0, math.sqrt(1.0 / 3.0), x.size)

@@ -24,13 +24,13 @@ class Mixture:
     Parameters
     ----------
     x
-        Data (N,). Better made with `from_data`, or with `mapped`.
+        Data (N,). Prefer `from_data` or `mapped`.
     temperature
         The likelihood, not the prior, is taken to the power 1 / temperature.
     variance
-        Of both components.
+        Variance of both components.
     prior_variances
-        Of theta1 and theta2.
+        Prior variances of theta1 and theta2.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class Mixture:
         variance: float = 2.0,
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
-        """From data (N,) as they are, float32 or float64: a memory-mapped file stays where it is."""
+        """From data (N,) without a copy, float32 or float64: a memory-mapped file stays on disk."""
         return cls._of(_kernels.mapped_array("x", x, 1), temperature, variance, prior_variances)
 
     @classmethod
     def _of(cls, x: Floats, temperature: float, variance: float, prior_variances: tuple[float, float]) -> Mixture:
         if len(prior_variances) != 2:
-            raise BadInput(f"prior_variances = {prior_variances}: must be two, of theta1 and theta2")
+            raise BadInput(f"prior_variances = {prior_variances}: must be two numbers, for theta1 and theta2")
         first, second = (_positive(f"prior_variances[{k}]", value) for k, value in enumerate(prior_variances))
         return cls(x, _positive("temperature", temperature), _positive("variance", variance), (first, second))
 
     def log_prior(self, theta: Floats) -> float:
-        """Of theta1 and theta2, up to a constant."""
+        """Log prior of theta1 and theta2, up to a constant."""
         _kernels.check_size(theta, 2)
         first, second = self.prior_variances
         return -0.5 * float(theta[0] ** 2 / first + theta[1] ** 2 / second)
@@ -96,7 +96,7 @@ class Mixture:
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
-        """Of each datum, divided by the temperature."""
+        """log p of each datum, divided by the temperature."""
         _kernels.check_size(theta, 2)
         x = self.x[indices]
         out = np.empty(x.size)
