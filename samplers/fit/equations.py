@@ -20,9 +20,9 @@ class NormalEquations:
     """A, g and the sums that give their variance, accumulated by blocks of rows at one θ.
 
     Rank-k sums and one Cholesky factorisation per look replace K16's Sherman-Morrison recursion (Eqn 8). With blocks of
-    D rows or more the work is of the same order, but in matrix products, and no inverse is updated that would accumulate
-    rounding errors or need a regular start. Solving for d = u - θ rather than for u (Eqn 1) avoids the cancellation of
-    u - θ near the solution.
+    D rows or more the work is of the same order, but in matrix products, and no inverse is updated that would
+    accumulate rounding errors or need a regular start. Solving for d = u - θ rather than for u (Eqn 1) avoids the
+    cancellation of u - θ near the solution.
     """
 
     def __init__(self, loss: Loss, theta: Floats, unit: float | None = None) -> None:

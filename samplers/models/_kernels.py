@@ -23,7 +23,7 @@ NEAR = 64  # rows of a random sample fetched together, so that their waits for m
 TAYLOR = 10  # terms of exp(B) for |B| <= 1/8: the next one is below 1e-17
 
 
-# --- arrays that the kernels can rely on --------------------------------------------------------------------------------
+# --- arrays that the kernels can rely on ----------------------------------------------------------------------------
 
 
 def finite_array(name: str, values: npt.ArrayLike, dimensions: int) -> Floats:
