@@ -20,50 +20,60 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 TITLE = """# Measurements
 
 Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.
-`python -m benchmarks SECTION` measures one section ({sections}) anew.
+`python -m benchmarks SECTION` measures one section again ({sections}).
 
 """
 
 
-class Wanted(NamedTuple):
-    """Seconds for each chain, and whether files may be written."""
+class Options(NamedTuple):
+    """Seconds for each chain, and whether to write no files."""
 
     seconds: float
     dry: bool
 
 
-Section = Callable[[Wanted], list[str]]
+Section = Callable[[Options], list[str]]
 
 
 def _of(module: str) -> Section:
-    """A section by the name of its module, imported only when it is wanted: the dashboard's brings a browser."""
-    return lambda wanted: list(import_module(f"benchmarks.{module}").report())
+    """The section of a module, imported only when it is measured: the dashboard's brings a browser."""
+    return lambda options: list(import_module(f"benchmarks.{module}").report())
 
 
 def _timed(module: str) -> Section:
-    """The same, of chains that run for the seconds wanted."""
-    return lambda wanted: list(import_module(f"benchmarks.{module}").report(wanted.seconds))
+    """The same for chains, which run for a given number of seconds."""
+    return lambda options: list(import_module(f"benchmarks.{module}").report(options.seconds))
 
 
-def _growth(wanted: Wanted) -> list[str]:
-    """How costs grow, with a picture unless nothing may be written."""
+def _growth(options: Options) -> list[str]:
+    """How costs grow, with a picture unless no files may be written."""
     growth = import_module("benchmarks.growth")
-    return list(growth.report(None if wanted.dry else growth.PICTURE))
+    return list(growth.report(None if options.dry else growth.PICTURE))
 
 
 SECTIONS: dict[str, Section] = {
-    "engine": _of("engine"),
-    "engine_peers": _of("engine_peers"),
+    "engine": _of("engine.curves"),
+    "engine_peers": _of("engine.other_engines"),
     "growth": _growth,
-    "search": _of("searching"),
-    "samplers": _timed("sampling"),
-    "accuracy": _timed("accuracy"),
-    "peers": _timed("comparison"),
+    "search": _of("search.speed"),
+    "samplers": _timed("samplers.speed"),
+    "accuracy": _timed("samplers.accuracy"),
+    "peers": _timed("samplers.other_samplers"),
+    "dashboard": _of("dashboard.response"),
+    "boundaries": _of("search.boundaries"),
+    "steps": _of("search.steps"),
+    "posterior": _of("samplers.posterior"),
+    "skewness": _of("engine.skewness"),
+    "budget": _of("search.budget"),
+    "redesign": _of("samplers.redesign"),
+    "which_test": _of("samplers.which_test"),
+    "gibbs_slice": _of("samplers.gibbs_slice"),
+    "tall": _of("samplers.tall"),
+    "stress": _of("reliability.stress"),
+    "faults": _of("reliability.faults"),
+    "load": _of("reliability.load"),
 }
-SECTIONS |= {name: _of(name) for name in ("dashboard", "boundaries", "steps", "posterior", "skewness")}
-SECTIONS |= {name: _of(name) for name in ("budget", "redesign", "which_test", "gibbs_slice", "tall")}
-LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured when named
-SECTIONS |= {name: _of(name) for name in LONG}
+LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured only when named
 
 
 def usual() -> list[str]:
@@ -72,7 +82,7 @@ def usual() -> list[str]:
 
 
 def machine() -> str:
-    """The processor's name, where the system tells."""
+    """The processor's name, if the system tells."""
     try:
         names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
         return names[0].split(":")[1].strip()
@@ -81,12 +91,12 @@ def machine() -> str:
 
 
 def stamp() -> str:
-    """When and on what."""
+    """Date, machine and versions."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("austerity", "numpy", "scipy", "numba"))
     return f"{date.today()}, {machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {packages}."
 
 
-def kept(text: str) -> dict[str, str]:
+def sections_of(text: str) -> dict[str, str]:
     """The sections of a RESULTS.md, by the marks before them."""
     parts = re.split(r"^<!-- (\w+) -->\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -101,38 +111,38 @@ def main() -> None:
         help=f"some of: {', '.join(SECTIONS)}; by default all but {', '.join(LONG)}",
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each chain runs (default: %(default)g)")
-    parser.add_argument("--dry", action="store_true", help="print only, leave RESULTS.md as it is")
+    parser.add_argument("--dry", action="store_true", help="print the results without writing RESULTS.md")
     given = parser.parse_args()
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
-    found = kept(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    wanted, names, start = Wanted(given.seconds, given.dry), given.sections or usual(), time.monotonic()
+    texts = sections_of(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    options, names, start = Options(given.seconds, given.dry), given.sections or usual(), time.monotonic()
     failed = []
     for k, name in enumerate(names, 1):
         _progress(f"{name}, section {k} of {len(names)}", start)
         try:
-            found[name] = "\n".join([*SECTIONS[name](wanted), stamp(), ""]) + "\n"
-        except Exception:  # the others are measured all the same
+            texts[name] = "\n".join([*SECTIONS[name](options), stamp(), ""]) + "\n"
+        except Exception:  # the other sections are still measured
             traceback.print_exc()
             failed.append(name)
             continue
-        print(found[name], flush=True)
+        print(texts[name], flush=True)
         if not given.dry:
-            write(found)
+            write(texts)
     _progress("all done" if not failed else f"failed: {', '.join(failed)}", start)
     if failed:
         sys.exit(1)
 
 
-def write(found: dict[str, str]) -> None:
-    """RESULTS.md, with its sections in order."""
-    text = "".join(f"<!-- {name} -->\n{found[name]}" for name in SECTIONS if name in found)
+def write(texts: dict[str, str]) -> None:
+    """Write RESULTS.md, with its sections in order."""
+    text = "".join(f"<!-- {name} -->\n{texts[name]}" for name in SECTIONS if name in texts)
     RESULTS.write_text(TITLE.format(sections=", ".join(SECTIONS)) + text.rstrip() + "\n", encoding="utf-8")
 
 
 def _progress(what: str, start: float) -> None:
-    """On the standard error, so that the report alone can go to a file."""
+    """Print to standard error, so that the report alone can go to a file."""
     print(f"[{time.monotonic() - start:,.0f} s] {what}", file=sys.stderr, flush=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.chains import BATCH, EPSILON, Problem, make_problem, measure
+from benchmarks.samplers.chains import BATCH, EPSILON, LogisticProblem, make_problem, measure
 from benchmarks.timing import best_ms
 from designer import Design, Space, TrialRun, acceptance, characteristics, search
 from samplers.decide.exact import ExactTest
@@ -114,7 +114,7 @@ def chain_curves(seconds: float) -> list[Curve]:
     ]
 
 
-def _steps(problem: Problem, seconds: float) -> dict[str, tuple[float, float]]:
+def _steps(problem: LogisticProblem, seconds: float) -> dict[str, tuple[float, float]]:
     """Microseconds and data of a step of each chain."""
     chains: dict[str, tuple[Any, ...]] = {
         "sequential, control variates, random walk": (problem.controlled, problem.walk, problem.sequential()),

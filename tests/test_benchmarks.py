@@ -1,4 +1,4 @@
-"""That the benchmarks compare like with like: other engines are asked about the same walk, and nobody is dropped."""
+"""The benchmarks compare like with like: other engines get the same walk, and missing ones are named."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as bench
-from benchmarks.chains import make_problem
-from benchmarks.engine_peers import Answer, Case, Peer, ask_gsdesign, ask_rpact, ask_scipy, report
+from benchmarks.engine.other_engines import Case, Peer, PeerCurves, ask_gsdesign, ask_rpact, ask_scipy, report
 from benchmarks.growth import Curve
+from benchmarks.samplers.chains import make_problem
 from designer import Design, characteristics
 
 CASE = Case(Design(1500, 500, 0.05), np.array([0.0, 0.5, 1.0, 3.0]))  # 3 looks
@@ -16,7 +16,7 @@ UNEVEN = Case(Design(2300, 500, 0.02), np.array([0.0, 0.8, 2.5]))  # a short las
 NOWHERE = Path("no") / "such" / "program"
 
 
-def off(answer: Answer, case: Case) -> float:
+def off(answer: PeerCurves, case: Case) -> float:
     """The largest difference of the two curves from the engine's."""
     assert not answer.problem
     curve = characteristics(case.design, case.mu_std)
@@ -63,7 +63,7 @@ def test_a_peer_that_refuses_is_quoted():
 
 def test_impossible_probabilities_are_pointed_out():
     def wild(case):
-        return Answer(np.full(case.mu_std.size, 7.0), np.full(case.mu_std.size, np.nan), 1.0, "1.0")
+        return PeerCurves(np.full(case.mu_std.size, 7.0), np.full(case.mu_std.size, np.nan), 1.0, "1.0")
 
     text = "\n".join(report((5,), [Peer("wild", wild, {5: 2})]))
     assert "explodes, and returns without an error: wild at 5 looks." in text
@@ -90,17 +90,17 @@ def test_one_section_that_fails_does_not_cost_the_others(monkeypatch, tmp_path, 
     results = tmp_path / "RESULTS.md"
     results.write_text("<!-- old -->\n## Old\n")
 
-    def broken(wanted):
+    def broken(options):
         raise RuntimeError("no browser")
 
-    sections = {"old": None, "broken": broken, "good": lambda wanted: [f"## Good for {wanted.seconds:g} s", ""]}
-    monkeypatch.setattr(bench, "SECTIONS", sections)
+    available = {"old": None, "broken": broken, "good": lambda options: [f"## Good for {options.seconds:g} s", ""]}
+    monkeypatch.setattr(bench, "SECTIONS", available)
     monkeypatch.setattr(bench, "RESULTS", results)
     monkeypatch.setattr("sys.argv", ["benchmarks", "broken", "good", "--seconds", "2"])
     with pytest.raises(SystemExit) as ended:
         bench.main()
     assert ended.value.code == 1
-    found = bench.kept(results.read_text())
-    assert list(found) == ["old", "good"] and found["good"].startswith("## Good for 2 s")
-    told = capsys.readouterr().err
-    assert "good, section 2 of 2" in told and "failed: broken" in told
+    sections = bench.sections_of(results.read_text())
+    assert list(sections) == ["old", "good"] and sections["good"].startswith("## Good for 2 s")
+    progress = capsys.readouterr().err
+    assert "good, section 2 of 2" in progress and "failed: broken" in progress

@@ -1,7 +1,7 @@
 """The only `st.cache_data` of the dashboard: numbers of the library, kept by what they depend on.
 
-Designs enter without their notes (`Design.bare`). Arrays never do: a trial run is known by its digest, and itself
-passed in an argument that is not hashed.
+Designs enter without their notes (`Design.without_notes`). Arrays never do: a trial run is known by its digest, and
+itself passed in an argument that is not hashed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The papers' experiments and the regime map, one module each; `NAMES` lists them, imported when asked for."""
+"""The experiments of the papers and the regime map, one module each; `NAMES` lists them."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def experiment(name: str) -> Experiment:
     """The experiment of this name: e1 to e13, or regimes."""
     if name not in NAMES:
         raise BadInput(f"experiment = {name!r}: must be one of {', '.join(NAMES)}")
-    found: Experiment = import_module(f"samplers.experiments.studies.{name}").EXPERIMENT
-    return found
+    study: Experiment = import_module(f"samplers.experiments.studies.{name}").EXPERIMENT
+    return study

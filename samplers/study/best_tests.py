@@ -72,7 +72,7 @@ def best_candidates(
     barker = min(_barker(batches, tolerance), key=lambda test: float(barker_data(test, trial).mean()))
     careful = [ConcentrationTest(m=m, delta=min(tolerance, MOST_DELTA)) for m in batches]
     concentration = min(careful, key=lambda test: float(concentration_data(test, trial, range_in_sd).mean()))
-    return Candidates(found.best.bare, barker, concentration, range_in_sd)
+    return Candidates(found.best.without_notes, barker, concentration, range_in_sd)
 
 
 def _barker(batches: Sequence[int], tolerance: float) -> list[BarkerTest]:

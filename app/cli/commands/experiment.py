@@ -24,7 +24,7 @@ STEPS = 1000  # of the progress bar
 def run_named(options: argparse.Namespace) -> Answer:
     """`austerity experiment`."""
     from samplers.experiments import experiment
-    from samplers.experiments.framework.origins import data_sets, on_data_set
+    from samplers.experiments.framework.data_sets import data_sets, on_data_set
     from samplers.experiments.framework.running import run_experiment
 
     if options.name == "list":
@@ -48,7 +48,7 @@ def run_named(options: argparse.Namespace) -> Answer:
                 show(max(1, round(STEPS * share)), STEPS, note[:40])
 
         mapper = None if cluster is None else cluster.parts
-        done = run_experiment(found, size, options.output, data=folder, tell=tell, mapper=mapper)
+        done = run_experiment(found, size, options.output, data=folder, progress=tell, mapper=mapper)
     output, heading = Path(options.output), f"{found.name}: {found.title}"
     written = [] if options.no_figures else write_figures(done.report, output, heading)
     checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]

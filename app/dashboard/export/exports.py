@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from app.dashboard.state.question import Question
-from app.dashboard.state.session import STATIONARY, Source
+from app.dashboard.state.source import STATIONARY, Source
 from designer.core.files import csv_text
 from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun
@@ -49,7 +49,7 @@ def sampler_config(design: Design, config: str | None) -> str:
 
 def read_design(text: str) -> Design:
     """The design in an exported TOML or JSON file, or in a sampler's config."""
-    return Design.from_json(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else Design.from_toml(text)
+    return Design.from_text(text)
 
 
 # --- reproducing lines ------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""How an experiment is run, stored and reported."""
+"""Running, storing and reporting an experiment."""

@@ -1,4 +1,4 @@
-"""What an experiment hands on: tables, panels to draw, and what was found, in words. Plain data, stored as JSON."""
+"""The result of an experiment: a finding in words, checks, tables and panels to plot. Plain data, stored as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Numbers = Sequence[float] | Floats
 
 
 class Series(NamedTuple):
-    """One curve or set of points; `low` and `high` are the ends of its error bars or band."""
+    """One curve or set of points; `low` and `high` are the limits of its error bars or band."""
 
     name: str
     x: Numbers | Sequence[str]
@@ -29,7 +29,7 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One plot; `note` says in a sentence what to see in it (also its text for those who cannot)."""
+    """One plot; `note` says in a sentence what it shows (it is also the alternative text)."""
 
     title: str
     x: str
@@ -40,8 +40,8 @@ class Panel(NamedTuple):
     note: str = ""
 
 
-class Table(NamedTuple):
-    """Numbers with a heading for each column."""
+class ResultTable(NamedTuple):
+    """A table of results, with a heading for each column."""
 
     title: str
     columns: Sequence[str]
@@ -55,18 +55,18 @@ class Table(NamedTuple):
 class Report(NamedTuple):
     """The outcome of an experiment.
 
-    `finding` is a paragraph in words; `checks` are the statements it must bear out, each true or false in this run;
-    `notices` say what a reader must know, such as that a synthetic twin stood in for a data set.
+    `finding` is a paragraph in words. `checks` are statements that the experiment should confirm, each true or false in
+    this run. `notices` say what a reader must know, for example that a synthetic twin replaced a data set.
     """
 
     finding: str
     checks: Mapping[str, bool]
-    tables: Sequence[Table]
+    tables: Sequence[ResultTable]
     panels: Sequence[Panel]
     notices: Sequence[str] = ()
 
     def to_json(self) -> str:
-        """As JSON text, which `from_json` reads back; what is not a number becomes null."""
+        """The report as JSON text; numbers that are not finite become null."""
         document = {
             "finding": self.finding,
             "checks": dict(self.checks),
@@ -78,9 +78,9 @@ class Report(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """From such a text."""
+        """Read a report from JSON text."""
         document = json.loads(text)
-        tables = [Table(**table) for table in document["tables"]]
+        tables = [ResultTable(**table) for table in document["tables"]]
         panels = [
             Panel(**(panel | {"series": [Series(**series) for series in panel["series"]]}))
             for panel in document["panels"]
@@ -89,7 +89,7 @@ class Report(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """Lists, dicts, numbers and texts only."""
+    """The same value in lists, dicts, numbers and strings only."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):

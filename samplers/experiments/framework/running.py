@@ -1,7 +1,7 @@
-"""Run an experiment part by part; finished parts are kept, so that a stopped run goes on where it was.
+"""Run an experiment part by part; finished parts are stored, so that a stopped run can continue.
 
-A part is a function of the settings, its own name and the data alone; its numbers are stored with the identity of
-settings, data and code, and are computed anew when one of them has changed.
+The numbers of a part depend only on the settings, its name and the data. They are stored with an identity of settings,
+data and code, and computed again if one of these has changed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ import numpy as np
 
 from designer.core.errors import BadInput
 from designer.core.files import write_whole
-from designer.core.progress import Cancelled
+from designer.core.progress import Cancelled, ShareProgress
 from samplers.chains.blas import blas_threads
 from samplers.experiments.framework.identity import identity
 from samplers.experiments.framework.report import Report
 
-SECONDS = "seconds of this part"  # stored beside what the part returned
-MISSING = "missing"  # a part that returns this key, with the reason, is not stored: another run may have it
+SECONDS = "seconds of this part"  # stored with the values that the part returned
+MISSING = (
+    "missing"  # a part that returns this key, with the reason, is not stored: another run may be able to compute it
+)
 RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
 Size = Literal["tiny", "quick", "full"]
 Values = Mapping[str, Any]  # arrays, numbers and texts
-Tell = Callable[[float, str], None]  # the share done, from 0 to 1, and a few words
 
 
 def _silent(share: float, note: str) -> None:
@@ -45,17 +46,17 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Work:
-    """What a part is given: where data sets lie, how to tell progress, and when to stop."""
+    """What a part is given: the folder of data sets, a function for progress, and one that says when to stop."""
 
     data: Path | None = None
-    tell: Tell = _silent
+    progress: ShareProgress = _silent
     cancelled: Callable[[], bool] = _never
 
     def step(self, share: float, note: str = "") -> None:
-        """Tell the share of this part that is done; raises `Cancelled` if the user has had enough."""
+        """Report the share of this part that is done; raises `Cancelled` if the user has cancelled."""
         if self.cancelled():
             raise Cancelled
-        self.tell(share, note)
+        self.progress(share, note)
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,17 @@ class Experiment:
     Parameters
     ----------
     name, title, source
-        "e1", what it is about, and where it stands in the papers.
+        "e1", what it is about, and where the papers have it.
     question
         What it asks, in a sentence for those who have not read the papers.
     sizes
         Settings (a NamedTuple of plain values) at the sizes tiny (tests), quick (a minute) and full.
     parts
-        Names of the pieces of work, from the settings: each is computed, stored and resumed by itself.
+        Names of the parts, from the settings: each part is computed and stored separately.
     work
-        Computes one piece: (settings, name, Work) -> arrays, numbers and texts.
+        Computes one part: (settings, name, Work) -> arrays, numbers and texts.
     report
-        Makes the report of all pieces: (settings, {name: values}) -> Report.
+        Makes the report from all parts: (settings, {name: values}) -> Report.
     data
         Names of the data sets it reads (see `samplers.data.sources`).
     """
@@ -92,7 +93,7 @@ class Experiment:
 
 
 class Batch(NamedTuple):
-    """Parts to compute, and the identity that their numbers will be stored with."""
+    """Parts to compute, and the identity with which their numbers are stored."""
 
     experiment: Experiment
     settings: Any
@@ -101,8 +102,8 @@ class Batch(NamedTuple):
     known: str
 
 
-# Computes a batch elsewhere: (batch, tell, cancelled) -> (name, values) of each part, in any order, as they are done.
-Mapper = Callable[[Batch, Tell, Callable[[], bool]], Iterable[tuple[str, Values]]]
+# Computes a batch elsewhere: (batch, progress, cancelled) -> (name, values) of each part, in order of completion.
+Mapper = Callable[[Batch, ShareProgress, Callable[[], bool]], Iterable[tuple[str, Values]]]
 
 
 class Done(NamedTuple):
@@ -119,15 +120,15 @@ def run_experiment(
     output: str | Path | None = None,
     *,
     data: str | Path | None = None,
-    tell: Tell | None = None,
+    progress: ShareProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
     mapper: Mapper | None = None,
 ) -> Done:
-    """Run all parts that are not yet in `output`, and report.
+    """Run all parts that are not yet stored in `output`, and make the report.
 
-    `data` is a folder with data sets in their own formats; without it, or without the file, a synthetic twin stands in
-    and the report says so. Raises `Cancelled` when `cancelled()` turns true; finished parts stay. `mapper` computes the
-    parts elsewhere; without it, they are computed here, one after the other.
+    `data` is a folder with data sets in their own formats. If it is not given, or a file is missing, a synthetic twin
+    is used and the report says so. Raises `Cancelled` when `cancelled()` becomes true; finished parts remain stored.
+    `mapper` computes the parts elsewhere; without it they are computed here, one after the other.
     """
     if size not in experiment.sizes:
         raise BadInput(f"size = {size!r}: {experiment.name} has {', '.join(experiment.sizes)}")
@@ -141,14 +142,14 @@ def run_experiment(
     parts = None if output is None else Path(output) / "parts"
     if parts is not None:
         parts.mkdir(parents=True, exist_ok=True)
-    found = {} if parts is None else _stored_parts(parts, names, known)
-    batch = Batch(experiment, settings, [name for name in names if name not in found], folder, known)
-    told = _shifted(tell or _silent, len(found), len(batch.names), len(names))
-    for name, part in (mapper or _one_by_one)(batch, told, cancelled or _never):
-        found[name] = part
+    by_name = {} if parts is None else _stored_parts(parts, names, known)
+    batch = Batch(experiment, settings, [name for name in names if name not in by_name], folder, known)
+    overall = _shifted(progress or _silent, len(by_name), len(batch.names), len(names))
+    for name, part in (mapper or _one_by_one)(batch, overall, cancelled or _never):
+        by_name[name] = part
         if parts is not None and MISSING not in part:
             write_whole(parts / f"{name}.npz", _packed(part, known))
-    values = {name: found[name] for name in names}
+    values = {name: by_name[name] for name in names}
     done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
     if output is not None:
         _write(experiment, size, done, fingerprints, Path(output))
@@ -156,14 +157,14 @@ def run_experiment(
 
 
 def stored(output: str | Path) -> tuple[dict[str, Any], Report]:
-    """What a finished run left in a folder: its description and its report."""
+    """The description and the report of a finished run in a folder."""
     try:
         described = json.loads((Path(output) / "experiment.json").read_text(encoding="utf-8"))
         return described, Report.from_json((Path(output) / "report.json").read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadInput(f"{output}: holds no finished experiment: {error.strerror}") from None
+        raise BadInput(f"{output}: contains no finished experiment: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{output}: not the files of an experiment: {str(error)[:100]}") from None
+        raise BadInput(f"{output}: not a result of `austerity experiment`: {str(error)[:100]}") from None
 
 
 def shipped(name: str) -> tuple[dict[str, Any], Report] | None:
@@ -173,26 +174,26 @@ def shipped(name: str) -> tuple[dict[str, Any], Report] | None:
 
 
 def computed(experiment: Experiment, settings: Any, name: str, work: Work) -> dict[str, Any]:
-    """One piece, with the seconds that it took."""
+    """Compute one part, and note the seconds it took."""
     work.step(0.0, name)
-    named = replace(work, tell=lambda share, note: work.tell(share, note or name))
+    named = replace(work, progress=lambda share, note: work.progress(share, note or name))
     start = time.perf_counter()
     values = dict(experiment.work(settings, name, named))
     values[SECONDS] = time.perf_counter() - start
-    work.tell(1.0, name)
+    work.progress(1.0, name)
     return values
 
 
-def _one_by_one(batch: Batch, tell: Tell, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
-    """The parts of a batch, here."""
+def _one_by_one(batch: Batch, progress: ShareProgress, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
+    """Compute the parts of a batch in this process."""
     with blas_threads(None):
         for number, name in enumerate(batch.names):
-            work = Work(batch.folder, _shifted(tell, number, 1, len(batch.names)), cancelled)
+            work = Work(batch.folder, _shifted(progress, number, 1, len(batch.names)), cancelled)
             yield name, computed(batch.experiment, batch.settings, name, work)
 
 
 def _stored_parts(folder: Path, names: Sequence[str], known: str) -> dict[str, Values]:
-    """The pieces whose files are whole and belong to these settings and data; if some do not, no old results stay."""
+    """The parts whose files are undamaged and have this identity; unless all have, old results are removed."""
     read = {name: _read(folder / f"{name}.npz", known) for name in names}
     if None in read.values():
         _remove_results(folder.parent)
@@ -200,7 +201,7 @@ def _stored_parts(folder: Path, names: Sequence[str], known: str) -> dict[str, V
 
 
 def _remove_results(output: Path) -> None:
-    """What an earlier run made of parts that are no longer there."""
+    """Remove the results that an earlier run made from parts that are no longer valid."""
     for pattern in RESULTS:
         for file in output.glob(pattern):
             file.unlink()
@@ -214,33 +215,33 @@ def _packed(values: Values, known: str) -> bytes:
 
 
 def _with_names(known: str, values: Values) -> str:
-    """The identity of a file: the numbers in it have checksums of their own, their names have none."""
+    """The identity of a file: its numbers have checksums of their own, but their names have none."""
     return "\n".join([known, *sorted(values)])
 
 
 def _read(file: Path, known: str) -> dict[str, Any] | None:
-    """The numbers of a part, or None if there are none that can be used (a damaged file counts as none)."""
+    """The numbers of a part; None if the file is missing, damaged, or of another identity."""
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             values = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
     identity = str(values.pop("identity", ""))
-    if identity not in (known, _with_names(known, values)):  # files of older versions have no names
+    if identity not in (known, _with_names(known, values)):  # files of older versions do not include the names
         return None
     return {name: value.item() if value.ndim == 0 else value for name, value in values.items()}
 
 
 def fingerprints_of(experiment: Experiment, folder: Path | None) -> dict[str, str]:
-    """Of the data sets that it reads."""
+    """Fingerprints of the data sets that an experiment reads."""
     from samplers.data.sources import fingerprint
 
     return {name: fingerprint(name, folder) for name in experiment.data}
 
 
-def _shifted(tell: Tell, before: int, pieces: int, total: int) -> Tell:
-    """Progress of some pieces, which come after others, as progress of all of them."""
-    return lambda share, note: tell((before + pieces * share) / total, note)
+def _shifted(progress: ShareProgress, before: int, parts: int, total: int) -> ShareProgress:
+    """Progress of some of the parts, with `before` parts done already, as progress of all of them."""
+    return lambda share, note: progress((before + parts * share) / total, note)
 
 
 def _write(experiment: Experiment, size: Size, done: Done, fingerprints: Mapping[str, str], output: Path) -> None:
@@ -258,4 +259,6 @@ def _write(experiment: Experiment, size: Size, done: Done, fingerprints: Mapping
     for number, table in enumerate(done.report.tables, start=1):
         write_whole(output / f"table{number}.csv", table.to_csv().encode())
     write_whole(output / "finding.txt", (done.report.finding + "\n").encode())
-    write_whole(output / "report.json", done.report.to_json().encode())  # last: its presence means finished
+    write_whole(
+        output / "report.json", done.report.to_json().encode()
+    )  # last: its presence means that the run is finished

@@ -1,4 +1,4 @@
-"""Random numbers of a part: a function of the experiment's seed and of names, never of what ran before."""
+"""Random numbers of a part: they depend on the experiment's seed and on names, never on what ran before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Independent random numbers for each sequence of names.
+    """A random number generator for a sequence of names, independent of those for other names.
 
     Examples
     --------

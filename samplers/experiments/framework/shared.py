@@ -1,4 +1,4 @@
-"""Work that the parts of an experiment share: done by the first that asks for it, kept for those after it."""
+"""Work that the parts of an experiment share: the first part does it, the others reuse it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """The last thing that was made, with its key; nothing is kept of what was cancelled.
+    """Keeps the last object that was made, with its key; a cancelled one is not kept.
 
     Examples
     --------
@@ -19,11 +19,11 @@ class Shared(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Hashable, T] | None = None
+        self._last: tuple[Hashable, T] | None = None
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What belongs to the key; made if it is not what was asked for last."""
-        if self._kept is None or self._kept[0] != key:
-            self._kept = None  # room for the new one
-            self._kept = key, make()
-        return self._kept[1]
+        """The object for this key; it is made unless it is the last one."""
+        if self._last is None or self._last[0] != key:
+            self._last = None  # frees memory for the new one
+            self._last = key, make()
+        return self._last[1]

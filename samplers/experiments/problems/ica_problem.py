@@ -1,17 +1,19 @@
-"""Unmixing four sounds: model, start and a random walk tuned to an acceptance rate (K14 section 6.2)."""
+"""Unmixing four sounds: model, starting point, and a random walk tuned to an acceptance rate (K14 section 6.2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.chains.chain import Chain
-from samplers.data.sources import Source
+from samplers.data.sources import Source, load
 from samplers.decide import ExactTest
+from samplers.experiments.framework.data_sets import origin_of
+from samplers.experiments.framework.running import Work
 from samplers.models.ica import ICA, whiten
 from samplers.proposals import StiefelWalk
 
@@ -20,7 +22,7 @@ BLOCK = 10  # steps between changes of the scale
 
 
 class Unmixing(NamedTuple):
-    """The model of white data, the true unmixing matrix, and the orthonormal matrix nearest to it (flat)."""
+    """The model of the whitened data, the true unmixing matrix, and the nearest orthonormal matrix (flat)."""
 
     model: ICA
     truth: Floats
@@ -28,7 +30,7 @@ class Unmixing(NamedTuple):
 
 
 def unmixing(source: Source) -> Unmixing:
-    """Of the data set `audio`."""
+    """The problem for the data set `audio`."""
     white = whiten(source.x)
     truth = white.unmixing(source.extra["mixing"])
     left, _, right = np.linalg.svd(truth)
@@ -38,9 +40,9 @@ def unmixing(source: Source) -> Unmixing:
 def tuned_chain(
     rng: np.random.Generator, problem: Unmixing, warmup: int, acceptance: float, step: Callable[[float], None]
 ) -> Chain:
-    """An exact chain after warmup, in which the scale of its walk learned the acceptance rate and then stays.
+    """An exact chain after a warm-up that adapts the scale of its walk to the acceptance rate; then the scale is fixed.
 
-    `step` is told the share of the warmup that is done.
+    `step` is called with the share of the warm-up that is done.
     """
     model, size = problem.model, problem.truth.shape[0]
     scale = FIRST_SCALE / math.sqrt(model.n_data)
@@ -51,3 +53,28 @@ def tuned_chain(
         scale *= math.exp((float(accepted) - acceptance) * 2.0 / math.sqrt(1.0 + block))
         chain.use(StiefelWalk(scale, size))
     return chain
+
+
+class TunedUnmixing(NamedTuple):
+    """The problem, the tuned scale of the walk, the state after tuning, and where the data come from."""
+
+    problem: Unmixing
+    scale: float
+    start: Floats
+    origin: Mapping[str, object]
+
+    @property
+    def walk(self) -> StiefelWalk:
+        """The tuned random walk."""
+        return StiefelWalk(self.scale, self.problem.truth.shape[0])
+
+
+def tuned_unmixing(
+    rng: np.random.Generator, rows: int | None, warmup: int, acceptance: float, work: Work
+) -> TunedUnmixing:
+    """Load and whiten the data, and tune the walk."""
+    source = load("audio", work.data, rows)
+    problem = unmixing(source)
+    chain = tuned_chain(rng, problem, warmup, acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}"))
+    assert isinstance(chain.proposal, StiefelWalk)
+    return TunedUnmixing(problem, chain.proposal.scale, chain.theta, origin_of(source))

@@ -19,12 +19,12 @@ from designer.rule.design import Design
 from samplers.chains.chain import Chain
 from samplers.data.sources import Source
 from samplers.decide.sequential import SequentialTest
-from samplers.experiments.framework.report import Cell, Panel, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, ResultTable, Series
 from samplers.experiments.framework.running import Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import EXACT, RESOLVED, accept_test, name_of
-from samplers.experiments.problems.tall import Problem, moments
+from samplers.experiments.problems.tall import TallProblem, moments
 from samplers.experiments.problems.timed_chain import timed_chain
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
@@ -87,7 +87,7 @@ def is_tall(part: str) -> bool:
     return part.startswith("N ")
 
 
-def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -> Problem:
+def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -> TallProblem:
     """So many rows with their labels, drawn with replacement; the rows themselves if there are as many."""
     own = source.y.size
     rng = generator(seed, "replicated", str(n_data))
@@ -97,10 +97,10 @@ def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -
     model = Logistic.mapped(x, source.y[chosen] > 0, prior_precision)
     proxies = Controlled.around(model, find_mode(model))
     walk = RandomWalk.with_covariance(np.linalg.inv(proxies.posterior_precision()))
-    return Problem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
+    return TallProblem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
 
 
-_MADE = Shared[Problem]()
+_MADE = Shared[TallProblem]()
 
 
 def tall_work(tall: Tall, common: Common, source: Source, part: str, work: Work) -> Values:
@@ -193,7 +193,7 @@ def tall_checks(tall: Tall, rows: Sequence[Taken]) -> dict[str, bool]:
     }
 
 
-def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> Table:
+def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> ResultTable:
     """All chains, and the error of the moments that they are compared with."""
     columns = [
         "N", "chain", "steps", "data per step", "data use", "likelihood evaluations/step", "microseconds/step",
@@ -201,7 +201,7 @@ def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> Table:
         "the truth's own risk",
     ]  # fmt: skip
     cells: list[list[Cell]] = [[*row, float(values[part_of(row.n_data, MOMENTS)]["error"]) ** 2] for row in rows]
-    return Table("The same rows drawn with replacement, up to N", columns, cells)
+    return ResultTable("The same rows drawn with replacement, up to N", columns, cells)
 
 
 def tall_panels(tall: Tall, rows: Sequence[Taken], values: Mapping[str, Values]) -> list[Panel]:

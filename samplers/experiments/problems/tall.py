@@ -25,7 +25,7 @@ TOGETHER = 64  # draws whose likelihoods are computed in one pass over the data
 STEEPEST = 1.0 / (6.0 * math.sqrt(3.0))  # largest third derivative of log sigm
 
 
-class Problem(NamedTuple):
+class TallProblem(NamedTuple):
     """The posterior with second-order proxies at its mode, the proposals, and what mode and proxies took."""
 
     model: Logistic
@@ -48,7 +48,7 @@ class Problem(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # the parts of an experiment ask for the same data one after the other
-def tall_problem(n_data: int, dimension: int, seed: int) -> Problem:
+def tall_problem(n_data: int, dimension: int, seed: int) -> TallProblem:
     """Rows of four bytes per number, made block by block: 10^7 x 20 are 0.8 GB."""
     rng = generator(seed, "tall", str(n_data))
     truth = rng.normal(0.0, COEFFICIENTS, dimension)
@@ -61,7 +61,7 @@ def tall_problem(n_data: int, dimension: int, seed: int) -> Problem:
     model = Logistic.mapped(x, y, PRIOR_PRECISION)
     proxies = Controlled.around(model, find_mode(model), stored=False)
     walk = RandomWalk.with_covariance(np.linalg.inv(proxies.posterior_precision()))
-    return Problem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
+    return TallProblem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Moments(NamedTuple):
     error: float
 
 
-def moments(rng: np.random.Generator, problem: Problem, draws: int, tell: Callable[[float], None]) -> Moments:
+def moments(rng: np.random.Generator, problem: TallProblem, draws: int, tell: Callable[[float], None]) -> Moments:
     """Of the posterior, by importance sampling from its proxies with all data.
 
     The proxies' own moments are known. Only what the weights w change is estimated: E d (w - 1), which has little
@@ -112,7 +112,7 @@ def moments(rng: np.random.Generator, problem: Problem, draws: int, tell: Callab
     return Moments(centre + shift, sd, float((shifts.std(axis=0) / sd).max() / math.sqrt(draws)))
 
 
-def _weights(problem: Problem, points: Floats, tell: Callable[[float], None]) -> Floats:
+def _weights(problem: TallProblem, points: Floats, tell: Callable[[float], None]) -> Floats:
     """Posterior density over that of the proxies, with mean 1 over the points."""
     model, d = problem.model, points - problem.proxy.centre
     log = 0.5 * np.einsum("ij,jk,ik->i", d, problem.proxy.precision, d)

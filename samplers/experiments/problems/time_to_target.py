@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.experiments.framework.report import Cell, Series, Table
+from samplers.experiments.framework.report import Cell, ResultTable, Series
 from samplers.experiments.framework.running import Values
 
 WHOLE = "all data"
@@ -82,7 +82,7 @@ def to_target(part: Values, target: Target) -> ToTarget:
     return ToTarget(middle(read, n_data), middle(elapsed))
 
 
-def target_table(by_data: Mapping[str, Found]) -> Table:
+def target_table(by_data: Mapping[str, Found]) -> ResultTable:
     """Data and time to every target for every method; for SGD also with the passes that its tuning took."""
     columns = [
         "data", "test error", "at θ = 0", "at the optimum", "target", "method", "passes to the target",
@@ -95,7 +95,7 @@ def target_table(by_data: Mapping[str, Found]) -> Table:
                 took = to_target(part, target)
                 tuning = float(part.get("tuning_read", 0.0)) / float(part["n_data"])
                 rows.append([name, *target[1:], method, *took, took.passes + tuning])
-    return Table("Data and time to a given error on held-out rows (median of the runs)", columns, rows)
+    return ResultTable("Data and time to a given error on held-out rows (median of the runs)", columns, rows)
 
 
 def target_sentence(found: Found) -> str:

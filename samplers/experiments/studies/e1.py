@@ -20,11 +20,11 @@ from designer.rule.plan import as_plan
 from samplers.chains.chain import Chain
 from samplers.data.sources import Source, load
 from samplers.decide import Comparison, ExactTest
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 from samplers.models.control import find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
@@ -275,7 +275,7 @@ def _most(part: Values, theory: str) -> float:
     return float(np.abs(part["data_error"] - part[f"{theory}_error"]).max())
 
 
-def _table(curves: Mapping[float, Values]) -> Table:
+def _table(curves: Mapping[float, Values]) -> ResultTable:
     columns = ["ε", "μ_std"]
     keys = ["mu_std"]
     for key, title in (("error", "error"), ("usage", "data use")):
@@ -288,14 +288,14 @@ def _table(curves: Mapping[float, Values]) -> Table:
         for epsilon, part in curves.items()
         for row in zip(*(part[key] for key in keys), strict=True)
     ]
-    return Table("One sequential test (K14 Figs 1 and 10)", columns, rows)
+    return ResultTable("One sequential test (K14 Figs 1 and 10)", columns, rows)
 
 
-def _skew_table(settings: Settings, skew: Floats) -> Table:
+def _skew_table(settings: Settings, skew: Floats) -> ResultTable:
     columns = ["l_i", "m", "A", "skewness", "Δ theory", "Δ with skewness", "Δ simulated", "± s.e."]
     columns += ["data use theory", "data use with skewness", "data use simulated"]
     rows: list[list[Cell]] = [[*given, *map(float, row)] for given, row in zip(settings.skewed, skew, strict=True)]
-    return Table(f"Skewed l_i: N = {settings.skew_data:,}, κ = {settings.skew_kappa:g}", columns, rows)
+    return ResultTable(f"Skewed l_i: N = {settings.skew_data:,}, κ = {settings.skew_kappa:g}", columns, rows)
 
 
 def _panels(settings: Settings, curves: Mapping[float, Values], checks: Mapping[str, bool]) -> list[Panel]:

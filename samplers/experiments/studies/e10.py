@@ -8,7 +8,6 @@ and fewer samples of the tests that read much.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,12 +16,13 @@ import numpy as np
 from designer import Design, TrialRun, acceptance
 from designer.core.arrays import Floats
 from designer.engine.step_error import Rule
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.driver import Stopwatch, advance_to
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
-from samplers.experiments.framework.drawing import evenly, shares
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import evenly, shares
 from samplers.experiments.problems.tempered import Binned, Posterior, Quadrature
 from samplers.models.mixture import Mixture, draw_mixture
 from samplers.proposals import RandomWalk
@@ -89,14 +89,10 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         return Chain(model, walk, _test(settings, test), TRUTH, own, rule)
 
     make(np.random.default_rng(0)).advance(2)  # compiles all code before the clock runs
-    chain, total, found, seconds = make(rng), settings.samples[TESTS.index(test)], [], 0.0
-    while chain.steps < total:
-        work.step(chain.steps / total)
-        begin = time.perf_counter()
-        found.append(chain.advance(min(BLOCK, total - chain.steps)))
-        seconds += time.perf_counter() - begin
-    draws = Draws.joined(found)
-    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": seconds}
+    chain, total = make(rng), settings.samples[TESTS.index(test)]
+    watch = Stopwatch(chain)
+    draws = advance_to(chain, total, size=BLOCK, advance=watch, stop=lambda: work.step(chain.steps / total))
+    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": watch.seconds}
 
 
 def _test(settings: Settings, name: str) -> AcceptTest:
@@ -136,7 +132,7 @@ def _pairs(
     return TrialRun(settings.n_data, mu, sigma, log_ratios)
 
 
-class Row(NamedTuple):
+class MixtureResult(NamedTuple):
     """One test under one reading of the proposal."""
 
     reading: str
@@ -161,7 +157,9 @@ class Row(NamedTuple):
         return self.evaluations / max(self.acceptance, 1e-9)
 
 
-def _row(settings: Settings, values: Mapping[str, Values], posterior: Posterior, reading: str, test: str) -> Row:
+def _row(
+    settings: Settings, values: Mapping[str, Values], posterior: Posterior, reading: str, test: str
+) -> MixtureResult:
     part = values[f"{test}-{reading}"]
     n_used, samples = part["n_used"], part["n_used"].size
     predicted = dict(zip((BARKER, SEQUENTIAL), values["posterior"][f"predicted_{reading}"].tolist(), strict=True))
@@ -174,7 +172,7 @@ def _row(settings: Settings, values: Mapping[str, Values], posterior: Posterior,
     evaluated = (1.0 if test == EXACT else 2.0) * mean  # the exact test keeps the log-likelihoods of its state
     spent = float(part["seconds"]), evaluated, effective_size(part["theta"])
     score, chi_squared = ideal.mean(axis=0).tolist()
-    return Row(reading, test, samples, *known, *scores, score, chi_squared, *spent)
+    return MixtureResult(reading, test, samples, *known, *scores, score, chi_squared, *spent)
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
@@ -217,7 +215,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     return Report(_finding(settings, rows), checks, tables, panels, [notice])
 
 
-def _finding(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
+def _finding(settings: Settings, rows: Mapping[tuple[str, str], MixtureResult]) -> str:
     def line(reading: str) -> str:
         return ", ".join(f"{test} {rows[reading, test].data:,.0f}" for test in TESTS[:3])
 
@@ -237,7 +235,7 @@ def _finding(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
     )
 
 
-def _costs(rows: Mapping[tuple[str, str], Row]) -> str:
+def _costs(rows: Mapping[tuple[str, str], MixtureResult]) -> str:
     """Time and evaluations in words."""
     each = ", ".join(
         f"{test} {1e3 * rows[SD, test].seconds / rows[SD, test].samples:.3g} ms and {rows[SD, test].per_move:,.0f}"
@@ -246,7 +244,7 @@ def _costs(rows: Mapping[tuple[str, str], Row]) -> str:
     return f"A step and a move (standard deviation) cost, in time and in likelihood evaluations: {each}."
 
 
-def _reading(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
+def _reading(settings: Settings, rows: Mapping[tuple[str, str], MixtureResult]) -> str:
     """Which reading of 0.15 gives the printed averages of the Barker and the sequential test, if one does."""
     if settings.n_data != PAPER_SIZE:
         return ""
@@ -261,7 +259,7 @@ def _reading(settings: Settings, rows: Mapping[tuple[str, str], Row]) -> str:
     return f"So S17's averages are those of the {SPOKEN[near[0]]} ({shown} times the printed ones). "
 
 
-def _compared(settings: Settings, row: Row) -> str:
+def _compared(settings: Settings, row: MixtureResult) -> str:
     """What the two printed figures say of ours."""
     if settings.n_data != PAPER_SIZE:
         return f"{row.data:,.0f}, which the papers' figures for a million data do not concern"
@@ -270,21 +268,21 @@ def _compared(settings: Settings, row: Row) -> str:
     return f"{row.data:,.0f} ± {row.data_se:,.0f}, {verdict.get(len(near)) or f'near the {near[0]} figure only'}"
 
 
-def _within(row: Row, printed: float) -> bool:
+def _within(row: MixtureResult, printed: float) -> bool:
     return abs(row.data - printed) <= 4.0 * row.data_se + 0.1 * printed
 
 
-def _data_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+def _data_table(rows: Mapping[tuple[str, str], MixtureResult]) -> ResultTable:
     columns = ["0.15 is the", "test", "samples", "data per step", "± s.e.", "predicted", "largest", "acceptance"]
     columns += ["data per move", "paper (S17 arXiv)", "paper (S17 UAI)"]
     cells: list[list[Cell]] = [
         [*row[:8], row.data / max(row.acceptance, 1e-9), ARXIV.get(row.test), UAI.get(row.test)]
         for row in rows.values()
     ]
-    return Table("Data per step (S17 §6.1)", columns, cells)
+    return ResultTable("Data per step (S17 §6.1)", columns, cells)
 
 
-def _cost_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+def _cost_table(rows: Mapping[tuple[str, str], MixtureResult]) -> ResultTable:
     columns = ["0.15 is the", "test", "samples", "seconds", "milliseconds/step", "likelihood evaluations/step"]
     columns += ["evaluations per move", "effective draws", "effective draws/s", "evaluations per effective draw"]
     cells: list[list[Cell]] = []
@@ -292,10 +290,10 @@ def _cost_table(rows: Mapping[tuple[str, str], Row]) -> Table:
         spent = row.seconds, 1e3 * row.seconds / row.samples, row.evaluations, row.per_move
         each = row.evaluations * row.samples / row.effective
         cells.append([*row[:3], *spent, row.effective, row.effective / row.seconds, each])
-    return Table("Wall time and likelihood evaluations", columns, cells)
+    return ResultTable("Wall time and likelihood evaluations", columns, cells)
 
 
-def _score_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+def _score_table(rows: Mapping[tuple[str, str], MixtureResult]) -> ResultTable:
     columns = ["0.15 is the", "test", "samples", "Eqn 23", "Eqn 23, independent draws", "Eqn 23, paper"]
     columns += ["chi-squared", "chi-squared, independent draws", "chi-squared, paper"]
     cells: list[list[Cell]] = []
@@ -303,7 +301,9 @@ def _score_table(rows: Mapping[tuple[str, str], Row]) -> Table:
         score, chi = SCORES.get(row.test, (None, None))
         given = row.score, row.ideal_score, score, row.chi_squared, row.ideal_chi_squared, chi
         cells.append([row.reading, row.test, row.samples, *given])
-    return Table("Are the samples those of the posterior? (S17 Table 2; its bins are not printed)", columns, cells)
+    return ResultTable(
+        "Are the samples those of the posterior? (S17 Table 2; its bins are not printed)", columns, cells
+    )
 
 
 def _histogram(settings: Settings, values: Mapping[str, Values], reading: str) -> Panel:

@@ -23,11 +23,11 @@ from designer.engine.step_error import Rule
 from samplers.chains.chain import Chain, Draws, compare
 from samplers.data.sources import Source, load
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
-from samplers.experiments.framework.drawing import shares
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import shares
 from samplers.models import Model
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import tempered
@@ -138,7 +138,7 @@ def _quality(data: Source, theta: Floats) -> tuple[float, float]:
     return float(right.mean()), float(-np.logaddexp(0.0, -signed).mean())
 
 
-class Row(NamedTuple):
+class DigitsResult(NamedTuple):
     """One test at one temperature; `curve` has steps, seconds, accuracy and log-likelihood as columns."""
 
     test: str
@@ -156,13 +156,13 @@ class Row(NamedTuple):
     read: Floats  # in total, at each point of the curve
 
 
-def _row(settings: Settings, part: Values, test: str, temperature: float) -> Row:
+def _row(settings: Settings, part: Values, test: str, temperature: float) -> DigitsResult:
     used, curve = part["n_used"], part["curve"]
     data = float(used.mean())
     evaluations = data if test == EXACT else 2.0 * data  # at theta and theta'; the exact test keeps the former
     if test == CONCENTRATION:
         evaluations += 2.0 * float(part["n_data"])  # the bound
-    return Row(
+    return DigitsResult(
         test,
         temperature,
         used.size,
@@ -229,22 +229,22 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     )
 
 
-def _as_predicted(row: Row) -> bool:
+def _as_predicted(row: DigitsResult) -> bool:
     assert row.predicted is not None
     return abs(row.data - row.predicted) <= 4.0 * row.se + 0.15 * row.predicted
 
 
-def _at(row: Row, budget: float) -> float:
+def _at(row: DigitsResult, budget: float) -> float:
     """Test accuracy when `budget` data have been read, or at the first look after."""
     return float(row.curve[min(int(np.searchsorted(row.read, budget)), row.read.size - 1), 2])
 
 
-def _budget(rows: Mapping[tuple[str, float], Row], temperature: float) -> float:
+def _budget(rows: Mapping[tuple[str, float], DigitsResult], temperature: float) -> float:
     """Data that every test has read in its run, but the one with an analytic bound, whose run is short."""
     return float(min(rows[test, temperature].read[-1] for test in COMPARED))
 
 
-def _finding(settings: Settings, rows: Mapping[tuple[str, float], Row], n_data: int, real: bool) -> str:
+def _finding(settings: Settings, rows: Mapping[tuple[str, float], DigitsResult], n_data: int, real: bool) -> str:
     first, other = settings.temperatures[0], settings.temperatures[-1]
 
     def line(temperature: float) -> str:
@@ -268,7 +268,7 @@ def _finding(settings: Settings, rows: Mapping[tuple[str, float], Row], n_data: 
     )
 
 
-def _compared(settings: Settings, rows: Mapping[tuple[str, float], Row]) -> str:
+def _compared(settings: Settings, rows: Mapping[tuple[str, float], DigitsResult]) -> str:
     """The printed averages beside those at each temperature."""
 
     def near(temperature: float) -> bool:
@@ -288,20 +288,20 @@ def _compared(settings: Settings, rows: Mapping[tuple[str, float], Row]) -> str:
     )
 
 
-def _all_predicted(settings: Settings, rows: Mapping[tuple[str, float], Row]) -> bool:
+def _all_predicted(settings: Settings, rows: Mapping[tuple[str, float], DigitsResult]) -> bool:
     return all(
         _as_predicted(rows[test, temperature]) for temperature in settings.temperatures for test in (BARKER, SEQUENTIAL)
     )
 
 
-def _table(rows: Mapping[tuple[str, float], Row]) -> Table:
+def _table(rows: Mapping[tuple[str, float], DigitsResult]) -> ResultTable:
     columns = ["test", "T", "samples", "data per step", "± s.e.", "predicted", "largest", "evaluations per step"]
     columns += ["acceptance", "ms per step", "final test accuracy", "accuracy on the same data read", "paper (S17)"]
     budget = {row.temperature: _budget(rows, row.temperature) for row in rows.values()}
     cells: list[list[Cell]] = [
         [*row[:11], _at(row, budget[row.temperature]), PAPER.get(row.test)] for row in rows.values()
     ]
-    return Table("Data per step (S17 §6.2)", columns, cells)
+    return ResultTable("Data per step (S17 §6.2)", columns, cells)
 
 
 def _histogram(settings: Settings, values: Mapping[str, Values], n_data: int, temperature: float) -> Panel:
@@ -320,7 +320,7 @@ def _histogram(settings: Settings, values: Mapping[str, Values], n_data: int, te
     )
 
 
-def _curves(rows: Mapping[tuple[str, float], Row], temperature: float) -> list[Panel]:
+def _curves(rows: Mapping[tuple[str, float], DigitsResult], temperature: float) -> list[Panel]:
     """S17 Fig. 3, against data read and against time."""
     shown = [rows[test, temperature] for test in COMPARED]
     accuracy = [Series(row.test, row.read.tolist(), row.curve[:, 2].tolist()) for row in shown]

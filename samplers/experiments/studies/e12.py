@@ -27,10 +27,10 @@ from samplers.decide import (
     SequentialTest,
     draw_threshold,
 )
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 
 LEMMA = 0.0085  # c of S17 Lemma 1: p_0 p_1 p_2 in its proof
 SURPRISE = 4.0  # standard errors
@@ -171,7 +171,7 @@ def _theory(settings: Settings, work: Work) -> Values:
     return {"table": table, "barker": float(np.mean(d * d / (1.0 + d * d)))}
 
 
-class Summary(NamedTuple):
+class WorstCaseResult(NamedTuple):
     """One test at one number of data: shares with standard errors, and predictions (None where there are none)."""
 
     n: int
@@ -188,7 +188,7 @@ class Summary(NamedTuple):
     milliseconds: float
 
 
-def _summary(n: int, m: int, test: str, part: Values) -> Summary:
+def _summary(n: int, m: int, test: str, part: Values) -> WorstCaseResult:
     used, count = part[f"{test} used"], part[f"{test} used"].size
     share = float(np.mean(used == 1.0))
     reach, usage, error = (
@@ -202,7 +202,7 @@ def _summary(n: int, m: int, test: str, part: Values) -> Summary:
     share_se = math.sqrt((spread * (1.0 - spread) + 1.0 / count) / count)
     read, read_se = float(used.mean()), _se(used, part, test)
     took = 2.0 * n * read, 1e3 * float(np.mean(part[f"{test} seconds"]))  # each l_i is of both states
-    return Summary(n, test, share, share_se, reach, read, read_se, usage, wrong, error, *took)
+    return WorstCaseResult(n, test, share, share_se, reach, read, read_se, usage, wrong, error, *took)
 
 
 def _se(used: Floats, part: Values, test: str) -> float:
@@ -250,19 +250,21 @@ def _known(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _alike(rows: list[Summary]) -> float:
+def _alike(rows: list[WorstCaseResult]) -> float:
     """The largest distance of a measured share from the mean of all, in standard errors."""
     mean = float(np.mean([row.all for row in rows]))
     return max(abs(row.all - mean) / row.all_se for row in rows)
 
 
-def _fallen(rows: list[Summary]) -> bool:
+def _fallen(rows: list[WorstCaseResult]) -> bool:
     """Whether the share at the largest N is below that at the smallest, beyond one standard error."""
     first, last = rows[0], rows[-1]
     return first.all - last.all > math.hypot(first.all_se, last.all_se)
 
 
-def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float, checks: Mapping[str, bool]) -> str:
+def _finding(
+    settings: Settings, rows: list[WorstCaseResult], theory: Values, off: float, checks: Mapping[str, bool]
+) -> str:
     last = {row.test: row for row in rows if row.n == settings.sizes[-1]}
     table, far = theory["table"], settings.theory
     below = [n for n, share in zip(far, table[:, 0, 0], strict=True) if share < LEMMA]
@@ -292,16 +294,16 @@ def _finding(settings: Settings, rows: list[Summary], theory: Values, off: float
     )
 
 
-def _table(rows: list[Summary]) -> Table:
+def _table(rows: list[WorstCaseResult]) -> ResultTable:
     columns = [
         "N", "test", "needs all data", "± s.e.", "calculator", "data use", "± s.e.", "calculator", "wrong",
         "calculator", "likelihood evaluations/test", "milliseconds/test",
     ]  # fmt: skip
     cells: list[list[Cell]] = [list(row) for row in rows]
-    return Table("Tests that need all data (S17 Lemma 1: at least 0.85 %)", columns, cells)
+    return ResultTable("Tests that need all data (S17 Lemma 1: at least 0.85 %)", columns, cells)
 
 
-def _panels(settings: Settings, rows: list[Summary], theory: Floats, checks: Mapping[str, bool]) -> list[Panel]:
+def _panels(settings: Settings, rows: list[WorstCaseResult], theory: Floats, checks: Mapping[str, bool]) -> list[Panel]:
     far = [float(n) for n in settings.theory]
     panels = []
     constant = "Constant where m is a share of N; " if checks[CONSTANT] else ""
@@ -329,7 +331,7 @@ def _panels(settings: Settings, rows: list[Summary], theory: Floats, checks: Map
     return [*panels, *_costs(rows)]
 
 
-def _costs(rows: list[Summary]) -> list[Panel]:
+def _costs(rows: list[WorstCaseResult]) -> list[Panel]:
     """Evaluations and time of a test, the exact one among them."""
     panels = []
     for key, label in {"evaluations": "likelihood evaluations", "milliseconds": "milliseconds"}.items():
@@ -343,7 +345,7 @@ def _costs(rows: list[Summary]) -> list[Panel]:
     return panels
 
 
-def _measured(test: str, rows: list[Summary], key: str) -> Series:
+def _measured(test: str, rows: list[WorstCaseResult], key: str) -> Series:
     x, y = [float(row.n) for row in rows], [getattr(row, key) for row in rows]
     if key == "wrong":
         return Series(test, x, y, style="points")

@@ -13,7 +13,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.decide.correction import Correction, correction, ridge_correction
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 
 BLOCK = 64  # points of the distribution function computed at once
@@ -22,7 +22,7 @@ BETTER = "the fitted table is at least 100 times better than the ridge table of 
 VERSIONS = "S17 arXiv", "S17 UAI"
 
 
-class Row(NamedTuple):
+class PublishedError(NamedTuple):
     """One line of S17 Table 1: its grid size N, sigma and lambda, the L_inf error printed, and in which version."""
 
     n: int
@@ -40,17 +40,17 @@ class Row(NamedTuple):
 class Settings(NamedTuple):
     """The table's lines, the sigmas of our own tables, and where the distribution functions are compared."""
 
-    table: tuple[Row, ...]
+    table: tuple[PublishedError, ...]
     sigmas: tuple[float, ...]
     reach: float = 20.0
     points: int = 401
 
 
 PUBLISHED = (
-    Row(4000, 0.9, 1.0, 1.0e-4, VERSIONS[0]),
-    Row(4000, 0.8, 0.03, 5.0e-6, VERSIONS[0]),
-    Row(4000, 1.0, 10.0, 8.9e-4, VERSIONS[1]),
-    Row(2000, 0.8, 0.01, 5.0e-6, VERSIONS[1]),
+    PublishedError(4000, 0.9, 1.0, 1.0e-4, VERSIONS[0]),
+    PublishedError(4000, 0.8, 0.03, 5.0e-6, VERSIONS[0]),
+    PublishedError(4000, 1.0, 10.0, 8.9e-4, VERSIONS[1]),
+    PublishedError(2000, 0.8, 0.01, 5.0e-6, VERSIONS[1]),
 )
 SIGMAS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
 
@@ -129,11 +129,11 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     )
 
 
-def _honest(settings: Settings, values: Mapping[str, Values], ridge: Mapping[Row, float]) -> bool:
+def _honest(settings: Settings, values: Mapping[str, Values], ridge: Mapping[PublishedError, float]) -> bool:
     return all(error <= 1.1 * values[row.name]["claimed"] for row, error in ridge.items())
 
 
-def _finding(ridge: Mapping[Row, float], at: Mapping[float, float]) -> str:
+def _finding(ridge: Mapping[PublishedError, float], at: Mapping[float, float]) -> str:
     lines = [
         f"σ = {row.sigma:g}, N = {row.n:,}, λ = {row.penalty:g}: {error:.1e} (printed: {row.published:.1e})"
         for row, error in ridge.items()
@@ -163,8 +163,8 @@ def _rising(at: Mapping[float, float]) -> float | None:
 
 
 def _table(
-    settings: Settings, values: Mapping[str, Values], ridge: Mapping[Row, float], at: Mapping[float, float]
-) -> Table:
+    settings: Settings, values: Mapping[str, Values], ridge: Mapping[PublishedError, float], at: Mapping[float, float]
+) -> ResultTable:
     columns = ["table", "σ", "N", "λ", "L∞ error", "paper", "version", "entries"]
     rows: list[list[str | int | float | None]] = [
         ["ridge, clipped", row.sigma, row.n, row.penalty, error, row.published, row.version, values[row.name]["atoms"]]
@@ -172,7 +172,7 @@ def _table(
     ]
     for (sigma, error), atoms in zip(at.items(), values["fitted"]["atoms"], strict=True):
         rows.append(["non-negative least squares", sigma, None, None, error, None, None, int(atoms)])
-    return Table("Error of the correction variable (S17 Table 1)", columns, rows)
+    return ResultTable("Error of the correction variable (S17 Table 1)", columns, rows)
 
 
 def _shown(off: Floats) -> list[float]:

@@ -17,11 +17,11 @@ from designer.core.arrays import Floats
 from samplers.chains.chain import Chain
 from samplers.data.sources import load
 from samplers.decide import ExactTest
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 from samplers.models.control import find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
@@ -157,12 +157,12 @@ def _off(values: Mapping[str, Values], key: str) -> float:
     return max(float(np.max(np.abs(v[f"seen_{key}"] - v[key]) / v[f"seen_{key}_se"])) for v in values.values())
 
 
-def _table(settings: Settings, values: Mapping[str, Values]) -> Table:
+def _table(settings: Settings, values: Mapping[str, Values]) -> ResultTable:
     columns = ["κ", "A", "P_a", "Δ theory", "Δ simulated", "± s.e.", "E_u[E] theory", "E_u[E] simulated", "± s.e."]
     keys = ("kappa", "a", "probability", "delta", "seen_delta", "seen_delta_se", "wrong", "seen_wrong", "seen_wrong_se")
     curves = [values[name] for name in parts(settings) if name != "walk"]
     rows = [[float(x) for x in row] for part in curves for row in zip(*(part[key] for key in keys), strict=True)]
-    return Table("Error of one step", columns, rows)
+    return ResultTable("Error of one step", columns, rows)
 
 
 def _panels(settings: Settings, values: Mapping[str, Values], worst: float, checks: Mapping[str, bool]) -> list[Panel]:

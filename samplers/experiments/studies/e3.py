@@ -17,11 +17,11 @@ from samplers.chains.chain import Chain
 from samplers.data.sources import Source, load
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
-from samplers.experiments.framework.drawing import evenly, with_bars
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import evenly, with_bars
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
@@ -107,7 +107,7 @@ def parts(settings: Settings) -> list[str]:
     return [TRUTH, *numbered(settings.names, settings.chains), *audits, *settings.tall.parts]
 
 
-class Problem(NamedTuple):
+class DigitsProblem(NamedTuple):
     """The posterior with its proxies at the mode, and the test points' rows."""
 
     source: Source
@@ -121,15 +121,15 @@ class Problem(NamedTuple):
         return probability
 
 
-_PREPARED = Shared[Problem]()
+_PREPARED = Shared[DigitsProblem]()
 
 
-def problem(settings: Settings, work: Work) -> Problem:
+def problem(settings: Settings, work: Work) -> DigitsProblem:
     """Load and prepare."""
     source = load("mnist79", work.data, settings.rows)
     model = Logistic.from_data(source.x, source.y, settings.prior_precision)
     mode = find_mode(model)
-    return Problem(source, model, mode, Controlled.around(model, mode, 2))
+    return DigitsProblem(source, model, mode, Controlled.around(model, mode, 2))
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
@@ -147,7 +147,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(made.source)}
 
 
-def _chain(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Chain:
+def _chain(settings: Settings, made: DigitsProblem, name: str, rng: np.random.Generator) -> Chain:
     dimension, n_data = made.mode.size, made.model.n_data
     walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(made.proxies)
     if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
@@ -159,7 +159,7 @@ def _chain(settings: Settings, made: Problem, name: str, rng: np.random.Generato
     return Chain(made.model, walk, accept_test(name, n_data, settings.m), made.mode, rng)
 
 
-def _audited(settings: Settings, made: Problem, name: str, rng: np.random.Generator) -> Values:
+def _audited(settings: Settings, made: DigitsProblem, name: str, rng: np.random.Generator) -> Values:
     """Wrong decisions and data use beside the calculator's (K14 Fig. 2's inset figures)."""
     chain, n_data = _chain(settings, made, name, rng), made.model.n_data
     found = audit(design_of(name, n_data, settings.m), observe(chain, 4 * settings.audited, 4), n_data)
@@ -222,7 +222,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     return Report(
         finding,
         checks,
-        [Table("Random-walk logistic regression", columns, rows), tall_table(higher, values)],
+        [ResultTable("Random-walk logistic regression", columns, rows), tall_table(higher, values)],
         panels,
         [notice(values[TRUTH])],
     )

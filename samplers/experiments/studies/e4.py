@@ -16,12 +16,11 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.chains.chain import Chain, compare
-from samplers.data.sources import load
-from samplers.experiments.framework.drawing import histograms
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Table
+from samplers.experiments.framework.data_sets import notice
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import histograms
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
@@ -43,7 +42,7 @@ from samplers.experiments.problems.exact_vs_sequential import (
     rates,
     risk_panels,
 )
-from samplers.experiments.problems.ica_problem import Unmixing, tuned_chain, unmixing
+from samplers.experiments.problems.ica_problem import TunedUnmixing, tuned_unmixing
 from samplers.experiments.problems.timed_chain import timed_chain
 from samplers.models.ica import amari
 from samplers.proposals import StiefelWalk
@@ -84,53 +83,40 @@ def parts(settings: Settings) -> list[str]:
     return [*numbered([TRUTH], settings.truth_chains), UNCACHED, *numbered(settings.names, settings.chains)]
 
 
-class Prepared(NamedTuple):
-    """The problem, and the scale of the walk that gives the wanted acceptance."""
-
-    problem: Unmixing
-    scale: float
-    start: Floats
-    origin: Mapping[str, object]
+_PREPARED = Shared[TunedUnmixing]()
 
 
-_PREPARED = Shared[Prepared]()
-
-
-def _prepared(settings: Settings, work: Work) -> Prepared:
-    """Whiten the data and tune the walk; the same for every part."""
-    source = load("audio", work.data, settings.rows)
-    problem = unmixing(source)
+def _prepared(settings: Settings, work: Work) -> TunedUnmixing:
+    """The problem with its tuned walk, the same for every part."""
     rng = generator(settings.seed, "e4", "tuning")
-    chain = tuned_chain(
-        rng, problem, settings.warmup, settings.acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}")
-    )
-    assert isinstance(chain.proposal, StiefelWalk)
-    return Prepared(problem, chain.proposal.scale, chain.theta, origin_of(source))
+    return tuned_unmixing(rng, settings.rows, settings.warmup, settings.acceptance, work)
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """One of the parts."""
-    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
-    rng, model = generator(settings.seed, "e4", name), made.problem.model
-    walk, kind = StiefelWalk(made.scale, made.problem.truth.shape[0]), kind_of(name)
+    tuned = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    rng, model = generator(settings.seed, "e4", name), tuned.problem.model
+    walk, kind = tuned.walk, kind_of(name)
 
     def distances(draws: Floats) -> Floats:
-        return amari(draws, made.problem.truth)[:, None]
+        return amari(draws, tuned.problem.truth)[:, None]
 
     def chain(own: np.random.Generator) -> Chain:
-        return Chain(model, walk, accept_test(kind, model.n_data, settings.m), made.start, own)
+        return Chain(model, walk, accept_test(kind, model.n_data, settings.m), tuned.start, own)
 
     if name == UNCACHED:
-        return {"rates": _uncached_rates(made, walk, settings.uncached_steps, rng, work)}
+        return {"rates": _uncached_rates(tuned, walk, settings.uncached_steps, rng, work)}
     thin = 1 if kind in (TRUTH, EXACT) else 5
     timed = timed_chain(chain, rng, settings.steps(kind), distances, work, thin=thin, block=50)
-    known = {"scale": made.scale, "n_data": model.n_data, **made.origin}
+    known = {"scale": tuned.scale, "n_data": model.n_data, **tuned.origin}
     return {**timed._replace(kept=distances(timed.kept))._asdict(), **known}
 
 
-def _uncached_rates(made: Prepared, walk: StiefelWalk, steps: int, rng: np.random.Generator, work: Work) -> Floats:
+def _uncached_rates(
+    tuned: TunedUnmixing, walk: StiefelWalk, steps: int, rng: np.random.Generator, work: Work
+) -> Floats:
     """Exact steps per second when both states are evaluated at all data, in several stretches."""
-    model, theta = made.problem.model, made.start
+    model, theta = tuned.problem.model, tuned.start
     everything, found = np.arange(model.n_data), []
     for stretch in range(TIMED + 1):
         work.step(stretch / (TIMED + 1))
@@ -171,8 +157,8 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         "± s.e.", "final risk", "resolved",
     ]  # fmt: skip
     tables = [
-        Table("Samples per second and data use", columns, rows),
-        Table(
+        ResultTable("Samples per second and data use", columns, rows),
+        ResultTable(
             "What the comparison rests on",
             ["exact steps/s without cache", "± sd of stretches", "truth: mean Amari distance", "± s.e.", "effective"],
             [[uncached, float(slow.std(ddof=1)), float(truth.mean[0]), float(truth.se[0]), truth.effective]],

@@ -17,15 +17,13 @@ from designer.search.criteria import Criterion
 from designer.search.resample import Bootstrap
 from designer.search.search import Options
 from samplers.chains.chain import Chain
-from samplers.data.sources import load
 from samplers.decide import ExactTest
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.shared import Shared
-from samplers.experiments.problems.ica_problem import Unmixing, tuned_chain, unmixing
-from samplers.proposals import StiefelWalk
+from samplers.experiments.problems.ica_problem import TunedUnmixing, tuned_unmixing
 from samplers.study.observe import observe
 
 AVERAGE, FIXED, WORST = "average", "fixed-m", "worst-case"
@@ -56,7 +54,7 @@ class Settings(NamedTuple):
     seed: int = 1
 
 
-class Measured(NamedTuple):
+class MeasuredDesign(NamedTuple):
     """A design with its error and data use on the training pairs, and on fresh pairs with bands."""
 
     criterion: str
@@ -72,36 +70,21 @@ def parts(settings: Settings) -> list[str]:
     return ["train", "fresh"]
 
 
-class Prepared(NamedTuple):
-    """The problem, and the walk tuned on it with the state it came to."""
-
-    problem: Unmixing
-    scale: float
-    start: Floats
-    origin: Mapping[str, object]
+_PREPARED = Shared[TunedUnmixing]()
 
 
-_PREPARED = Shared[Prepared]()
-
-
-def _prepared(settings: Settings, work: Work) -> Prepared:
-    """Tune the walk once: both sets of pairs are of the same chain."""
-    source = load("audio", work.data, settings.rows)
-    problem, rng = unmixing(source), generator(settings.seed, "e5", "tuning")
-    chain = tuned_chain(
-        rng, problem, settings.warmup, settings.acceptance, lambda share: work.step(0.0, f"tuning, {share:.0%}")
-    )
-    assert isinstance(chain.proposal, StiefelWalk)
-    return Prepared(problem, chain.proposal.scale, chain.theta, origin_of(source))
+def _prepared(settings: Settings, work: Work) -> TunedUnmixing:
+    """The problem with its tuned walk, the same for every part."""
+    rng = generator(settings.seed, "e5", "tuning")
+    return tuned_unmixing(rng, settings.rows, settings.warmup, settings.acceptance, work)
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """Run a chain and see its proposals in full; on those of "train", find the designs."""
-    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
-    rng, model = generator(settings.seed, "e5", name), made.problem.model
+    tuned = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    rng, model = generator(settings.seed, "e5", name), tuned.problem.model
     share = 0.5 if name == "train" else 1.0
-    walk = StiefelWalk(made.scale, made.problem.truth.shape[0])
-    chain = Chain(model, walk, ExactTest(), made.start, rng)
+    chain = Chain(model, tuned.walk, ExactTest(), tuned.start, rng)
     pairs, accepted = [], []
     for k in range(settings.pairs):
         work.step(share * k / settings.pairs, "pairs")
@@ -109,7 +92,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         pairs += seen.pairs
         accepted.append(seen.draws.accepted)
     found = {
-        **made.origin,
+        **tuned.origin,
         "n_data": model.n_data,
         "acceptance": float(np.concatenate(accepted).mean()),
         **{key: np.array([getattr(pair, key) for pair in pairs]) for key in PAIRS},
@@ -146,7 +129,7 @@ def _row(point: FrontierPoint) -> list[float]:
     return [point.tolerance, design.m, design.epsilon, design.alpha, *(np.nan if x is None else x for x in numbers)]
 
 
-def _measure(settings: Settings, values: Mapping[str, Values]) -> list[Measured]:
+def _measure(settings: Settings, values: Mapping[str, Values]) -> list[MeasuredDesign]:
     """Every design on the fresh pairs, with bands by resampling them."""
     fresh, found = _trial(values["fresh"]), []
     for criterion in SHOWN:
@@ -156,7 +139,7 @@ def _measure(settings: Settings, values: Mapping[str, Values]) -> list[Measured]
             design = Design(fresh.n_data, int(m), float(epsilon), float(alpha))
             rng = generator(settings.seed, "e5", criterion, f"{tolerance:g}")
             band = bootstrap(rng, design, fresh, repeats=settings.resamples)
-            found.append(Measured(criterion, float(tolerance), design, float(error), float(usage), band))
+            found.append(MeasuredDesign(criterion, float(tolerance), design, float(error), float(usage), band))
     return found
 
 
@@ -187,7 +170,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     return Report(finding, checks, [_table(measured)], _panels(settings, of, checks), [notice(values["train"])])
 
 
-def _near(row: Measured) -> bool:
+def _near(row: MeasuredDesign) -> bool:
     """Whether the target is within the band of the fresh pairs, doubled: the training pairs are a sample too."""
     band = row.fresh.error
     width = band.high - band.low
@@ -197,7 +180,7 @@ def _near(row: Measured) -> bool:
 def _finding(
     settings: Settings,
     values: Mapping[str, Values],
-    of: Mapping[str, list[Measured]],
+    of: Mapping[str, list[MeasuredDesign]],
     saved: Mapping[float, float],
     worse: Mapping[float, float],
     checks: Mapping[str, bool],
@@ -229,7 +212,7 @@ def _finding(
     )
 
 
-def _table(measured: list[Measured]) -> Table:
+def _table(measured: list[MeasuredDesign]) -> ResultTable:
     columns = ["design", "target", "m", "ε", "α", "error, training", "error, fresh", "from", "to", "data use, training"]
     columns += ["data use, fresh", "from", "to"]
     rows: list[list[Cell]] = []
@@ -237,10 +220,10 @@ def _table(measured: list[Measured]) -> Table:
         design = row.design.m, row.design.epsilon, row.design.alpha
         rows.append([SHOWN[row.criterion], row.tolerance, *design, row.train_error, *row.fresh.error, row.train_usage])
         rows[-1] += list(row.fresh.usage)
-    return Table("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
+    return ResultTable("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
 
 
-def _panels(settings: Settings, of: Mapping[str, list[Measured]], checks: Mapping[str, bool]) -> list[Panel]:
+def _panels(settings: Settings, of: Mapping[str, list[MeasuredDesign]], checks: Mapping[str, bool]) -> list[Panel]:
     panels: list[Panel] = []
     hits = "The average design hits its target" if checks[HITS] else "The average design misses its target somewhere"
     wastes = "The worst-case design needs far more data." if checks[WASTES] else "Data use against the target."

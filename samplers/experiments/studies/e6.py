@@ -16,15 +16,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Draws
+from samplers.chains.draws import Draws
+from samplers.chains.driver import in_blocks
 from samplers.chains.jump_chain import JumpChain
 from samplers.data.sources import Source, load
 from samplers.decide.comparison import Comparison
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
@@ -45,7 +46,7 @@ from samplers.experiments.problems.exact_vs_sequential import (
     risk_panels,
 )
 from samplers.experiments.problems.timed_chain import timed_chain
-from samplers.models.rj_logistic import Jump, RJLogistic
+from samplers.models.rj_logistic import RJLogistic
 
 PAPER = {EXACT: 24_583, "ε = 0.01": 137_375, "ε = 0.05": 245_906, "ε = 0.1": 419_090}
 TEST_POINTS = 500
@@ -96,10 +97,10 @@ class Counting(JumpChain):
 
     tried = changed = 0
 
-    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Jump, Comparison]:
-        jump, question = super().propose(rng, theta)
-        self.tried += jump.move != "update"
-        return jump, question
+    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+        proposed, question = super().propose(rng, theta)
+        self.tried += bool(np.any((proposed != 0.0) != (theta != 0.0)))
+        return proposed, question
 
     def advance(self, steps: int) -> Draws:
         before = self.theta != 0.0
@@ -129,11 +130,13 @@ def _prepared(settings: Settings, work: Work) -> Prepared:
     start = np.zeros(model.dimension)
     start[0] = 0.1
     chain = JumpChain(model, test, start, generator(settings.seed, "e6", "burn-in"))
-    while chain.steps < settings.burn_in:
+
+    def tell() -> None:
         work.step(0.0, f"looking for a good model, {chain.steps / settings.burn_in:.0%}")
+
+    for _ in in_blocks(chain, settings.burn_in, size=500, stop=tell):
         if 2 * chain.steps >= settings.burn_in:
             chain.use_test(last)
-        chain.advance(min(500, settings.burn_in - chain.steps))
     return Prepared(source, model, chain.theta)
 
 
@@ -256,7 +259,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         CALIBRATED: alone <= ALLOWED,
         COMPARABLE: min(moved, *(included[name].moved for name in settings.names[1:])) >= MOVING,
     }
-    tables = [Table("Reversible jumps", names, rows), _truth_table(exact, truth, columns, moved)]
+    tables = [ResultTable("Reversible jumps", names, rows), _truth_table(exact, truth, columns, moved)]
     panels = [_inclusion(included, truth, columns)]
     panels += risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth, predictions))
     finding = _finding(settings, rows, verdicts, _jumping(exact), float(truth.mean[:columns].sum()))
@@ -268,12 +271,12 @@ def _jumping(parts: Sequence[Values]) -> float:
     return float(sum(part["changed"] for part in parts) / max(1, sum(part["tried"] for part in parts)))
 
 
-def _truth_table(exact: Sequence[Values], truth: Estimate, columns: int, moved: int) -> Table:
+def _truth_table(exact: Sequence[Values], truth: Estimate, columns: int, moved: int) -> ResultTable:
     names = ["exact chains", "samples together", "effective draws (least)", "rms s.e. of predictions"]
     names += ["births and deaths accepted", "variables that came or went"]
     error = own_error(truth, slice(columns, None)) ** 0.5
     steps = sum(int(part["at"][-1]) for part in exact)
-    return Table("The truth", names, [[len(exact), steps, truth.effective, error, _jumping(exact), moved]])
+    return ResultTable("The truth", names, [[len(exact), steps, truth.effective, error, _jumping(exact), moved]])
 
 
 def _finding(

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.chains.chain import Chain, Draws
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.problems.exact_vs_sequential import EXACT, accept_test, design_of, names_of
@@ -188,7 +188,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         f"gradient's mini-batch not counted) and leaves {left}{worth}. An effective draw costs {each[EXACT]:,.0f} "
         f"evaluations of likelihoods and gradients with the exact test, {cost} with the sequential ones."
     )
-    tables = [Table("Distance to the true posterior", columns, rows), _cost_table(values)]
+    tables = [ResultTable("Distance to the true posterior", columns, rows), _cost_table(values)]
     return Report(finding, checks, tables, [*_panels(model, values, checks), *_approach(model, values)], [CLOCK])
 
 
@@ -197,7 +197,7 @@ def _evaluations(part: Values) -> int:
     return int(part["evaluations"][-1] + part["gradients"][-1])
 
 
-def _cost_table(values: Mapping[str, Values]) -> Table:
+def _cost_table(values: Mapping[str, Values]) -> ResultTable:
     """What each chain took, in all and for an effective draw."""
     columns = [
         "chain", "seconds", "steps/s", "likelihood evaluations (test)", "gradient evaluations (proposal)",
@@ -208,7 +208,7 @@ def _cost_table(values: Mapping[str, Values]) -> Table:
         seconds, effective = float(part["seconds"][-1]), effective_size(part["draws"])
         spent = seconds, part["draws"].size / seconds, int(part["evaluations"][-1]), int(part["gradients"][-1])
         rows.append([name, *spent, effective, effective / seconds, _evaluations(part) / effective])
-    return Table("Wall time and evaluations", columns, rows)
+    return ResultTable("Wall time and evaluations", columns, rows)
 
 
 def _shift(model: Lasso, draws: Floats) -> tuple[float, float]:

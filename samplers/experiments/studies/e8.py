@@ -19,10 +19,10 @@ from designer.pairs.trial_run import TrialRun
 from samplers.chains import gibbs
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
-from samplers.experiments.framework.drawing import with_bars
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
+from samplers.experiments.framework.series import with_bars
 from samplers.experiments.problems.exact_vs_sequential import EXACT, TRUTH, accept_test, design_of, listed, names_of
 from samplers.models.mrf import Bits, DenseMRF
 
@@ -170,7 +170,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     columns = ["test", "terms read (share)", "largest |Δ|, calculator", "measured", "± s.e.", "L1 error at the end"]
     columns += ["beyond exact sampling's", "ms per sweep"]
     finding = _finding(settings, rows, checks, surprise)
-    tables = [Table("Gibbs sampling by sequential tests", columns, rows)]
+    tables = [ResultTable("Gibbs sampling by sequential tests", columns, rows)]
     return Report(finding, checks, tables, _panels(curves, errors, conditionals, checks, milliseconds))
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.sources import load
-from samplers.experiments.framework.origins import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, Series, Table
+from samplers.experiments.framework.data_sets import notice, origin_of
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.problems.time_to_target import (
@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     seed: int = 1
 
 
-class Problem(NamedTuple):
+class RegressionData(NamedTuple):
     """Training and test rows with a constant column; a LAD response is counted from its training median."""
 
     loss: LAD | Logistic
@@ -68,13 +68,15 @@ class Problem(NamedTuple):
     origin: dict[str, Any]
 
 
-def problem(name: str, work: Work, rows: int | None) -> Problem:
+def problem(name: str, work: Work, rows: int | None) -> RegressionData:
     """A data set as a regression."""
     data = load(name, work.data, rows)
     lad = name in LAD_DATA
     middle = float(np.median(data.y)) if lad else 0.0  # theta = 0 then predicts the median, and SGD has no way to go
     x, x_test = (np.column_stack([table, np.ones(table.shape[0])]) for table in (data.x, data.x_test))
-    return Problem(LAD() if lad else Logistic(), x, data.y - middle, x_test, data.y_test - middle, origin_of(data))
+    return RegressionData(
+        LAD() if lad else Logistic(), x, data.y - middle, x_test, data.y_test - middle, origin_of(data)
+    )
 
 
 def parts(settings: Settings) -> list[str]:
@@ -114,7 +116,7 @@ def work(settings: Settings, part: str, work: Work) -> Values:
     return {**columns, **start, **sizes, **extra, **given.origin}
 
 
-def _warm_up(settings: Settings, method: str, given: Problem, steps: Steps | None, work: Work) -> None:
+def _warm_up(settings: Settings, method: str, given: RegressionData, steps: Steps | None, work: Work) -> None:
     """Compile what the method needs, on a few rows from all over the file, before a clock runs."""
     every = max(1, given.y.size // (FEW_ROWS * given.x.shape[1]))
     small = given._replace(x=np.ascontiguousarray(given.x[::every]), y=given.y[::every].copy())
@@ -136,7 +138,7 @@ class _Clock:
 
 
 def _fit(
-    settings: Settings, method: str, given: Problem, rng: np.random.Generator, steps: Steps | None, clock: _Clock
+    settings: Settings, method: str, given: RegressionData, rng: np.random.Generator, steps: Steps | None, clock: _Clock
 ) -> Fit | None:
     """One run; None if it diverged."""
     x, y, loss, tick = given.x, given.y, given.loss, clock.tick
@@ -148,7 +150,7 @@ def _fit(
 
 
 def _sequential(
-    settings: Settings, rule: Rule, given: Problem, rng: np.random.Generator, tick: FitProgress
+    settings: Settings, rule: Rule, given: RegressionData, rng: np.random.Generator, tick: FitProgress
 ) -> Fit | None:
     n, d = given.x.shape
     try:
@@ -169,7 +171,7 @@ def _sequential(
         return None
 
 
-def _traced(given: Problem, fit: Fit | None, clock: _Clock, number: int) -> dict[str, Floats]:
+def _traced(given: RegressionData, fit: Fit | None, clock: _Clock, number: int) -> dict[str, Floats]:
     """The run as columns; a run that diverged is one record with an infinite loss."""
     if fit is None:
         nothing = {"run": float(number), "read": 0.0, "n": 0.0, "elapsed": 0.0}
@@ -188,7 +190,7 @@ def _traced(given: Problem, fit: Fit | None, clock: _Clock, number: int) -> dict
     return {key: np.asarray(column, dtype=np.float64) for key, column in columns.items()}
 
 
-def _mistakes(given: Problem, theta: Floats) -> float:
+def _mistakes(given: RegressionData, theta: Floats) -> float:
     """Share of the test rows that theta puts on the wrong side."""
     return float(np.mean((given.x_test @ theta > 0.0) != (given.y_test > 0.5)))
 
@@ -297,7 +299,7 @@ def _cost(found: Outcome) -> str:
     return f"{found.passes:.2g} passes over the data ({found.seconds:.2g} s)"
 
 
-def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Table:
+def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> ResultTable:
     columns = [
         "data",
         "method",
@@ -309,16 +311,16 @@ def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> Table:
         "test loss",
     ]
     rows: list[list[Cell]] = [[name, method, *found[method]] for name, found in outcomes.items() for method in METHODS]
-    return Table("Rows read and seconds on the way to the optimum (median of the runs)", columns, rows)
+    return ResultTable("Rows read and seconds on the way to the optimum (median of the runs)", columns, rows)
 
 
-def _tuning(by_data: Mapping[str, Mapping[str, Values]]) -> Table:
+def _tuning(by_data: Mapping[str, Mapping[str, Values]]) -> ResultTable:
     rows: list[list[Cell]] = []
     for name, found in by_data.items():
         paper = PAPER_STEPS.get(name)
         shown = None if paper is None else f"{paper.c1:g}, {paper.c2:g}, {paper.c3:g}"
         rows.append([name, *(float(c) for c in found["SGD"]["steps"]), shown, len(GRID)])
-    return Table("Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "tried"], rows)
+    return ResultTable("Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "tried"], rows)
 
 
 def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:

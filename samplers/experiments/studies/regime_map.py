@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from samplers.experiments.framework.report import Cell as Entry
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import MISSING, Values
 
 WALK, CONTROLLED, PROXY, GRADIENTS = "walk", "controlled", "proxy", "gradients"
@@ -26,7 +25,7 @@ TOLERATED = 0.1  # bias of means and spread, in posterior standard deviations
 SURE = 2.0  # standard errors
 
 
-class Cell(NamedTuple):
+class MapCell(NamedTuple):
     """A place of the map."""
 
     n_data: int
@@ -49,14 +48,14 @@ class Cell(NamedTuple):
         return self.test_label if self.test == NUTS else f"{self.test_label} ({MOVES[self.move]})"
 
 
-class Row(NamedTuple):
+class CellResult(NamedTuple):
     """What is known of a cell; figures of a chain with too few effective draws are None.
 
     `bias` is the root mean square over the coordinates of (mean - reference) in standard deviations, `noise` what a
     chain without bias would show; `spread` the mean of sd / reference sd.
     """
 
-    cell: Cell
+    cell: MapCell
     steps: int
     data: float
     evaluations: float
@@ -92,10 +91,10 @@ class Row(NamedTuple):
         return {True: "biased", False: "no bias seen", None: f"ESS < {LEAST_JUDGED:g}: bias not judged"}[self.biased]
 
 
-def row_of(cell: Cell, found: Values, reference: Values) -> Row:
+def row_of(cell: MapCell, found: Values, reference: Values) -> CellResult:
     """From what a chain left."""
     seconds = max(float(found["seconds"]), 1e-9)
-    row = Row(
+    row = CellResult(
         cell,
         int(found["steps"]),
         float(found["data"]),
@@ -117,7 +116,7 @@ def row_of(cell: Cell, found: Values, reference: Values) -> Row:
     )
 
 
-def regime_report(dimension: int, references: Mapping[int, Values], found: Mapping[Cell, Values]) -> Report:
+def regime_report(dimension: int, references: Mapping[int, Values], found: Mapping[MapCell, Values]) -> Report:
     """Tables, curves against N, and the winners in words."""
     rows = [row_of(cell, part, references[cell.n_data]) for cell, part in found.items() if MISSING not in part]
     missing = {cell: str(part[MISSING]) for cell, part in found.items() if MISSING in part}
@@ -139,16 +138,16 @@ def regime_report(dimension: int, references: Mapping[int, Values], found: Mappi
     return Report(_finding(sizes, rows, winners), _checks(sizes, rows), tables, _panels(rows), notices)
 
 
-Winners = Mapping[str, Row | None]
+Winners = Mapping[str, CellResult | None]
 ALL, PLAIN, UNTESTED = "of all", "without control variates", "with exact decisions"
 CHEAPEST, PEER = "by evaluations", "NUTS, for comparison"
 
 
-def _winners(rows: list[Row]) -> Winners:
+def _winners(rows: list[CellResult]) -> Winners:
     """The most effective draws per second, or per evaluation, of those that show no bias; None if none can tell."""
     sound = [row for row in rows if row.biased is False]
 
-    def best(among: Iterable[Row], score: Callable[[Row], float]) -> Row | None:
+    def best(among: Iterable[CellResult], score: Callable[[CellResult], float]) -> CellResult | None:
         return max(among, key=score, default=None)
 
     return {
@@ -160,16 +159,16 @@ def _winners(rows: list[Row]) -> Winners:
     }
 
 
-def _rate(row: Row) -> float:
+def _rate(row: CellResult) -> float:
     return row.effective_rate or 0.0
 
 
-def _checks(sizes: list[int], rows: list[Row]) -> dict[str, bool]:
+def _checks(sizes: list[int], rows: list[CellResult]) -> dict[str, bool]:
     by_cell = {row.cell: row for row in rows}
     test = _strictest(rows)
-    proxy = [by_cell[Cell(n, PROXY, test)] for n in sizes]
-    plain = [by_cell[Cell(n, WALK, test)] for n in sizes]
-    exact = [by_cell[Cell(n, WALK, EXACT)] for n in sizes]
+    proxy = [by_cell[MapCell(n, PROXY, test)] for n in sizes]
+    plain = [by_cell[MapCell(n, WALK, test)] for n in sizes]
+    exact = [by_cell[MapCell(n, WALK, EXACT)] for n in sizes]
     growth = sizes[-1] / sizes[0]
     priced = [(ours, theirs) for ours, theirs in zip(proxy, exact, strict=True) if theirs.price is not None]
     return {
@@ -185,7 +184,7 @@ def _checks(sizes: list[int], rows: list[Row]) -> dict[str, bool]:
     }
 
 
-def _strictest(rows: list[Row]) -> str:
+def _strictest(rows: list[CellResult]) -> str:
     """The sequential test with the least ε."""
     return min((row.cell.test for row in rows if row.cell.test.startswith(SEQUENTIAL)), key=_epsilon)
 
@@ -194,7 +193,7 @@ def _epsilon(test: str) -> float:
     return float(test.removeprefix(SEQUENTIAL))
 
 
-def _finding(sizes: list[int], rows: list[Row], winners: Mapping[int, Winners]) -> str:
+def _finding(sizes: list[int], rows: list[CellResult], winners: Mapping[int, Winners]) -> str:
     sentences = [_sentence(n, [row for row in rows if row.cell.n_data == n], winners[n]) for n in sizes]
     biased = [f"{row.cell.label} at N = {row.cell.n_data:,}" for row in rows if row.biased]
     test = _strictest(rows)
@@ -208,7 +207,7 @@ def _finding(sizes: list[int], rows: list[Row], winners: Mapping[int, Winners]) 
     return " ".join([*sentences, summary, ending]).strip()
 
 
-def _sentence(n: int, rows: list[Row], winners: Winners) -> str:
+def _sentence(n: int, rows: list[CellResult], winners: Winners) -> str:
     """Who wins at one N, in words."""
     best = winners[ALL]
     if best is None:
@@ -231,7 +230,7 @@ def _sentence(n: int, rows: list[Row], winners: Winners) -> str:
     return "; ".join(texts) + "."
 
 
-def _shown(row: Row) -> str:
+def _shown(row: CellResult) -> str:
     return f"{_number(_rate(row))} effective draws per second and {row.data:,.0f} data per step"
 
 
@@ -239,11 +238,11 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100.0 else f"{value:.2g}"
 
 
-def _map(rows: list[Row]) -> Table:
+def _map(rows: list[CellResult]) -> ResultTable:
     columns = ["N", "proposal", "test", "steps", "data per step", "of the data", "evaluations per step", "steps/s"]
     columns += ["acceptance", "min ESS", "min ESS/s", "evaluations per effective draw", "bias (sd)", "noise of it"]
     columns += ["sd / reference", "verdict"]
-    entries: list[list[Entry]] = [
+    entries: list[list[Cell]] = [
         [
             row.cell.n_data, MOVES[row.cell.move], row.cell.test_label, row.steps, row.data,
             row.data / row.cell.n_data, row.evaluations, row.rate, row.acceptance, row.effective, row.effective_rate,
@@ -251,27 +250,27 @@ def _map(rows: list[Row]) -> Table:
         ]
         for row in rows
     ]  # fmt: skip
-    return Table("The map", columns, entries)
+    return ResultTable("The map", columns, entries)
 
 
-def _winners_table(winners: Mapping[int, Winners]) -> Table:
+def _winners_table(winners: Mapping[int, Winners]) -> ResultTable:
     columns = ["N", "winner", "method", "min ESS/s", "evaluations per effective draw", "data per step"]
-    entries: list[list[Entry]] = [
+    entries: list[list[Cell]] = [
         [n, kind, row.cell.label, row.effective_rate, row.price, row.data]
         for n, every in winners.items()
         for kind, row in every.items()
         if row is not None
     ]
-    return Table("Who wins where, of the methods that show no bias", columns, entries)
+    return ResultTable("Who wins where, of the methods that show no bias", columns, entries)
 
 
-def _references(references: Mapping[int, Values]) -> Table:
+def _references(references: Mapping[int, Values]) -> ResultTable:
     columns = ["N", "seconds for mode and proxies", "largest error of a reference mean (sd)"]
-    entries: list[list[Entry]] = [[n, float(part["setup"]), float(part["error"])] for n, part in references.items()]
-    return Table("Before the first step", columns, entries)
+    entries: list[list[Cell]] = [[n, float(part["setup"]), float(part["error"])] for n, part in references.items()]
+    return ResultTable("Before the first step", columns, entries)
 
 
-def _panels(rows: list[Row]) -> list[Panel]:
+def _panels(rows: list[CellResult]) -> list[Panel]:
     panels = []
     for move in (WALK, CONTROLLED, PROXY):
         some = [row for row in rows if row.cell.move in (move, GRADIENTS)]
@@ -290,7 +289,7 @@ def _panels(rows: list[Row]) -> list[Panel]:
     return panels
 
 
-def _series(rows: list[Row], value: Callable[[Row], float | None]) -> list[Series]:
+def _series(rows: list[CellResult], value: Callable[[CellResult], float | None]) -> list[Series]:
     """One line per method, over the N where the value is known."""
     labels = list(dict.fromkeys(row.cell.label for row in rows))
     series = []

@@ -22,8 +22,8 @@ from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest
 from samplers.experiments.framework.report import Report
 from samplers.experiments.framework.running import MISSING, Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
-from samplers.experiments.problems import peers
-from samplers.experiments.problems.tall import BoundedResiduals, Problem, moments, tall_problem
+from samplers.experiments.peers.launch import NOT_INSTALLED, NoPeer, installed, nuts
+from samplers.experiments.problems.tall import BoundedResiduals, TallProblem, moments, tall_problem
 from samplers.experiments.studies.regime_map import (
     BARKER,
     CONCENTRATION,
@@ -34,7 +34,7 @@ from samplers.experiments.studies.regime_map import (
     PROXY,
     SEQUENTIAL,
     WALK,
-    Cell,
+    MapCell,
     regime_report,
 )
 from samplers.models import Model
@@ -73,10 +73,10 @@ class Settings(NamedTuple):
         return [*(f"{SEQUENTIAL}{epsilon:g}" for epsilon in self.epsilons), BARKER, CONCENTRATION, EXACT]
 
 
-def cells(settings: Settings) -> list[Cell]:
+def cells(settings: Settings) -> list[MapCell]:
     """All that are run; an exact random walk does not change with control variates and is run without."""
     return [
-        Cell(n, move, test)
+        MapCell(n, move, test)
         for n in settings.sizes
         for move, tests in (*((move, settings.tests) for move in MOVES), (GRADIENTS, [NUTS]))
         for test in tests
@@ -112,7 +112,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     return _measured(_chain(settings, problem, cell, rng), steps, settings.evaluations, work)
 
 
-def _chain(settings: Settings, problem: Problem, cell: Cell, rng: np.random.Generator) -> Chain:
+def _chain(settings: Settings, problem: TallProblem, cell: MapCell, rng: np.random.Generator) -> Chain:
     model: Model = problem.model if cell.move == WALK else problem.proxies
     if cell.move != WALK and cell.test == CONCENTRATION:
         model = BoundedResiduals(problem.proxies, problem.model)
@@ -121,7 +121,7 @@ def _chain(settings: Settings, problem: Problem, cell: Cell, rng: np.random.Gene
     return Chain(model, proposal, _test(settings, cell), problem.draw(rng, 1)[0], rng, rule)
 
 
-def _test(settings: Settings, cell: Cell) -> AcceptTest:
+def _test(settings: Settings, cell: MapCell) -> AcceptTest:
     m = settings.m if cell.move == WALK else settings.proxy_m
     if cell.test == EXACT:
         return ExactTest()
@@ -178,14 +178,14 @@ def _absent(settings: Settings) -> str | None:
     """Why NUTS is not run at all, if it is not."""
     if settings.nuts_seconds == 0:
         return "not part of this size"
-    return None if peers.installed() else peers.MISSING
+    return None if installed() else NOT_INSTALLED
 
 
-def _peer(settings: Settings, problem: Problem, work: Work) -> Values:
+def _peer(settings: Settings, problem: TallProblem, work: Work) -> Values:
     """NUTS, or why there is none. A gradient counts as one evaluation of every datum."""
     try:
-        found = peers.nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
-    except peers.NoPeer as reason:
+        found = nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
+    except NoPeer as reason:
         return {MISSING: str(reason)}
     draws, data = found["draws"], found["gradients"] * problem.model.n_data
     known = {"steps": len(draws), "data": data, "evaluations": data, "seconds": found["seconds"]}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.cli.main import main
-from benchmarks import skewness
-from benchmarks.skewness import Group
+from benchmarks.engine import skewness
+from benchmarks.engine.skewness import Group
 from designer.check.simulate import simulate, simulate_step
 from designer.core.errors import BadInput
 from designer.engine.skew import LARGEST, slopes
@@ -165,7 +165,7 @@ def test_pairs_keep_their_own_skewness(rule):
     ],
 )
 def test_the_real_step_agrees(kind, m, skew, a, rule):
-    """math.md §5 in small: N = 5000, 60,000 repetitions; the uncorrected theory is off by far more."""
+    """docs/skewness.md in small: N = 5000, 60,000 repetitions. The uncorrected theory is off by far more."""
     n_data, kappa, repeats = 5000, 1.3, 60_000
     population = math.copysign(1.0, skew) * skewness.population(Group(kind, abs(skew), m), n_data)
     skew = float((population**3).mean())

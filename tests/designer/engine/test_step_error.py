@@ -61,13 +61,13 @@ def over_u(plan, a, kappa, rule):
     ("m", "a", "delta"), [(500, -0.7, 0.0264), (100, 0.5, -0.1968), (500, 0.5, -0.1152), (100, -0.7, 0.0282)]
 )
 def test_theory_of_the_simulated_table(m, a, delta):
-    """math.md §5: N = 20,000, κ = 1.3, ε = 0.05. It prints .0281 for the last, which is .028209."""
+    """The Gaussian Δ of docs/skewness.md: N = 20,000, κ = 1.3, ε = 0.05."""
     result = acceptance(Design(20_000, m, 0.05), pairs(20_000, a, 1.3))
     assert result.delta[0] == pytest.approx(delta, abs=5e-5)
 
 
 def test_delta_is_not_monotone_in_epsilon():
-    """math.md §4: the errors of the two kinds cancel more or less well."""
+    """Wrong acceptances and wrong rejections cancel, more or less completely (docs/numerics.md)."""
     trial = pairs(20_000, -0.7, 1.3)
     deltas = [acceptance(Design(20_000, 500, epsilon), trial).delta[0] for epsilon in (0.05, 0.15, 0.4)]
     assert deltas == pytest.approx([0.0264, 0.0367, 0.0210], abs=5e-5)

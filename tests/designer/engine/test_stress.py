@@ -1,10 +1,10 @@
-"""A hundred random designs of the whole allowed range against theorems; `python -m benchmarks.stress` has more."""
+"""A hundred random designs of the whole allowed range against theorems; `benchmarks.reliability.stress` has more."""
 
 import numpy as np
 import pytest
 
-from benchmarks.digits import exact_curves, few_looks
-from benchmarks.stress import NOTHING, check_chunk, check_design, curve_theorems, random_design, shown
+from benchmarks.engine.fifty_digits import exact_curves, few_looks
+from benchmarks.reliability.stress import NOTHING, check_chunk, check_design, curve_theorems, random_design, shown
 from designer.engine.step_error import acceptance
 from designer.engine.walk import characteristics
 from designer.pairs.trial_run import TrialRun

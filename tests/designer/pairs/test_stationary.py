@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.which_test import gaussian_walk
+from benchmarks.samplers.which_test import gaussian_walk
 from designer import TrialRun, search
 from designer.pairs.stationary import MOST_SPREAD, acceptance_at, kappa_at, scale_to, spread_kappa
 

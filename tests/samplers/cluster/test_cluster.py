@@ -226,7 +226,7 @@ def test_an_experiment(cluster, tmp_path):
     found, told = experiment("e2"), []
     here = run_experiment(found, "tiny", tmp_path / "here")
     there = run_experiment(
-        found, "tiny", tmp_path / "there", mapper=cluster.parts, tell=lambda share, note: told.append(share)
+        found, "tiny", tmp_path / "there", mapper=cluster.parts, progress=lambda share, note: told.append(share)
     )
     assert there.report.finding == here.report.finding
     assert told[-1] == pytest.approx(1.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.tall import Measured, confined, evict, make
+from benchmarks.samplers.tall import TallFigures, confined, evict, make
 from designer import Design
 from samplers.chains.chain import Chain
 from samplers.compiled.build import fused_model
@@ -121,10 +121,19 @@ def test_a_real_process_with_less_memory_than_its_file(tmp_path):
     rows, megabytes = 10_000_000, 200
 
     def measured(n_data, *before):
-        command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", "0.2", "--folder"]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.samplers.tall",
+            "--one",
+            str(n_data),
+            "--seconds",
+            "0.2",
+            "--folder",
+        ]
         whole = [*before, *command, str(tmp_path)]
         done = subprocess.run(whole, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
-        return Measured(**json.loads(done.stdout))
+        return TallFigures(**json.loads(done.stdout))
 
     with confined(megabytes) as before:
         if before is None:

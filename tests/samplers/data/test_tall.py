@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.tall import Measured, make
+from benchmarks.samplers.tall import TallFigures, make
 from samplers.decide._permutation import MOST_DENSE
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def test_memory_and_data_per_step_do_not_grow_with_the_file(tmp_path):
     assert 0.1 < found[MANY].acceptance < 0.5
 
 
-def _measured(n_data: int, folder: Path) -> Measured:
-    command = [sys.executable, "-m", "benchmarks.tall", "--one", str(n_data), "--seconds", "0.05"]
+def _measured(n_data: int, folder: Path) -> TallFigures:
+    command = [sys.executable, "-m", "benchmarks.samplers.tall", "--one", str(n_data), "--seconds", "0.05"]
     done = subprocess.run([*command, "--folder", str(folder)], cwd=ROOT, check=True, capture_output=True, text=True)
-    return Measured(**json.loads(done.stdout))
+    return TallFigures(**json.loads(done.stdout))

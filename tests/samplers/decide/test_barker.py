@@ -63,7 +63,7 @@ def test_noise_is_needed():
 
 @pytest.mark.parametrize("kappa", [0.02, 0.5, 1.0, 3.0])
 def test_data_use(kappa):
-    """b / N = κ² / (σ² + κ²): the variance without replacement (math.md section 7)."""
+    """b / N = κ² / (σ² + κ²): the variance without replacement (docs/which_test.md)."""
     for sigma in (0.7, 1.0):
         _, _, used = change(BarkerTest(50, sigma), population(GAUSS, 0.0, kappa), 20)
         expected = max(50.0, N * kappa**2 / (sigma**2 + kappa**2) + 25)

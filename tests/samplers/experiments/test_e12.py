@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, Summary
+from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, WorstCaseResult
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def done(tmp_path_factory):
 
 
 def rows(done, test):
-    return [Summary(*row) for row in done.report.tables[0].rows if row[1] == test]
+    return [WorstCaseResult(*row) for row in done.report.tables[0].rows if row[1] == test]
 
 
 def test_the_calculator_predicts_who_needs_all(done):

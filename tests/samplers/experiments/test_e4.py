@@ -35,8 +35,8 @@ def test_the_truth_knows_its_own_error(done):
 
 def test_preparing_can_be_cancelled(monkeypatch):
     monkeypatch.setattr(e4, "_PREPARED", Shared())
-    told = []
-    stopping = Work(tell=lambda share, note: told.append(note), cancelled=lambda: len(told) >= 2)
+    notes = []
+    stopping = Work(progress=lambda share, note: notes.append(note), cancelled=lambda: len(notes) >= 2)
     with pytest.raises(Cancelled):
         e4.work(experiment("e4").sizes["tiny"], "truth #0", stopping)
-    assert len(told) == 2 and all(note.startswith("tuning") for note in told)
+    assert len(notes) == 2 and all(note.startswith("tuning") for note in notes)

@@ -5,7 +5,7 @@ import pytest
 
 from samplers.decide.exact import ExactTest
 from samplers.experiments import experiment
-from samplers.experiments.framework.origins import choices, on_data_set
+from samplers.experiments.framework.data_sets import choices, on_data_set
 from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e6 import Counting, apart, inclusion_error
 from samplers.models.rj_logistic import RJLogistic

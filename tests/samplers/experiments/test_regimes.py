@@ -13,10 +13,10 @@ from designer.core.progress import Cancelled
 from samplers.chains.chain import Chain
 from samplers.decide import BarkerTest, ConcentrationTest, ExactTest
 from samplers.experiments.framework.running import Work, run_experiment
-from samplers.experiments.problems import peers
+from samplers.experiments.peers import launch
 from samplers.experiments.problems.tall import BoundedResiduals, moments, tall_problem
 from samplers.experiments.studies import regime_map
-from samplers.experiments.studies.regime_map import NUTS, Cell, Row, row_of
+from samplers.experiments.studies.regime_map import NUTS, CellResult, MapCell, row_of
 from samplers.experiments.studies.regimes import EXPERIMENT, evaluations_per_datum
 from samplers.models.control import Controlled
 
@@ -143,7 +143,7 @@ def values(**changed):
 )
 def test_verdicts(changed, biased, verdict):
     reference = {"mean": np.zeros(2), "sd": np.ones(2)}
-    row = row_of(Cell(100, "walk", "exact"), values(**changed), reference)
+    row = row_of(MapCell(100, "walk", "exact"), values(**changed), reference)
     assert row.biased is biased and row.verdict == verdict
     if row.effective == 400.0:
         assert (row.effective_rate, row.price) == (200.0, 50.0)
@@ -154,7 +154,9 @@ def test_verdicts(changed, biased, verdict):
 def test_the_best_of_those_without_bias_wins():
     def row(move, test, rate, biased=False):
         spread = 2.0 if biased else 1.0
-        return Row(Cell(100, move, test), 1000, 1.0, 2.0, 1.0, 0.5, 400.0, rate, 400.0 / rate, 0.0, 0.05, spread)
+        return CellResult(
+            MapCell(100, move, test), 1000, 1.0, 2.0, 1.0, 0.5, 400.0, rate, 400.0 / rate, 0.0, 0.05, spread
+        )
 
     every = [row("walk", "exact", 1.0), row("walk", "sequential0.05", 9.0, biased=True), row("proxy", "exact", 5.0)]
     winners = regime_map._winners(every)
@@ -167,8 +169,8 @@ def script(monkeypatch, tmp_path, text):
     """Stand in for a peer's script, in this environment."""
     file = tmp_path / "script.py"
     file.write_text("import json, sys, time\nimport numpy as np\n" + text)
-    monkeypatch.setattr(peers, "PYTHON", Path(sys.executable))
-    monkeypatch.setattr(peers, "SCRIPT", file)
+    monkeypatch.setattr(launch, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(launch, "NUTS_SCRIPT", file)
 
 
 def test_a_peer_gets_the_problem_and_gives_draws(problem, monkeypatch, tmp_path):
@@ -180,7 +182,7 @@ open(sys.argv[2], "w").write(json.dumps({"total": total, "seconds": options["sec
 np.save(sys.argv[2].replace(".json", ".npy"), np.array([mode, mode]))
 """
     script(monkeypatch, tmp_path, text)
-    found = peers.nuts(problem, 3.0, 10, 1, Work())
+    found = launch.nuts(problem, 3.0, 10, 1, Work())
     signs = np.where(problem.model.labels > 0, 1.0, -1.0)
     assert found["total"] == pytest.approx((problem.model.rows * signs[:, None]).sum(), rel=1e-4)
     assert found["seconds"] == 3.0 and found["block"] == 50
@@ -189,17 +191,17 @@ np.save(sys.argv[2].replace(".json", ".npy"), np.array([mode, mode]))
 
 def test_a_peer_that_fails_says_why(problem, monkeypatch, tmp_path):
     script(monkeypatch, tmp_path, "raise SystemExit('no luck')")
-    with pytest.raises(peers.NoPeer, match="failed: no luck"):
-        peers.nuts(problem, 1.0, 10, 1, Work())
+    with pytest.raises(launch.NoPeer, match="failed: no luck"):
+        launch.nuts(problem, 1.0, 10, 1, Work())
 
 
 def test_a_peer_is_stopped(problem, monkeypatch, tmp_path):
     script(monkeypatch, tmp_path, "time.sleep(1000)")
     with pytest.raises(Cancelled):
-        peers.nuts(problem, 1.0, 10, 1, Work(cancelled=lambda: True))
+        launch.nuts(problem, 1.0, 10, 1, Work(cancelled=lambda: True))
 
 
 def test_without_an_environment_there_is_no_peer(problem, monkeypatch, tmp_path):
-    monkeypatch.setattr(peers, "PYTHON", tmp_path / "python")
-    with pytest.raises(peers.NoPeer, match="make peers"):
-        peers.nuts(problem, 1.0, 10, 1, Work())
+    monkeypatch.setattr(launch, "PYTHON", tmp_path / "python")
+    with pytest.raises(launch.NoPeer, match="make peers"):
+        launch.nuts(problem, 1.0, 10, 1, Work())

@@ -12,7 +12,7 @@ import pytest
 
 from designer.core.progress import Cancelled
 from samplers.experiments.framework import identity
-from samplers.experiments.framework.report import Panel, Report, Series, Table
+from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import MISSING, Experiment, Work, computed, run_experiment
 
 RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
@@ -50,7 +50,7 @@ class Recorded:
 def report(settings, values):
     known = [float(part["value"]) for part in values.values() if MISSING not in part]
     panel = Panel("p", "x", "y", [Series("s", [0.0], [sum(known)])])
-    return Report(f"sum {sum(known):g}", {"any": bool(known)}, [Table("t", ["sum"], [[sum(known)]])], [panel])
+    return Report(f"sum {sum(known):g}", {"any": bool(known)}, [ResultTable("t", ["sum"], [[sum(known)]])], [panel])
 
 
 def test_parts_are_kept_and_settings_matter(tmp_path):
@@ -64,21 +64,21 @@ def test_parts_are_kept_and_settings_matter(tmp_path):
 def test_parts_computed_elsewhere_in_any_order(tmp_path):
     """A mapper is asked for what is missing only; the report does not see the order in which the parts came."""
     run_experiment(Recorded(without=["a", "ccc"]).experiment(), "tiny", tmp_path)
-    asked, there, told = [], Recorded(), []
+    asked, there, shares = [], Recorded(), []
 
-    def mapper(batch, tell, cancelled):
+    def mapper(batch, progress, cancelled):
         asked.extend(batch.names)
         for number, name in enumerate(reversed(batch.names), start=1):
             values = computed(batch.experiment, batch.settings, name, Work(batch.folder))
-            tell(number / len(batch.names), name)
+            progress(number / len(batch.names), name)
             yield name, values
 
     done = run_experiment(
-        there.experiment(), "tiny", tmp_path, mapper=mapper, tell=lambda share, note: told.append(share)
+        there.experiment(), "tiny", tmp_path, mapper=mapper, progress=lambda share, note: shares.append(share)
     )
     assert asked == ["a", "ccc"] and there.computed == ["ccc", "a"]
     assert list(done.seconds) == ["a", "bb", "ccc"]
-    assert told == pytest.approx([2 / 3, 1.0])
+    assert shares == pytest.approx([2 / 3, 1.0])
     again = Recorded()
     assert run_experiment(again.experiment(), "tiny", tmp_path).report == done.report
     assert again.computed == []
@@ -124,6 +124,7 @@ from samplers.experiments.framework.seeds import generator
 FACTOR = 2.0
 
 def helper(x):
+    \"\"\"What it does.\"\"\"
     return FACTOR * x
 
 def work(settings, name, given):
@@ -151,6 +152,7 @@ def loaded(tmp_path, monkeypatch, source):
     [
         ("words", "other words", True),
         ("FACTOR = 2.0", "FACTOR = 2.0  # a comment", True),
+        ("What it does.", "What it does, in other words.", True),
         ("FACTOR = 2.0", "FACTOR = 3.0", False),
         ("FACTOR * x", "FACTOR + x", False),
         ("generator(1, name)", "generator(2, name)", False),

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from app.cli.main import main
-from benchmarks.faults import CASES, make_data
+from benchmarks.reliability.faults import CASES, make_data
 from samplers.runs.store import Store
 from tests.commands import austerity, files_of_at_most, finished, listing, with_mounts
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.cli.main import main
-from benchmarks.faults import CASES, disturb, make_data
+from benchmarks.reliability.faults import CASES, disturb, make_data
 from samplers.adapt.redesign import logs_in
 from samplers.chains.chain import ChainStopped
 from samplers.config.config import SamplerConfig
@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 def test_kills_leave_no_trace(tmp_path):
-    """The real command, killed as it starts, saves, and writes its results; `benchmarks.faults` does more of it."""
+    """The real command, killed as it starts, saves, and writes results; `benchmarks.reliability.faults` does more."""
     found = disturb(tmp_path, 3, 1, ["fused"], ["begin", "checkpoint", "results"])
     assert sum(found.kills.values()) == 3
     assert found.resumes >= 2

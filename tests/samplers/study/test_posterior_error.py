@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.posterior import N_DATA, M, Regression, measure
+from benchmarks.samplers.posterior import N_DATA, M, Regression, measure
 from designer import Design, posterior_error
 
 

@@ -1,0 +1,1 @@
+"""The engine: speed, accuracy, and other people's engines on the same curves."""

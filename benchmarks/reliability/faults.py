@@ -1,0 +1,271 @@
+"""kill -9 at random moments of `austerity run`: `python -m benchmarks.reliability.faults [--kills 100] [--seed 0]`.
+
+The real command, as a process of its own, is killed and resumed and killed again, until it is done; its draws and its
+results.nc are compared, bit for bit, with those of a run that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from samplers.runs.store import DamagedFile, Store
+
+N_DATA = 2000
+PATIENCE = 300.0  # seconds that one command may take
+MOST_KILLS = 6  # of one run, before it may come to its end
+
+SEQUENTIAL = f'[test]\nkind = "sequential"\nn_data = {N_DATA}\nm = 200\nepsilon = 0.02\n'
+REST = """[model]
+prior_precision = 1.0
+control = {control}
+[data]
+path = "data.npz"
+[proposal]
+kind = "{proposal}"
+[run]
+draws = {draws}
+warmup = {warmup}
+chains = 3
+seed = 5
+checkpoint_seconds = 0.01
+"""
+CASES = {
+    "fused": SEQUENTIAL + REST.format(control=2, proposal="proxy", draws=9000, warmup=100),
+    "protocol": '[test]\nkind = "concentration"\n'
+    + REST.format(control=0, proposal="adaptive", draws=1500, warmup=600),
+    "redesign": SEQUENTIAL.replace("m = 200\nepsilon = 0.02", "m = 1000\nepsilon = 1e-6")
+    + REST.format(control=0, proposal="random-walk", draws=3000, warmup=1100)
+    + "[redesign]\ntolerance = 0.05\nevery = 400\npairs = 40\n",
+    "schedule": SEQUENTIAL
+    + REST.format(control=0, proposal="adaptive", draws=6000, warmup=600)
+    + "[schedule]\nsteps = [1500, 1500]\nepsilon = [0.2, 0.05]\nm = [100, 200]\n",
+    "slice": SEQUENTIAL + REST.format(control=2, proposal="slice", draws=1500, warmup=100),
+}
+MOMENTS = ("any", "begin", "checkpoint", "results")
+
+
+def report(kills: int = 100, seed: int = 0) -> list[str]:
+    """The section of RESULTS.md."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = disturb(Path(folder), kills, seed)
+    return [
+        f"## kill -9, {sum(found.kills.values()):,} times",
+        "",
+        "`austerity run` of "
+        + ", ".join(f"{name} ({count:,} runs)" for name, count in sorted(found.finished.items()))
+        + ", each with three chains saved all the time; killed, resumed with `--resume`, killed again, until done.",
+        "",
+        "| killed | times |",
+        "|---|---|",
+        *(f"| {phase[2:]} | {count:,} |" for phase, count in sorted(found.kills.items())),
+        "",
+        f"Resumed {found.resumes:,} times; refused {found.refused:,}, damaged files read {found.damaged:,}, runs whose "
+        f"draws or results.nc were not those of the undisturbed one, bit for bit: {found.different:,}.",
+        "",
+    ]
+
+
+@dataclass
+class Found:
+    """What happened: kills by what they hit, finished runs by case, and what must not happen."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    finished: Counter[str] = field(default_factory=Counter)
+    resumes: int = 0
+    refused: int = 0
+    damaged: int = 0
+    different: int = 0
+
+
+class Whole(NamedTuple):
+    """An undisturbed run: its files, the draws of its chains, and how long it took."""
+
+    files: dict[str, bytes]
+    draws: list[dict[str, bytes]]
+    seconds: float
+
+
+def disturb(
+    folder: Path,
+    kills: int,
+    seed: int,
+    cases: Sequence[str] = tuple(CASES),
+    moments: Sequence[str] = MOMENTS,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Found:
+    """Kill runs of these cases in turn, so many times in all."""
+    chance, found, whole = random.Random(seed), Found(), {}
+    make_data(folder)
+    when = _in_turn(moments)
+    while (left := kills - sum(found.kills.values())) > 0:
+        case = cases[sum(found.finished.values()) % len(cases)]
+        config = folder / f"{case}.toml"
+        config.write_text(CASES[case])
+        if case not in whole:
+            whole[case] = undisturbed(config, folder / f"{case}-whole")
+        most = min(left, chance.randint(1, MOST_KILLS))
+        _disturbed(config, folder / f"{case}-{found.finished[case]}", whole[case], most, when, chance, found)
+        found.finished[case] += 1
+        tell(f"{case}: {found}")
+    return found
+
+
+def make_data(folder: Path) -> None:
+    """A small regression, as data.npz."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((N_DATA, 3))
+    y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
+    np.savez(folder / "data.npz", x=x, y=y)
+
+
+def undisturbed(config: Path, output: Path) -> Whole:
+    """Run a config to its end."""
+    begin = time.monotonic()
+    process = started(config, output)
+    _, said = process.communicate(timeout=PATIENCE)
+    if process.returncode:
+        raise RuntimeError(f"{config}: exit code {process.returncode}: {said}")
+    draws = [_bytes(output, number) for number in Store(output).chains()]
+    return Whole(_results(output), draws, time.monotonic() - begin)
+
+
+def started(config: Path, output: Path, *more: str) -> subprocess.Popen[str]:
+    """The command, in a process group of its own."""
+    command = [sys.executable, "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def _in_turn(moments: Sequence[str]) -> Iterator[str]:
+    while True:
+        yield from moments
+
+
+def _disturbed(
+    config: Path, output: Path, whole: Whole, most: int, when: Iterator[str], chance: random.Random, found: Found
+) -> None:
+    """One run: killed up to `most` times, then left to come to its end; what is on disk is looked at every time."""
+    killed = 0
+    while True:
+        resumes = output.exists()
+        found.resumes += resumes
+        before = _names(output)
+        process = started(config, output, *(["--resume"] if resumes else []))
+        if killed < most and _killed(process, output, next(when), whole.seconds, chance):
+            killed += 1
+            found.kills[_phase(output, before)] += 1
+            _look(output, whole, found)
+            continue
+        _, said = process.communicate(timeout=PATIENCE)
+        found.refused += process.returncode != 0
+        found.damaged += "not used" in said
+        if process.returncode != 0:
+            print(f"{config.stem}: {said}", file=sys.stderr)
+        found.different += _results(output) != whole.files
+        _look(output, whole, found)
+        return
+
+
+def _killed(process: subprocess.Popen[str], output: Path, moment: str, seconds: float, chance: random.Random) -> bool:
+    """Kill the whole group at a moment of this kind; whether the command was not at its end by then."""
+    begin, wait, saves = time.monotonic(), chance.uniform(0.0, seconds), chance.randint(1, 40)
+    first, resumed, old = len(list(output.glob("chain-*/draws-*.bin"))), output.exists(), {*output.glob(".*.tmp")}
+
+    def come() -> bool:
+        if moment == "begin" and not resumed:
+            return output.exists()
+        if moment == "checkpoint":
+            enough = len(list(output.glob("chain-*/draws-*.bin"))) >= first + saves
+            return enough and any(output.glob("chain-*/.*.tmp"))
+        if moment == "results":
+            return bool({*output.glob(".*.tmp")} - old) and any(output.glob("chain-*"))
+        return time.monotonic() - begin >= wait
+
+    while process.poll() is None and not come():
+        if time.monotonic() - begin > PATIENCE:
+            raise TimeoutError(f"{output}: no moment to kill")
+        time.sleep(0.001)
+    if moment == "results":
+        time.sleep(chance.uniform(0.0, 0.03))
+    if process.poll() is not None:
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def _names(output: Path) -> set[str]:
+    return {str(path.relative_to(output)) for path in output.rglob("*")}
+
+
+def _phase(output: Path, before: set[str]) -> str:
+    """What a kill has hit, by what it left behind that was not there when the command was started."""
+    names = _names(output)
+    new = names - before
+    half = [name for name in new if name.endswith(".tmp")]
+    if not output.exists():
+        return "1 before anything was written"
+    if "run.bin" not in names:
+        return "3 while the directory was made"
+    if not new:
+        return "2 before a resumed run had written anything"
+    if any(name.startswith(".") for name in half) and any(name.startswith("chain-") for name in names):
+        return "7 while results were written"
+    if half:
+        return "6 while a checkpoint was written"
+    if not any("state-" in name for name in names):
+        return "4 before the first checkpoint"
+    return "8 after results.nc was there" if "results.nc" in new else "5 between checkpoints"
+
+
+def _look(output: Path, whole: Whole, found: Found) -> None:
+    """What a run has saved is never damaged, and always the beginning of the undisturbed one."""
+    for number in Store(output).chains():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", DamagedFile)
+                draws = _bytes(output, number)
+        except DamagedFile:
+            found.damaged += 1
+            continue
+        found.different += not all(whole.draws[number][name].startswith(values) for name, values in draws.items())
+
+
+def _bytes(output: Path, number: int) -> dict[str, bytes]:
+    return {name: values.tobytes() for name, values in Store(output).chain(number).draws().items()}
+
+
+def _results(output: Path) -> dict[str, bytes]:
+    """The files at the end of a run, by name."""
+    paths = [output / name for name in ("results.nc", "redesign.csv")]
+    return {path.name: path.read_bytes() for path in paths if path.exists()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reliability.faults", description="kill -9 at random moments."
+    )
+    parser.add_argument("--kills", type=int, default=100, help="how many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments (default: %(default)s)")
+    given = parser.parse_args()
+    print("\n".join(report(given.kills, given.seed)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Chains: speed, accuracy, large data, and other people's samplers on the same posterior."""

@@ -1,0 +1,1 @@
+"""The search, and designs beyond one test: boundaries, step sizes, time budgets."""

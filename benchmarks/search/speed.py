@@ -1,0 +1,69 @@
+"""The search: grid, continuous, frontier; against one recursion per (pair, u-node)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.engine.alternatives import characteristics_one_by_one
+from benchmarks.timing import best_ms
+from designer import Grid, Space, TrialRun, acceptance, frontier, search
+from designer.rule.boundary import threshold
+
+N_DATA, U_NODES = 1_950_000, 50
+
+
+def report() -> list[str]:
+    """The section of RESULTS.md."""
+    trial, fresh = (TrialRun.at_stationarity(N_DATA, 0.5, 100, np.random.default_rng(seed)) for seed in (0, 1))
+    space = Space(m_low=500)
+    m = np.unique(np.round(np.geomspace(500, N_DATA, 20)).astype(int)).tolist()
+    grid = Grid(m, np.geomspace(0.001, 0.4, 20).tolist(), np.linspace(0.5, 1.0, 6).tolist())
+    search(trial, 0.05, space=Space(5000, 50_000))  # compile
+    grid_s, found = _timed(lambda: search(trial, 0.01, grid=grid))
+    rows = [f"| plain grid, {len(found.evaluated):,} designs | {grid_s:.1f} |"]
+    for criterion in ("average", "worst-case", "fixed-m", "quantile"):
+        for tolerance in (0.1, 0.01, 0.001):
+            seconds, _ = _timed(lambda c=criterion, t=tolerance: search(trial, t, c, space=space))
+            rows.append(f"| continuous, {criterion}, tolerance {tolerance:g} | {seconds:.2f} |")
+    seconds, _ = _timed(lambda: frontier(trial, np.geomspace(1e-3, 0.1, 10).tolist(), fresh, space=space))
+    rows.append(f"| frontier, 10 tolerances × 3 criteria, train and test | {seconds:.1f} |")
+    return [
+        "## Search: 100 pairs, N = 1.95·10⁶, m from 500",
+        "",
+        "| task | s |",
+        "|---|---|",
+        *rows,
+        "",
+        *_accuracy(found, trial),
+        *_ratio(trial),
+    ]
+
+
+def _accuracy(found: Any, trial: TrialRun) -> list[str]:
+    full = acceptance(found.best, trial, tolerance=1e-11)
+    difference = max(abs(full.mean_abs_delta - found.error), abs(full.mean_usage - found.usage))
+    return [f"The grid's best design against the engine at tolerance 1e-11: difference {difference:.0e}.", ""]
+
+
+def _ratio(trial: TrialRun) -> list[str]:
+    """One design evaluated as the paper describes: a recursion for each pair and each of 50 values of u."""
+    lines = ["| design | this, ms | one recursion per (pair, u), ms | ratio |", "|---|---|---|---|"]
+    for m in (20_000, 5_000):
+        design = search(trial, 0.05, grid=Grid([m], [0.05])).best or search(trial, 1.0, grid=Grid([m], [0.05])).best
+        assert design is not None
+        fast = best_ms(lambda d=design: acceptance(d, trial, tolerance=1e-7))
+        few = np.linspace(0.0, 5.0, 10)
+        slow = best_ms(lambda m=m, few=few: characteristics_one_by_one(N_DATA, m, threshold(0.05), few), 1)
+        slow *= len(trial) * U_NODES / few.size
+        lines.append(f"| m = {m:,}, epsilon = 0.05 | {fast:.2f} | {slow:,.0f} (scaled from 10) | {slow / fast:,.0f} |")
+    return [*lines, ""]
+
+
+def _timed(task: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = task()
+    return time.perf_counter() - start, result
