@@ -59,6 +59,7 @@ def search(
 
     Examples
     --------
+    >>> import numpy as np
     >>> trial = TrialRun.at_stationarity(200_000, 0.45, 50, np.random.default_rng(1))
     >>> found = search(trial, tolerance=0.02)
     >>> found.error <= 0.02
