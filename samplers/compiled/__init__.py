@@ -1,4 +1,4 @@
-"""Fused chains: whole blocks of steps in one compiled call, for built-in models, proposals and tests.
+"""Compiled chains: whole blocks of steps in one call, for built-in models, proposals and tests.
 
 `build` turns them into NamedTuples of arrays (`parts`), whose *types* choose the code (numba overloads in `models`,
 `moves` and `decisions`): every combination is compiled once and cached on disk. `block` runs the steps, `gibbs_sweeps`

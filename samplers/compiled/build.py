@@ -18,7 +18,7 @@ from samplers.decide.correction import correction
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.models._kernels import frozen
+from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso

@@ -16,7 +16,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.memory import in_a_file
 from samplers.models import LinearModel, Rows
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
