@@ -18,6 +18,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from samplers.decide.subsample import Subsampler
 from samplers.models import _kernels
+from samplers.models.arrays import check_size
 from samplers.models.control import Controlled
 
 __all__ = ["GradientModel", "Langevin", "Proposal", "Proposed", "ProxyStep", "RandomWalk", "StiefelWalk"]
@@ -187,7 +188,7 @@ class StiefelWalk:
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
         """A rotation of θ by random angles."""
-        _kernels.check_size(theta, self.size**2)
+        check_size(theta, self.size**2)
         new = np.empty((self.size, self.size))
         xi = rng.standard_normal(self.size * (self.size - 1) // 2)
         off = _kernels.rotate(xi, self.scale, theta.reshape(new.shape), new)

@@ -55,7 +55,7 @@ def frozen(values: npt.NDArray[Any]) -> Any:
     return view
 
 
-def places(n: int, indices: Ints | slice) -> Ints:
+def as_indices(n: int, indices: Ints | slice) -> Ints:
     """Indices as an array, also those of a slice."""
     return np.arange(*indices.indices(n)) if isinstance(indices, slice) else np.asarray(indices, dtype=np.int64)
 

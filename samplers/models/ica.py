@@ -13,6 +13,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.data.scaling import unit
 from samplers.models import Rows, _kernels
+from samplers.models.arrays import as_indices, blocks, check_size, finite_array, mapped_array
 
 MOST_SOURCES = 1000
 WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not exactly white
@@ -71,11 +72,11 @@ class ICA:
     @classmethod
     def mapped(cls, rows: Floats) -> ICA:
         """From white rows (N, D) without a copy, float32 or float64: a memory-mapped file stays on disk."""
-        data = _kernels.mapped_array("rows", rows, 2)
+        data = mapped_array("rows", rows, 2)
         if not 2 <= data.shape[1] <= MOST_SOURCES or data.shape[0] <= data.shape[1]:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D), N > D and D from 2 to {MOST_SOURCES:,}")
         total, squares = np.zeros(data.shape[1]), np.zeros((data.shape[1], data.shape[1]))
-        for block in _kernels.blocks(data.shape[0]):
+        for block in blocks(data.shape[0]):
             part = np.asarray(data[block], dtype=np.float64)
             total += part.sum(axis=0)
             squares += part.T @ part
@@ -84,21 +85,21 @@ class ICA:
 
     def log_prior(self, theta: Floats) -> float:
         """0 for an orthonormal W, -inf for others."""
-        _kernels.check_size(theta, self.dimension)
+        check_size(theta, self.dimension)
         return 0.0 if _kernels.departure(theta, self.rows.shape[1]) <= _kernels.ORTHONORMAL else -np.inf
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data."""
-        _kernels.check_size(theta, self.dimension)
-        _kernels.check_size(theta_new, self.dimension)
+        check_size(theta, self.dimension)
+        check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
         _kernels.ica_terms(self.rows, theta, theta_new, indices, out)
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         """log p of each of these data."""
-        _kernels.check_size(theta, self.dimension)
-        places = _kernels.places(self.n_data, indices)
+        check_size(theta, self.dimension)
+        places = as_indices(self.n_data, indices)
         out = np.empty(places.size)
         _kernels.ica_values(self.rows, theta, places, out)
         return out
@@ -110,7 +111,7 @@ class ICA:
 
     @cached_property
     def _longest(self) -> float:
-        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in blocks(self.n_data))
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
 
@@ -167,7 +168,7 @@ def amari(w: npt.ArrayLike, truth: npt.ArrayLike) -> Floats:
 
 
 def _data(x: npt.ArrayLike) -> Floats:
-    rows = _kernels.finite_array("x", x, 2)
+    rows = finite_array("x", x, 2)
     if not 2 <= rows.shape[1] <= MOST_SOURCES or rows.shape[0] <= rows.shape[1]:
         raise BadInput(f"x has shape {rows.shape}: must be (N, D) with N > D and D from 2 to {MOST_SOURCES:,}")
     return rows
@@ -181,7 +182,7 @@ def _white(name: str, rows: Floats, covariance: Floats) -> Floats:
 
 
 def _square(name: str, matrix: npt.ArrayLike, size: int) -> Floats:
-    array = _kernels.finite_array(name, matrix, 2)
+    array = finite_array(name, matrix, 2)
     if array.shape != (size, size):
         raise BadInput(f"{name} has shape {array.shape}: must be ({size}, {size})")
     return array

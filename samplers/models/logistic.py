@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
-from samplers.models import Rows, _kernels
+from samplers.models import Rows
+from samplers.models.arrays import blocks, frozen, mapped_array
 
 Labels = npt.NDArray[np.int8]
 
@@ -74,7 +75,7 @@ class Logistic:
         >>> model.rows.dtype, np.shares_memory(model.rows, x)
         (dtype('float32'), True)
         """
-        data = _kernels.mapped_array("rows", rows, 2)
+        data = mapped_array("rows", rows, 2)
         if data.shape[0] < 2:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D) with N >= 2 and D >= 1")
         return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
@@ -112,7 +113,7 @@ class Logistic:
 
     @cached_property
     def _longest(self) -> float:
-        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in blocks(self.n_data))
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
@@ -143,7 +144,7 @@ def _labels(y: npt.ArrayLike, n: int) -> Labels:
     bytes_already = given.dtype in (np.bool_, np.int8, np.uint8)
     labels: Labels = given.view(np.int8) if bytes_already else np.empty(n, dtype=np.int8)
     negative = zero = False
-    for block in _kernels.blocks(n):
+    for block in blocks(n):
         part = given[block]
         known = (part == 1) | (part == 0) | (part == -1) if given.dtype.kind in "if" else part <= 1
         if not known.all():
@@ -154,4 +155,4 @@ def _labels(y: npt.ArrayLike, n: int) -> Labels:
             labels[block] = part
     if negative and zero:
         raise BadInput("y has both -1 and 0: must be 0 and 1, or -1 and 1")
-    return _kernels.frozen(labels)  # type: ignore[no-any-return]
+    return frozen(labels)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from designer.rule.looks import MAX_N_DATA
 from samplers.models import Rows, _kernels
+from samplers.models.arrays import check_size, finite_array, mapped_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class Mixture:
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
         """From data (N,); by default with the constants of S17."""
-        return cls._of(_kernels.finite_array("x", x, 1), temperature, variance, prior_variances)
+        return cls._of(finite_array("x", x, 1), temperature, variance, prior_variances)
 
     @classmethod
     def mapped(
@@ -72,7 +73,7 @@ class Mixture:
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
         """From data (N,) without a copy, float32 or float64: a memory-mapped file stays on disk."""
-        return cls._of(_kernels.mapped_array("x", x, 1), temperature, variance, prior_variances)
+        return cls._of(mapped_array("x", x, 1), temperature, variance, prior_variances)
 
     @classmethod
     def _of(cls, x: Floats, temperature: float, variance: float, prior_variances: tuple[float, float]) -> Mixture:
@@ -83,21 +84,21 @@ class Mixture:
 
     def log_prior(self, theta: Floats) -> float:
         """Log prior of theta1 and theta2, up to a constant."""
-        _kernels.check_size(theta, 2)
+        check_size(theta, 2)
         first, second = self.prior_variances
         return -0.5 * float(theta[0] ** 2 / first + theta[1] ** 2 / second)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data, divided by the temperature."""
-        _kernels.check_size(theta, 2)
-        _kernels.check_size(theta_new, 2)
+        check_size(theta, 2)
+        check_size(theta_new, 2)
         out = np.empty(indices.size)
         _kernels.mixture_terms(self.x, theta, theta_new, self.variance, 1.0 / self.temperature, indices, out)
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         """log p of each datum, divided by the temperature."""
-        _kernels.check_size(theta, 2)
+        check_size(theta, 2)
         x = self.x[indices]
         out = np.empty(x.size)
         _kernels.mixture_values(x, theta, self.variance, 1.0 / self.temperature, np.arange(x.size), out)
