@@ -34,8 +34,8 @@ Examples
 >>> characteristics(Design(12214, 500, 0.05), [0.0, 2.0]).error.round(3)
 array([0.309, 0.037])
 >>> from designer.pairs.examples import example
->>> found = search(example("logistic"), tolerance=0.01)
->>> found.best.m, round(found.usage, 2)
+>>> result = search(example("logistic"), tolerance=0.01)
+>>> result.best.m, round(result.usage, 2)
 (500, 0.69)
 """
 

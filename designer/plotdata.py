@@ -205,8 +205,8 @@ def some_of(n: Ints, most: int, *, logarithmic: bool = False) -> Ints:
     if n.size <= most:
         return np.arange(n.size)
     place = np.log(n) if logarithmic else n.astype(np.float64)
-    found = np.searchsorted(place, np.linspace(place[0], place[-1], most))
-    return np.unique(np.append(np.minimum(found, n.size - 1), [0, n.size - 1]))[-most:]
+    nearest = np.searchsorted(place, np.linspace(place[0], place[-1], most))
+    return np.unique(np.append(np.minimum(nearest, n.size - 1), [0, n.size - 1]))[-most:]
 
 
 def stop_bars(where: Stopping, *, logarithmic: bool = False) -> StopBars:
@@ -221,8 +221,8 @@ def stop_bars(where: Stopping, *, logarithmic: bool = False) -> StopBars:
         right[-1] = max(right[-1], left[-1] * (right[-1] / left[0]) ** THINNEST)
     else:
         right[-1] = max(right[-1], left[-1] + THINNEST * right[-1])
-    found = (np.add.reduceat(decided, start) for decided in (where.accept, where.reject))
-    return StopBars(after, upto, left, right - left, *found)
+    heights = (np.add.reduceat(decided, start) for decided in (where.accept, where.reject))
+    return StopBars(after, upto, left, right - left, *heights)
 
 
 def z_range(where: Stopping) -> float:
@@ -303,17 +303,19 @@ def step_curves(
         trial = TrialRun(n_data, log_ratio / n_data, scale * (math.sqrt(n_data - 1) / n_data))
         return acceptance(plan, trial, rule, tolerance)
 
-    found = steps(np.tile(even, len(scales)), np.repeat(scales, p.size))
-    delta, wrong, usage = (values.reshape(len(scales), p.size) for values in (found.delta, found.wrong, found.usage))
+    evaluated = steps(np.tile(even, len(scales)), np.repeat(scales, p.size))
+    delta, wrong, usage = (
+        values.reshape(len(scales), p.size) for values in (evaluated.delta, evaluated.wrong, evaluated.usage)
+    )
     worst = float(worst_case(plan).error[0])
     largest, missed = _largest(np.abs(delta), np.array(scales), even, lambda *pairs: np.abs(steps(*pairs).delta))
-    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, found.estimate + missed)
+    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, evaluated.estimate + missed)
 
 
 def _probability(angle: Floats, *, barker: bool) -> Floats:
     """P_a = sin² of an angle in [0, pi / 2], dense at both ends; its logit is finite by Barker's rule."""
-    found: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
-    return found
+    probability: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
+    return probability
 
 
 def _largest(

@@ -50,8 +50,8 @@ def _reference_table() -> list[Check]:
     for looks, epsilon, alpha in np.unique(rows[:, :3], axis=0):
         mine = rows[np.all(rows[:, :3] == (looks, epsilon, alpha), axis=1)]
         curve = characteristics(Design(int(looks) * 1000, 1000, epsilon, alpha), mine[:, 3])
-        found = max(np.abs(curve.error - mine[:, 4]).max(), np.abs(curve.usage - mine[:, 5]).max())
-        worst[int(looks)] = max(worst[int(looks)], float(found))
+        difference = max(np.abs(curve.error - mine[:, 4]).max(), np.abs(curve.usage - mine[:, 5]).max())
+        worst[int(looks)] = max(worst[int(looks)], float(difference))
     return [Check(f"reference table, {looks} looks", worst[looks], TOLERANCE) for looks in sorted(worst)]
 
 

@@ -51,8 +51,8 @@ class Acceptance(NamedTuple):
     Examples
     --------
     >>> trial = TrialRun(20_000, mu=[0.0, -1e-4], sigma=[0.01, 0.01])
-    >>> found = acceptance(Design(20_000, 500, 0.05), trial)
-    >>> found.probability.round(3), found.delta.round(3), round(found.mean_abs_delta, 3)
+    >>> step = acceptance(Design(20_000, 500, 0.05), trial)
+    >>> step.probability.round(3), step.delta.round(3), round(step.mean_abs_delta, 3)
     (array([1.   , 0.135]), array([-0.177,  0.087]), 0.132)
     """
 
@@ -142,9 +142,9 @@ def acceptance(
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
-    found = integrate(curve, trial.log_acceptance, trial.kappa, barker)
-    remark = skew_corrected(plan, curve, trial, barker, found) if skew else None
-    return _acceptance(trial, barker, curve, found, remark)
+    rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
+    remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
+    return _acceptance(trial, barker, curve, rows, remark)
 
 
 def predictions(
@@ -165,8 +165,8 @@ def predictions(
     Examples
     --------
     >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000], skew=[1.0])
-    >>> found = predictions(Design(20_000, 500, 0.05), trial)
-    >>> round(found.gaussian.mean_abs_delta, 3), round(found.skewed.mean_abs_delta, 3)
+    >>> both = predictions(Design(20_000, 500, 0.05), trial)
+    >>> round(both.gaussian.mean_abs_delta, 3), round(both.skewed.mean_abs_delta, 3)
     (0.026, 0.018)
     """
     gaussian = acceptance(design, trial, rule, tolerance)
@@ -176,8 +176,8 @@ def predictions(
     return Predictions(gaussian, skewed, skewed.remark)
 
 
-def _acceptance(trial: TrialRun, barker: bool, curve: Curves, found: Floats, remark: str | None) -> Acceptance:
-    delta, usage, looks, wrong, doubt = found
+def _acceptance(trial: TrialRun, barker: bool, curve: Curves, rows: Floats, remark: str | None) -> Acceptance:
+    delta, usage, looks, wrong, doubt = rows
     means = float(np.abs(delta).mean()), float(usage.mean())
     estimate = curve.estimate + float(doubt.max())
     return Acceptance(
@@ -191,7 +191,7 @@ def exact_probability(a: Floats, barker: bool) -> Floats:
 
 
 def skew_corrected(
-    plan: Plan, curve: Curves, trial: TrialRun, barker: bool, found: Floats, tolerance: float = 0.0
+    plan: Plan, curve: Curves, trial: TrialRun, barker: bool, rows: Floats, tolerance: float = 0.0
 ) -> str | None:
     """Add the first-order effect of each pair's skewness to the rows of `integrate`, in place.
 
@@ -201,16 +201,16 @@ def skew_corrected(
     inside, skewed = covered(plan, trial, barker), gamma != 0
     if np.any(inside & skewed):
         steeper = _with_slopes(plan, curve, tolerance)
-        change = gamma * (integrate(steeper, a, trial.kappa, barker) - found)[:4]
+        change = gamma * (integrate(steeper, a, trial.kappa, barker) - rows)[:4]
         probability = exact_probability(a, barker)
         least = np.stack([-probability, np.full(a.size, curve.first_usage), np.ones(a.size), np.zeros(a.size)])
         most = np.stack([1.0 - probability, np.ones(a.size), np.full(a.size, plan.schedule.size), np.ones(a.size)])
-        corrected = found[:4] + change
+        corrected = rows[:4] + change
         beyond = np.maximum(least - corrected, corrected - most)[[0, 1, 3]]
         inside &= np.all(beyond <= SLACK, axis=0) | ~skewed
-        found[:4] = np.where(skewed, np.clip(corrected, least, most), found[:4])
-    found[4] += FINEST * np.abs(np.where(inside, gamma, 0.0))
-    found[:4, ~inside] = np.nan
+        rows[:4] = np.where(skewed, np.clip(corrected, least, most), rows[:4])
+    rows[4] += FINEST * np.abs(np.where(inside, gamma, 0.0))
+    rows[:4, ~inside] = np.nan
     return out_of_range(plan, gamma, inside)
 
 

@@ -125,8 +125,8 @@ class BestStep(NamedTuple):
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
-    >>> found = best_step(trial, 0.05, [0.5, 1.0], refine=False)
-    >>> [row.scale for row in found.rows], found.best in found.rows
+    >>> result = best_step(trial, 0.05, [0.5, 1.0], refine=False)
+    >>> [row.scale for row in result.rows], result.best in result.rows
     ([0.5, 1.0], True)
     """
 
@@ -220,14 +220,14 @@ def best_step(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
-    >>> found = best_step(trial, 0.05, [0.5, 1.0], refine=False)
-    >>> found.best.error <= found.best.tolerance
+    >>> result = best_step(trial, 0.05, [0.5, 1.0], refine=False)
+    >>> result.best.error <= result.best.tolerance
     True
     """
     runs, rule, cost = _runs(trial), check_rule(rule), cost.checked()
     power = kappa_power if len(runs) == 1 else _fitted_power(runs)
     laws = {scale: fit_step_law(run, power) for scale, run in runs.items()}
-    wanted = _checked_scales(scales)
+    relative = _checked_scales(scales)
     if hold not in ("step", "jump"):
         raise BadInput(f"hold = {hold!r}: must be 'step' or 'jump'")
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
@@ -244,26 +244,26 @@ def best_step(
             pairs, lengths = _at(runs, laws, scale)
             share = 1.0 if hold == "step" else exact_jump(pairs, lengths, rule == "barker") / reference
             target = min(1.0, max(tolerance * share, LEAST_TOLERANCE))
-            found = search(pairs, target, cost=cost, **options)
-            rows.append(_row(scale, pairs, lengths, found.best, target, cost, rule, skew))
+            result = search(pairs, target, cost=cost, **options)
+            rows.append(_row(scale, pairs, lengths, result.best, target, cost, rule, skew))
             if progress is not None:
                 progress(len(rows), total)
 
-    add(wanted, len(wanted) + 2 * refine)
+    add(relative, len(relative) + 2 * refine)
     if refine:
-        more = _between(_concluded(rows), wanted)
-        add(more, len(wanted) + len(more))
+        more = _between(_concluded(rows), relative)
+        add(more, len(relative) + len(more))
     rows.sort(key=lambda row: row.scale)
     return _concluded(rows)
 
 
-def _between(found: BestStep, known: list[float]) -> list[float]:
+def _between(result: BestStep, known: list[float]) -> list[float]:
     """Steps half-way (in logarithms) from the best one to its neighbours."""
-    if found.best is None:
+    if result.best is None:
         return []
-    place = known.index(found.best.scale)
+    place = known.index(result.best.scale)
     near = known[max(0, place - 1) : place] + known[place + 1 : place + 2]
-    middles = [float(f"{math.sqrt(scale * found.best.scale):.4g}") for scale in near]
+    middles = [float(f"{math.sqrt(scale * result.best.scale):.4g}") for scale in near]
     return [scale for scale in middles if scale not in known]
 
 
@@ -312,10 +312,10 @@ def _runs(trial: Trials) -> dict[float, TrialRun]:
 
 
 def _checked_scales(scales: Iterable[float]) -> list[float]:
-    found = sorted({real("scales", scale, LEAST, MOST) for scale in scales})
-    if not 1 <= len(found) <= MOST_SCALES:
-        raise BadInput(f"scales: {len(found)} given; must be 1 to {MOST_SCALES}")
-    return found
+    checked = sorted({real("scales", scale, LEAST, MOST) for scale in scales})
+    if not 1 <= len(checked) <= MOST_SCALES:
+        raise BadInput(f"scales: {len(checked)} given; must be 1 to {MOST_SCALES}")
+    return checked
 
 
 def _fitted_power(runs: Mapping[float, TrialRun]) -> float:
@@ -354,13 +354,13 @@ def _row(
     kappa = float(np.median(pairs.kappa))
     if design is None:
         return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)
-    found = acceptance(design, pairs, rule, ACCURACY, skew=skew)
-    taken = right + found.delta
-    price = cost.of(n, found.mean_usage, float(found.looks.mean()))
+    step = acceptance(design, pairs, rule, ACCURACY, skew=skew)
+    taken = right + step.delta
+    price = cost.of(n, step.mean_usage, float(step.looks.mean()))
     each = lengths * np.minimum(taken, right)
     jump = float(each.mean())
     jump_error = float(each.std(ddof=1)) / math.sqrt(each.size) if each.size > 1 else nan
-    measured = (found.mean_abs_delta, found.mean_usage, float(taken.mean()), jump, price, jump / price)
+    measured = (step.mean_abs_delta, step.mean_usage, float(taken.mean()), jump, price, jump / price)
     return StepRow(scale, kappa, tolerance, design, *measured, *exact, jump_error)
 
 

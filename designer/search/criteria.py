@@ -124,10 +124,10 @@ class OverPairs:
         if self.skew and not covered(plan, self.everyone, barker).all():
             return UNKNOWN
         curve = curves(plan, self.reach, tolerance, verify=False)
-        found = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
-        if self.skew and skew_corrected(plan, curve, self.trial, barker, found, tolerance):
+        rows = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        if self.skew and skew_corrected(plan, curve, self.trial, barker, rows, tolerance):
             return UNKNOWN
-        delta, usage, looks, *_ = found
+        delta, usage, looks, *_ = rows
         size = np.abs(delta)
         error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
         return DesignScore(float(error), float(usage.mean()), float(looks.mean()))

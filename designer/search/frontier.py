@@ -88,24 +88,26 @@ def frontier(
             report(round(1000 * (number + done / total)), 1000 * len(criteria))
 
         defaults: Options = {"fixed_m": 600, "progress": part}
-        found = searches(trial, tolerances, criterion, **(defaults | options))
+        results = searches(trial, tolerances, criterion, **(defaults | options))
         rule = options.get("rule", "metropolis")
         with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
-            points += pool.map(lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), found)
+            points += pool.map(
+                lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), results
+            )
     return points
 
 
-def _point(found: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
+def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
     """A design with its numbers; those on the training pairs come with the search."""
-    train = found.best.predicted if found.best is not None else None
+    train = result.best.predicted if result.best is not None else None
     fresh = None
-    if found.best is not None and test is not None:
-        fresh = acceptance(found.best, test, rule, ACCURACY, skew=skew)
+    if result.best is not None and test is not None:
+        fresh = acceptance(result.best, test, rule, ACCURACY, skew=skew)
         fresh = None if fresh.remark else fresh
     return FrontierPoint(
-        found.criterion,
-        found.tolerance,
-        found.best,
+        result.criterion,
+        result.tolerance,
+        result.best,
         None if train is None else train.mean_abs_delta,
         None if train is None else train.mean_usage,
         None if fresh is None else fresh.mean_abs_delta,

@@ -212,8 +212,8 @@ def cross_validate(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 100, np.random.default_rng(1))
-    >>> found = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
-    >>> len(found.folds), found.holds
+    >>> result = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
+    >>> len(result.folds), result.holds
     (2, True)
     """
     folds, criterion = integer("folds", folds, 2, 100), check_criterion(criterion)
@@ -227,18 +227,18 @@ def cross_validate(
     for number, part in enumerate(parts):
         test = trial.subset(np.sort(part))
         train = trial.subset(np.sort(np.concatenate([other for other in parts if other is not part])))
-        found = search(train, tolerance, criterion, **options)
-        if found.best is None:
+        result = search(train, tolerance, criterion, **options)
+        if result.best is None:
             done.append(Fold(None, None, None, None, None))
         else:
             skew = options.get("skew", False)
-            seen, fresh = (acceptance(found.best, pairs, rule, skew=skew) for pairs in (train, test))
+            seen, fresh = (acceptance(result.best, pairs, rule, skew=skew) for pairs in (train, test))
             known, unknown = (
-                _errors(criterion, found.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
+                _errors(criterion, result.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
             )
             unseen.append(unknown)
             before, after = (_judged(criterion, errors, level) for errors in (known, unknown))
-            done.append(Fold(found.best, before, seen.mean_usage, after, fresh.mean_usage))
+            done.append(Fold(result.best, before, seen.mean_usage, after, fresh.mean_usage))
         report(number + 1, folds)
     errors = np.concatenate(unseen) if unseen else np.full(1, np.nan)
     if not np.isfinite(errors).all():  # or unseen pairs are too skewed for the correction

@@ -61,8 +61,8 @@ def search(
     --------
     >>> import numpy as np
     >>> trial = TrialRun.at_stationarity(200_000, 0.45, 50, np.random.default_rng(1))
-    >>> found = search(trial, tolerance=0.02)
-    >>> found.error <= 0.02
+    >>> result = search(trial, tolerance=0.02)
+    >>> result.error <= 0.02
     True
     """
     return searches(trial, [tolerance], criterion, **options)[0]

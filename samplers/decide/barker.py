@@ -156,7 +156,7 @@ class BarkerTest:
     def _sample(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> _Sample:
         """Read batches until Δ* is precise enough, or all the data."""
         n_data, looks, shift, sums = comparison.n, 0, math.nan, (0.0, 0.0, 0.0)
-        kept: list[Floats] = []
+        blocks: list[Floats] = []
         with reading(rng, comparison) as read:
             while True:
                 looks += 1
@@ -164,12 +164,12 @@ class BarkerTest:
                 for values in read(b):
                     shift = float(values[0]) if math.isnan(shift) else shift
                     if keep:
-                        kept.append(values)
+                        blocks.append(values)
                     sums = _moments.add_cubes(values, shift, *sums)
                 mean, variance, skewness = _moments.central(*sums, b)
                 estimate = n_data * (mean + shift) - comparison.log_ratio
                 s2 = n_data**2 * variance / b * (1.0 - b / n_data)
-                sample = _Sample(b, looks, estimate, s2, skewness, kept)
+                sample = _Sample(b, looks, estimate, s2, skewness, blocks)
                 if b == n_data or (s2 < self.sigma**2 and abs(self._skew(sample, n_data)) <= MOST_SKEW):
                     return sample
 

@@ -205,11 +205,11 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
         length = 1.0
         while length > 1e-6:
             candidate = theta + length * step
-            found = _log_posterior(model, candidate, parts, scale)
-            if found >= value - 1e-9 * abs(value):
+            new_value = _log_posterior(model, candidate, parts, scale)
+            if new_value >= value - 1e-9 * abs(value):
                 break
             length *= 0.5
-        theta, value = candidate, found
+        theta, value = candidate, new_value
         if length * float(np.sqrt(abs(step @ gradient))) < tolerance:  # in posterior standard deviations
             return theta
     raise NumericalFailure("no mode found in 100 Newton steps")

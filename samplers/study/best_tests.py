@@ -65,14 +65,14 @@ def best_candidates(
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     low = Space(least_batch).checked(trial.n_data).m_range[0]
     space = Space(low, max(low, trial.n_data // 2))
-    found = search(trial, tolerance, space=space, progress=progress, cancelled=cancelled)
-    if found.best is None:
-        raise BadInput(f"no sequential test meets the tolerance: {found.reason}")
+    result = search(trial, tolerance, space=space, progress=progress, cancelled=cancelled)
+    if result.best is None:
+        raise BadInput(f"no sequential test meets the tolerance: {result.reason}")
     batches = np.unique(np.geomspace(low, trial.n_data, BATCHES).round().astype(np.int64)).tolist()
     barker = min(_barker(batches, tolerance), key=lambda test: float(barker_data(test, trial).mean()))
     careful = [ConcentrationTest(m=m, delta=min(tolerance, MOST_DELTA)) for m in batches]
     concentration = min(careful, key=lambda test: float(concentration_data(test, trial, range_in_sd).mean()))
-    return Candidates(found.best.without_notes, barker, concentration, range_in_sd)
+    return Candidates(result.best.without_notes, barker, concentration, range_in_sd)
 
 
 def _barker(batches: Sequence[int], tolerance: float) -> list[BarkerTest]:

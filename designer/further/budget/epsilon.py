@@ -172,11 +172,11 @@ def time_options(
     cost, quantity, rule = cost.checked(), quantity.checked(), check_rule(rule)
     whole = cost.exact(trial.n_data) if exact_seconds is None else exact_seconds
     rate = mean_acceptance(trial, rule)
-    found = []
+    options = []
     if math.isfinite(whole):
         whole = real("exact_seconds", whole, 0.0, 1e300, open_low=True)
         spread = math.sqrt(quantity.autocorrelation * whole)
-        found.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
+        options.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
     if dimension is not None:
         integer("dimension", dimension, 2, MOST_PARAMETERS)
     sizes = [usual_batch(trial.n_data)] if m is None else m
@@ -186,10 +186,10 @@ def time_options(
         if cancelled is not None and cancelled():
             raise Cancelled
         one = _option(test, trial, cost, quantity, rule, rate, dimension)
-        found += [] if one is None else [one]
+        options += [] if one is None else [one]
         if progress is not None:
             progress(number, len(tests))
-    return tuple(found)
+    return tuple(options)
 
 
 def _option(
@@ -304,8 +304,8 @@ def sensitivity(values: Floats, log_posterior: Floats) -> float:
 
 def _covariances(columns: Floats, values: Floats) -> Floats:
     """Covariance of each column with the values."""
-    found: Floats = ((columns - columns.mean(axis=0)) * (values - values.mean())[:, None]).mean(axis=0)
-    return found
+    covariances: Floats = ((columns - columns.mean(axis=0)) * (values - values.mean())[:, None]).mean(axis=0)
+    return covariances
 
 
 def check_time(seconds: float) -> float:

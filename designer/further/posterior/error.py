@@ -52,8 +52,8 @@ class PosteriorError(NamedTuple):
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
-    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
-    >>> round(found.temperature, 1), found.total_variation < found.theorem_1_bound
+    >>> effect = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(effect.temperature, 1), effect.total_variation < effect.theorem_1_bound
     (1.6, True)
     """
 
@@ -107,8 +107,8 @@ def posterior_error(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
-    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
-    >>> round(found.sd_ratio, 2), round(found.bias, 2)
+    >>> effect = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(effect.sd_ratio, 2), round(effect.bias, 2)
     (1.27, 0.0)
     """
     plan, target = as_plan(design), Target.with_skewness(skewness)
@@ -119,10 +119,10 @@ def posterior_error(
 
 
 def _in_many(plan: Plan, trial: TrialRun, rule: Rule, target: Target, dimension: int | None) -> PosteriorError:
-    found = effective_temperature(plan, trial, rule, dimension=dimension)
-    mean, sd = target.tempered(found.temperature)
-    away, error = _tempered_distance(target, found.temperature), found.steps.mean_abs_delta
-    return PosteriorError(mean, sd, away, found.temperature, found.rate, error, 1.0, 1.0, found.estimate)
+    hot = effective_temperature(plan, trial, rule, dimension=dimension)
+    mean, sd = target.tempered(hot.temperature)
+    away, error = _tempered_distance(target, hot.temperature), hot.steps.mean_abs_delta
+    return PosteriorError(mean, sd, away, hot.temperature, hot.rate, error, 1.0, 1.0, hot.estimate)
 
 
 class Marginals(NamedTuple):
@@ -150,7 +150,7 @@ def _tempered_distance(target: Target, temperature: float) -> float:
 
 def _in_one(plan: Plan, trial: TrialRun, rule: Rule, target: Target) -> PosteriorError:
     walk = WalkWithErrors.like(plan, trial, rule == "barker", target)
-    found, estimate = settle(walk)
+    law, estimate = settle(walk)
     error, eta = acceptance(plan, trial, rule, 1e-7).mean_abs_delta, walk.contraction()
     bound = 1.0 if eta >= 1.0 else stationary_bound(min(walk.table.largest, 1.0), eta)
-    return PosteriorError(found.mean, found.sd, found.away, None, found.rate, error, eta, bound, estimate)
+    return PosteriorError(law.mean, law.sd, law.away, None, law.rate, error, eta, bound, estimate)

@@ -57,8 +57,8 @@ class WalkWithErrors(NamedTuple):
 
     def states(self, width: float, *, coarse: bool = False) -> Floats:
         """Evenly spaced from -width to width, fine enough for the steps."""
-        wanted = 2 * math.ceil(RESOLVED * width / self.step) + 1
-        size = min(max(GRID, wanted), MOST_STATES)
+        fine_enough = 2 * math.ceil(RESOLVED * width / self.step) + 1
+        size = min(max(GRID, fine_enough), MOST_STATES)
         return np.linspace(-width, width, size // 2 + 1 if coarse else size)
 
     def accepted(self, x: Floats) -> Floats:
@@ -99,39 +99,39 @@ class WalkWithErrors(NamedTuple):
 
 def settle(walk: WalkWithErrors) -> tuple[StationaryLaw, float]:
     """The stationary distribution on a wide enough grid, and the difference of its sd from that on a coarser grid."""
-    width, found = WIDTH, _settled(walk, walk.states(WIDTH))
-    while found.edge > OUTSIDE:
+    width, law = WIDTH, _settled(walk, walk.states(WIDTH))
+    while law.edge > OUTSIDE:
         width *= 1.5
         if width > WIDEST:
             raise NumericalFailure(f"this test spreads the posterior beyond {WIDEST:g} standard deviations")
-        found = _settled(walk, walk.states(width))
-    apart = abs(found.sd - _settled(walk, walk.states(width, coarse=True)).sd)
-    if not apart <= UNSURE * found.sd:
+        law = _settled(walk, walk.states(width))
+    apart = abs(law.sd - _settled(walk, walk.states(width, coarse=True)).sd)
+    if not apart <= UNSURE * law.sd:
         raise NumericalFailure(f"{MOST_STATES:,} states are too few for steps of {walk.step:.2g} standard deviations")
-    return found, apart
+    return law, apart
 
 
 def _settled(walk: WalkWithErrors, x: Floats) -> StationaryLaw:
     """The stationary law on one grid. Without errors it is the target: detailed balance holds on the grid."""
     accepted = walk.accepted(x)
     move = walk.transitions(x, accepted)
-    found = _stationary(move)
-    mean, exact = float(found @ x), np.exp(walk.target.log_density(x))
-    away = 0.5 * float(np.abs(found - exact / exact.sum()).sum())
+    p = _stationary(move)
+    mean, exact = float(p @ x), np.exp(walk.target.log_density(x))
+    away = 0.5 * float(np.abs(p - exact / exact.sum()).sum())
     same = (x[1] - x[0]) / walk.step / math.sqrt(2.0 * math.pi)  # moves within a state count as moves
-    rate = float(found @ (1.0 - np.diag(move) + same * np.diag(accepted)))
-    sd = math.sqrt(float(found @ (x - mean) ** 2))
-    return StationaryLaw(mean, sd, away, rate, float(found[:3].sum() + found[-3:].sum()))
+    rate = float(p @ (1.0 - np.diag(move) + same * np.diag(accepted)))
+    sd = math.sqrt(float(p @ (x - mean) ** 2))
+    return StationaryLaw(mean, sd, away, rate, float(p[:3].sum() + p[-3:].sum()))
 
 
 def _stationary(move: Floats) -> Floats:
     """p with p = p T and sum 1."""
     system = move.T - np.eye(move.shape[0])
     system[-1] = 1.0
-    wanted = np.zeros(move.shape[0])
-    wanted[-1] = 1.0
+    right_side = np.zeros(move.shape[0])
+    right_side[-1] = 1.0
     try:
-        return np.asarray(np.maximum(np.linalg.solve(system, wanted), 0.0))
+        return np.asarray(np.maximum(np.linalg.solve(system, right_side), 0.0))
     except np.linalg.LinAlgError:
         raise NumericalFailure("the chain hardly moves: no stationary distribution can be computed") from None
 
