@@ -32,7 +32,7 @@ from samplers.data.memory import CONTROL_GROUPS
 from samplers.decide._permutation import MOST_DENSE
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
