@@ -1,11 +1,11 @@
-"""Make the bundled example trial runs anew: `python examples/make_trials.py`.
+"""Make the bundled example trial runs again: `python examples/make_trials.py`.
 
 logistic_trial.csv
     a random-walk chain on logistic regression, N = 100,000 rows, 10 coefficients: the pairs of an exact chain after
-    burn-in, as a user would collect them
+    warm-up, as a user would collect them
 control_variate_trial.csv
-    the same chain and pairs with a second-order control variate: mu, sigma and skew are of the residuals r_i, and
-    log_ratio absorbs the proxies' sum
+    the same chain and pairs with second-order control variates: `mu`, `sigma` and `skew` are those of the residuals
+    rᵢ, and `log_ratio` includes the sum of the proxies
 ica_scale_trial.csv
     N = 1,950,000 as in the independent component analysis of Korattikara et al. (2014) §6.2: pairs drawn as at
     stationarity for an acceptance rate of one half
@@ -69,7 +69,7 @@ def chain(rng: np.random.Generator) -> tuple[TrialRun, TrialRun]:
         theta_new = theta + step @ rng.standard_normal(DIMENSION)
         eta_new = signed @ theta_new
         gain = log_sigmoid(eta_new) - log_sigmoid(eta)
-        # minus the usual log ratio: log prior(theta) - log prior(theta')
+        # minus the usual log ratio: log prior(θ) - log prior(θ')
         log_ratio = 0.5 * PRIOR_PRECISION * float(theta_new @ theta_new - theta @ theta)
         if number >= 200 and number % 10 == 0:
             change = proxy(eta_new) - proxy(eta)

@@ -1,7 +1,7 @@
-"""One's own model in a sampler: Poisson regression, three ways.
+"""A model of your own in a sampler: Poisson regression, in three ways.
 
-A model needs `n_data`, `log_prior` and `terms`. With `rows`, `value`, `slope` and `curvature` besides (it is linear in
-a predictor), control variates and proxy proposals come for free. Run it: `python examples/poisson_regression.py`.
+A model needs `n_data`, `log_prior` and `terms`. If it is also linear in a predictor and has `rows`, `value`, `slope`
+and `curvature`, control variates and proxy proposals come for free. Run it: `python examples/poisson_regression.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Poisson:
-    """y_i ~ Poisson(exp(rows_i . theta)), theta ~ N(0, I)."""
+    """y_i ~ Poisson(exp(rows_i . θ)), θ ~ N(0, I)."""
 
     rows: Floats
     y: Floats
@@ -41,7 +41,7 @@ class Poisson:
         rows = self.rows[indices]
         return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
 
-    # the rest is for control variates: log-likelihood in eta, and its derivatives
+    # only for control variates: the log-likelihood as a function of eta, and its derivatives
     def value(self, eta: Floats, indices: Rows) -> Floats:
         return self.y[indices] * eta - np.exp(eta)
 
@@ -65,12 +65,12 @@ def simulated(rng: np.random.Generator, n_data: int, dimension: int) -> Poisson:
 
 
 def own_loop(rng: np.random.Generator, model: Poisson, theta: Floats, step: float, steps: int) -> tuple[Floats, float]:
-    """The sequential test inside anybody's own Metropolis loop."""
+    """The sequential test inside your own Metropolis loop."""
     test = SequentialTest.from_design(Design(model.n_data, 500, 0.01))
     draws, used = np.empty((steps, theta.size)), 0
     for s in range(steps):
         new = theta + step * rng.standard_normal(theta.size)
-        log_ratio = model.log_prior(theta) - model.log_prior(new)  # minus the usual one
+        log_ratio = model.log_prior(theta) - model.log_prior(new)  # minus the usual log ratio
         here = theta
         question = Comparison(model.n_data, lambda i, a=here, b=new: model.terms(a, b, i), log_ratio)
         decision = test.decide(rng, question)

@@ -1,4 +1,4 @@
-"""The engine against one recursion per mu_std of the same accuracy, in the same run."""
+"""The engine against one recursion per μ_std of the same accuracy, in the same run."""
 
 from __future__ import annotations
 

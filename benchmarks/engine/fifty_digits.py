@@ -42,9 +42,9 @@ def _rule() -> list[tuple[Any, Any]]:
 
 
 def exact_curves(design: Design, mu_std: float) -> tuple[float, float]:
-    """Error and expected data fraction at mu_std >= 0 (K14 Eqns 9-11, 18, 19), as densities carried from look to look.
+    """Error and expected data fraction at μ_std >= 0 (K14 Eqns 9-11, 18, 19), as densities carried from look to look.
 
-    In x = z sqrt(t) the noise is Brownian motion: steps are normal with mean mu dt and variance dt.
+    In x = z sqrt(t) the noise is Brownian motion: steps are normal with mean μ dt and variance dt.
     """
     with mpmath.workdps(DIGITS):
         schedule, boundary = as_plan(design).schedule, as_plan(design).boundary

@@ -3,14 +3,14 @@
 Random designs over the whole allowed range are held against what is a theorem about them, never against intuition:
 
 - error and use of data are probabilities: 0 <= E <= 1/2, pi_1 <= usage <= 1;
-- E falls with |mu_std|: raise the drift and the same noise keeps the path higher, so whoever left below before does
+- E falls with |μ_std|: raise the drift and the same noise keeps the path higher, so whoever left below before does
   so at a lower drift at the latest then;
-- the use of data falls with |mu_std| when bounds are symmetric (Anderson 1955: a symmetric convex set loses Gaussian
+- the use of data falls with |μ_std| when bounds are symmetric (Anderson 1955: a symmetric convex set loses Gaussian
   probability as the mean moves away);
-- wider bounds keep more paths: with epsilon falling or alpha rising, usage rises and E(0) = (1 - P(undecided))/2
-  falls. (Away from mu_std = 0 the error need not be monotone in epsilon, and is not tested.)
+- wider bounds keep more paths: with ε falling or α rising, usage rises and E(0) = (1 - P(undecided))/2
+  falls. (Away from μ_std = 0 the error need not be monotone in ε, and is not tested.)
 - what the first look does is known in closed form, and bounds both curves from both sides;
-- |Delta| <= E_u[E] <= E(0), -P_a <= Delta <= 1 - P_a, Delta <= 0 where A >= 0; by Barker's rule Delta is odd in A.
+- |Δ| <= E_u[E] <= E(0), -P_a <= Δ <= 1 - P_a, Δ <= 0 where A >= 0; by Barker's rule Δ is odd in A.
 
 Each may be missed by the `estimate` that comes with the numbers, and by nothing else. On a sample the estimate itself
 is put to the test: against twice the nodes (and looks merged at half the width), and against 50-digit arithmetic.
@@ -91,7 +91,7 @@ class Result(NamedTuple):
 
 
 def random_design(rng: np.random.Generator) -> Design:
-    """Any design: N to 10^12, m to N, epsilon to 10^-300, each spread over its orders of magnitude."""
+    """Any design: N to 10^12, m to N, ε to 10^-300, each spread over its orders of magnitude."""
     n_data = round(_log_uniform(rng, 2, MOST_DATA))
     m = min(max(round(_log_uniform(rng, 2, n_data)), 2), n_data)
     epsilon = max(0.5 * 10.0 ** (-300.0 * rng.random() ** 3), TINY)
@@ -106,7 +106,7 @@ def random_drifts(rng: np.random.Generator) -> Floats:
 
 
 def random_pairs(rng: np.random.Generator, n_data: int) -> TrialRun:
-    """Pairs with kappa from 10^-6 to 10^6 and A to 10^4 on either side."""
+    """Pairs with κ from 10^-6 to 10^6 and A to 10^4 on either side."""
     kappa = 10.0 ** rng.uniform(-6.0, 6.0, PAIRS)
     a = rng.choice([-1.0, 1.0], PAIRS) * 10.0 ** rng.uniform(-4.0, 4.0, PAIRS)
     return TrialRun(n_data, a / n_data, kappa * math.sqrt(n_data - 1) / n_data)
@@ -171,7 +171,7 @@ def step_theorems(found: Acceptance, mirrored: Acceptance, a: Floats, worst: flo
 
 
 def wider(rng: np.random.Generator, design: Design) -> Design:
-    """The same looks, wider bounds: a smaller epsilon or a larger alpha."""
+    """The same looks, wider bounds: a smaller ε or a larger α."""
     epsilon, alpha = design.epsilon, design.alpha
     if alpha < 1.0 and rng.random() < 0.5:
         alpha = rng.uniform(alpha, 1.0)
@@ -229,7 +229,7 @@ def _check_steps(rng: np.random.Generator, design: Design, curve: Characteristic
 
 
 def against_finer_panels(design: Design, trial: TrialRun, found: Acceptance, barker: bool) -> float:
-    """How far Delta and the data use of a step are from those with every panel cut."""
+    """How far Δ and the data use of a step are from those with every panel cut."""
     usual = curves(as_plan(design), reach_of(trial), 1e-10)
     better = cut(as_plan(design), usual, np.ones(usual.doubt.size, dtype=np.bool_), 1e-10)
     delta, usage, *_ = integrate(better, trial.log_acceptance, trial.kappa, barker)

@@ -18,7 +18,7 @@ from samplers.models.logistic import Logistic
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 
 DIMENSION, PRIOR_PRECISION = 50, 10.0
-BATCH, EPSILON, LOOSER = 100, 0.01, 0.05  # m, and the two epsilons of the sequential tests here
+BATCH, EPSILON, LOOSER = 100, 0.01, 0.05  # m, and the two ε of the sequential tests here
 
 
 class LogisticProblem(NamedTuple):

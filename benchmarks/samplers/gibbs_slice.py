@@ -81,7 +81,7 @@ def slice_lines(problem: StepProblem) -> list[str]:
 
 
 def growth_lines() -> list[str]:
-    """Equal and growing looks at the same mean |Delta|."""
+    """Equal and growing looks at the same mean |Δ|."""
     lines = [
         "### Growing looks: 200 pairs at stationarity (acceptance 0.4), m = 500, ε solved for mean |Δ| = .02",
         "",
@@ -99,7 +99,7 @@ def growth_lines() -> list[str]:
 
 
 def _with_error(trial: TrialRun, growth: float, target: float) -> Design:
-    """m = 500 with the epsilon whose mean |Delta| is the target, by bisection in its logarithm."""
+    """m = 500 with the ε whose mean |Δ| is the target, by bisection in its logarithm."""
     low, high = math.log(1e-5), math.log(0.4)
     for _ in range(12):
         middle = 0.5 * (low + high)

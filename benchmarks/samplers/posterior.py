@@ -48,7 +48,7 @@ class Regression(NamedTuple):
         return cls(Lasso.from_data(x, y, precision=1.0, penalty=0.0), mean, factor, walk)
 
     def chain(self, epsilon: float, seed: int) -> Chain:
-        """Exact if epsilon is 0."""
+        """Exact if ε is 0."""
         test = ExactTest() if epsilon == 0 else SequentialTest.from_design(Design(N_DATA, M, epsilon))
         return Chain(self.model, self.walk, test, self.mean, np.random.default_rng(seed))
 

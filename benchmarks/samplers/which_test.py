@@ -81,7 +81,7 @@ def _rules() -> list[str]:
 def gaussian_walk(rng: np.random.Generator, n_data: int, dimensions: int, scale: float, steps: int) -> TrialRun:
     """Every proposal of an exact random walk over the mean of N normal data with unit covariance, as pairs.
 
-    l_i = d'(x_i - theta) - |d|²/2 has mean d'(mean(x) - theta) - |d|²/2 and variance d' cov(x) d, so that the data are
+    lᵢ = d'(xᵢ - θ) - |d|²/2 has mean d'(mean(x) - θ) - |d|²/2 and variance d' cov(x) d, so that the data are
     needed for their mean and covariance alone.
     """
     x = rng.standard_normal((n_data, dimensions))

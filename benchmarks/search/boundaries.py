@@ -84,7 +84,7 @@ def _row(case: Case) -> str:
 
 
 def _direct(case: Case) -> list[str]:
-    """Usage + lambda mean |Delta|, minimised over piecewise linear changes of the bounds, engine in the loop."""
+    """Usage + λ mean |Δ|, minimised over piecewise linear changes of the bounds, engine in the loop."""
     lines = [
         "| direct minimisation from bounds 0.3 too wide | best value found | proven least value |",
         "|---|---|---|",

@@ -138,7 +138,7 @@ def test_of(option: Option) -> ExactTest | SequentialTest:
 
 
 def evaluations_per_datum(test: object) -> float:
-    """One where log p(x_i; theta) is kept, else two."""
+    """One where log p(xᵢ; θ) is kept, else two."""
     return 1.0 if isinstance(test, ExactTest) else 2.0
 
 

@@ -41,7 +41,7 @@ POINTS = 60  # test points
 DRAWS, CONTROLLED_DRAWS = 16.0, 1.0  # of the exact chain, in the whole time
 REPEATS = 10
 COLD_DRAWS, COLD_REPEATS = 8.0, 20
-HOT, HOT_SHARE = 0.4, 0.1  # epsilon of the first phase from afar, and its share of the time
+HOT, HOT_SHARE = 0.4, 0.1  # ε of the first phase from afar, and its share of the time
 DISCARDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of the time that are left out as burn-in, the best of them
 
 
@@ -102,7 +102,7 @@ def report(folder: str | None = None) -> list[str]:
 
 
 def stationary(problem: BudgetProblem, trial: TrialRun, quantity: Quantity, title: str, draws: float) -> list[str]:
-    """Chains that start with a draw of the posterior, each with a fixed test or with an epsilon that falls."""
+    """Chains that start with a draw of the posterior, each with a fixed test or with an ε that falls."""
     known, n_data = problem.options(trial, quantity), problem.model.n_data
     seconds = draws * quantity.autocorrelation * n_data
     falling = weighted([(option, seconds / len(EPSILONS)) for option in known[:0:-1]])

@@ -19,7 +19,7 @@ import numpy as np
 
 
 class Job(NamedTuple):
-    """Signed rows y_i x_i, the prior's precision, mode and covariance of the Laplace approximation, and options."""
+    """Signed rows y_i xᵢ, the prior's precision, mode and covariance of the Laplace approximation, and options."""
 
     rows: np.ndarray
     prior_precision: float

@@ -1,4 +1,4 @@
-"""Chains that are timed: running means of some functions of the state, against steps, seconds and evaluations."""
+"""Timed chains: running means of functions of the state against steps, seconds and likelihood evaluations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from samplers.study.risk import BLOCKS
 class Timed(NamedTuple):
     """A chain at some of its steps: the running mean of every function, seconds and likelihood evaluations so far.
 
-    `usage` is the mean fraction of the data read per step, `kept` some thinned draws, `blocks` the functions' means
-    over consecutive stretches of the chain and `sd` their standard deviations.
+    `usage` is the mean data use of a step, `kept` has some thinned draws, `blocks` the means of the functions over
+    consecutive blocks of the chain, and `sd` their standard deviations.
     """
 
     at: Ints
@@ -46,11 +46,11 @@ def timed_chain(
     keep: int = 2000,
     block: int = 1000,
 ) -> Timed:
-    """Advance a chain, timing its steps alone; `functions` maps draws (k x D) to values (k x Q), every thin-th draw.
+    """Advance a chain and time its steps; `functions` maps every thin-th draw (k x D) to values (k x Q).
 
-    An exact chain keeps the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
-    evaluates both states at each datum it reads, and so does a reversible jump. A chain that is thrown away compiles
-    all code before the clock runs.
+    An exact chain caches the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
+    evaluates both states at each datum it reads, and so does a reversible jump. A first chain, which is discarded,
+    compiles all code before time is measured.
     """
     make(np.random.default_rng(0)).advance(2)
     chain = make(rng)
