@@ -1,4 +1,4 @@
-"""What a user would write instead: a compiled recursion of the same accuracy per standardised mean, or SciPy's cdf."""
+"""What a user might write instead: one compiled recursion per standardised mean, as accurate, or SciPy's cdf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 @njit(cache=True, error_model="numpy")
 def _recursion(t: Floats, g: float, mu: float, x: Floats, w: Floats) -> tuple[float, Floats]:
-    """Error and survival per look of the walk with drift μ, Gauss-Legendre on [-g, g] at each look, nothing banded."""
+    """Error and survival per look of the walk with drift μ, Gauss-Legendre on [-g, g] at each look, without banding."""
     n, looks = x.size, t.size
     h, new, survival = np.empty(n), np.empty(n), np.empty(looks)
     error = 0.0

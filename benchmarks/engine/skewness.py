@@ -1,8 +1,8 @@
 """The correction for skewness against the real test: `python -m benchmarks.engine.skewness [--repeats R] [GROUP ...]`.
 
-A group is one population and one m. Each repetition follows the studentised mean of one random order of the data, and
-all tests (bounds, pairs, both signs of the skewness) decide on the same order: every one of them is the real t-test on
-data drawn without replacement, but their errors are not independent of one another.
+A group is one population and one m. Each repetition follows the studentised mean along one random order of the data,
+and all tests (bounds, pairs, both signs of the skewness) use the same order. So every test is the real t-test on data
+drawn without replacement, but the errors of different tests are not independent.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SkewnessCheck(NamedTuple):
 
 
 def population(group: Group, n_data: int = N_DATA) -> np.ndarray:
-    """N standardised values with about the wanted skewness: quantiles of a gamma or a lognormal, or one outlier."""
+    """N standardised values with about this skewness: quantiles of a gamma or a lognormal, or one outlier."""
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
@@ -143,8 +143,8 @@ def measure(group: Group, repeats: int, seed: int = 1) -> list[SkewnessCheck]:
 
 def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list[str]:
     """The section of RESULTS.md: one row per group, and single tests at ε = 0.05 with constant bounds."""
-    found = {name: measure(GROUPS[name], repeats) for name in names}
-    every = [row for rows in found.values() for row in rows]
+    checks = {name: measure(GROUPS[name], repeats) for name in names}
+    every = [row for rows in checks.values() for row in rows]
     agree, corrected, gaussian = _agreement(every)
     return [
         "## Skewness of the lᵢ",
@@ -156,7 +156,7 @@ def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list
         "",
         "| lᵢ | skewness | m | agree | Gaussian Δ off by | corrected Δ off by |",
         "|---|---|---|---|---|---|",
-        *(_group(GROUPS[name], rows) for name, rows in found.items()),
+        *(_group(GROUPS[name], rows) for name, rows in checks.items()),
         "",
         "At ε = .05, constant bounds:",
         "",
@@ -165,7 +165,7 @@ def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list
         *(
             f"| {GROUPS[name].kind} | {row.skew:+.2f} | {GROUPS[name].m:,} | {row.log_acceptance:g} | {row.kappa:g} "
             f"| {row.gaussian:.4f} | {row.corrected:.4f} | {row.simulated:.4f} ± {row.se:.4f} |"
-            for name, rows in found.items()
+            for name, rows in checks.items()
             for row in rows
             if (row.epsilon, row.alpha) == BOUNDS[0] and (row.log_acceptance, row.kappa) in PAIRS[:2]
         ),
@@ -174,7 +174,7 @@ def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list
 
 
 def _agreement(rows: Sequence[SkewnessCheck]) -> tuple[int, float, float]:
-    """How many agree; the largest differences of the corrected and of the Gaussian Δ from the simulation."""
+    """Number of checks that agree; largest differences of the corrected and the Gaussian Δ from the simulation."""
     corrected = max(abs(row.corrected - row.simulated) for row in rows)
     return sum(row.agrees for row in rows), corrected, max(abs(row.gaussian - row.simulated) for row in rows)
 

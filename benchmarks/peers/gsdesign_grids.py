@@ -1,8 +1,8 @@
 """PyPI's gsdesign on the benchmark's walk: `python gsdesign_grids.py LOOKS.csv MEANS.csv RESULT.csv R`.
 
-The package offers the grids and the density's recursion of R's gsDesign, one drift at a time; exits below are summed
-here as gsDesign does, by the normal tail beyond the bound from each node of the look before. R is its number of grid
-points (18 by default). Prints seconds of the processor and version.
+The package has the grids and the recursion of R's gsDesign for one drift at a time. Exits below are summed here as in
+gsDesign, by the normal tail beyond the bound from each node of the previous look. R is the number of grid points (18 by
+default). Prints processor time in seconds and the version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What designing while it runs saves, and what it costs: `python -m benchmarks.samplers.redesign`."""
+"""Savings and costs of redesigning during a run: `python -m benchmarks.samplers.redesign`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from samplers.decide.sequential import SequentialTest
 from samplers.study.observe import observe
 
 TOLERANCE, STEPS, EVERY = 0.02, 2000, 500
-STARTS = {"all but exact": (6000, 1e-6), "too careless": (100, 0.3), "K14's usual": (500, 0.05)}
+STARTS = {"nearly exact": (6000, 1e-6), "too careless": (100, 0.3), "K14's usual": (500, 0.05)}
 CHAIN = "e3"
 
 
@@ -47,7 +47,7 @@ def report() -> list[str]:
 
 
 def _best(parts: Parts) -> Design:
-    """As a trial run would have it."""
+    """The design from a trial run."""
     chain = parts._replace(test=ExactTest()).chain(_rng())
     trial: TrialRun = observe(chain, 1000, 10).trial(parts.model.n_data)  # type: ignore[arg-type]
     found = search(trial, TOLERANCE).best

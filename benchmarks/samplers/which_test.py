@@ -1,4 +1,4 @@
-"""Which test, and what a trial run that is made up is worth: `python -m benchmarks.samplers.which_test`."""
+"""Which test to use, and the value of simulated pairs: `python -m benchmarks.samplers.which_test`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def report() -> list[str]:
 
 
 def _predictions() -> list[str]:
-    """Data and acceptance predicted of bundled pairs, and what the real tests did."""
+    """Data and acceptance for bundled pairs, predicted and with real tests."""
     lines = [
         f"Real tests on data with the moments of {PAIRS} bundled pairs, {REPEATS} decisions each (m = 500, ε = .05, "
         "δ = .01), beside what is predicted of the same pairs:",
@@ -60,7 +60,7 @@ def chains(rng: np.random.Generator, dimensions: int, scale: float, *, barker: b
 
 
 def _rules() -> list[str]:
-    """What a step by Barker's rule is worth."""
+    """The efficiency of Barker's rule."""
     lines = [
         f"Random walk 2.38/√D on a standard normal, {CHAINS:,} chains of {STEPS:,} steps; variance: asymptotic, of the "
         "mean of one coordinate (standard error 3%):",
@@ -82,7 +82,7 @@ def gaussian_walk(rng: np.random.Generator, n_data: int, dimensions: int, scale:
     """Every proposal of an exact random walk over the mean of N normal data with unit covariance, as pairs.
 
     lᵢ = d'(xᵢ - θ) - |d|²/2 has mean d'(mean(x) - θ) - |d|²/2 and variance d' cov(x) d, so that the data are
-    needed for their mean and covariance alone.
+    needed only for their mean and covariance.
     """
     x = rng.standard_normal((n_data, dimensions))
     centre, covariance = x.mean(axis=0), np.cov(x.T, bias=True).reshape(dimensions, dimensions)
@@ -98,7 +98,7 @@ def gaussian_walk(rng: np.random.Generator, n_data: int, dimensions: int, scale:
 
 
 def _made_up() -> list[str]:
-    """Designs for made-up pairs, held against the pairs of a real chain with the same acceptance."""
+    """Designs for simulated pairs, evaluated on the pairs of a real chain with the same acceptance."""
     lines = [
         f"Designs made from the acceptance rate alone (tolerance .02, N = {N_DATA:,}, 400 made-up pairs), measured on "
         "the 20,000 proposals of a real random walk over the mean of D-dimensional normal data:",

@@ -1,4 +1,4 @@
-"""How far the families lie from the best possible boundary: `python -m benchmarks.search.boundaries`."""
+"""How far the families are from the best possible boundary: `python -m benchmarks.search.boundaries`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _row(case: Case) -> str:
 
 
 def _direct(case: Case) -> list[str]:
-    """Usage + λ mean |Δ|, minimised over piecewise linear changes of the bounds, engine in the loop."""
+    """Usage + λ mean |Δ|, minimised over piecewise linear changes of the bounds by calling the engine."""
     lines = [
         "| direct minimisation from bounds 0.3 too wide | best value found | proven least value |",
         "|---|---|---|",

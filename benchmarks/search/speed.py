@@ -1,4 +1,4 @@
-"""The search: grid, continuous, frontier; against one recursion per (pair, u-node)."""
+"""The speed of the search: grid, continuous and frontier, beside one recursion per (pair, u-node)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def report() -> list[str]:
 def _accuracy(found: Any, trial: TrialRun) -> list[str]:
     full = acceptance(found.best, trial, tolerance=1e-11)
     difference = max(abs(full.mean_abs_delta - found.error), abs(full.mean_usage - found.usage))
-    return [f"The grid's best design against the engine at tolerance 1e-11: difference {difference:.0e}.", ""]
+    return [f"The grid's best design and the engine at tolerance 1e-11 differ by {difference:.0e}.", ""]
 
 
 def _ratio(trial: TrialRun) -> list[str]:
@@ -59,7 +59,7 @@ def _ratio(trial: TrialRun) -> list[str]:
         few = np.linspace(0.0, 5.0, 10)
         slow = best_ms(lambda m=m, few=few: characteristics_one_by_one(N_DATA, m, threshold(0.05), few), 1)
         slow *= len(trial) * U_NODES / few.size
-        lines.append(f"| m = {m:,}, epsilon = 0.05 | {fast:.2f} | {slow:,.0f} (scaled from 10) | {slow / fast:,.0f} |")
+        lines.append(f"| m = {m:,}, ε = 0.05 | {fast:.2f} | {slow:,.0f} (scaled from 10) | {slow / fast:,.0f} |")
     return [*lines, ""]
 
 
