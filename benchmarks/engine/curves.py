@@ -25,8 +25,8 @@ def report() -> list[str]:
     return [
         "## Engine: a curve of 200 standardised means in [0, 20], one core",
         "",
-        "Constant bounds, batches of 500. `one by one` is the same Gauss–Legendre recursion, compiled, with nodes of the",
-        "same density, run once per μ_std (1000 looks: timed at 3 points and scaled; `difference` is at those points).",
+        "Constant bounds, batches of 500. `one by one` is the same Gauss–Legendre recursion, compiled, with nodes of",
+        "the same density, run once per μ_std (1000 looks: timed at 3 points and scaled; `difference` is at those).",
         "",
         "| looks | ε | ms | estimate | one by one, ms | ratio | difference |",
         "|---|---|---|---|---|---|---|",
