@@ -1,9 +1,9 @@
-# Two commands from a fresh clone: `make app` and `make test`. Each makes its own virtual environment.
+# Two commands from a fresh clone: `make app` and `make test`. Each makes the virtual environment it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test browser lint pictures bench peers examples hooks fuzz audit docker-check container-check clean
+.PHONY: help app test browser lint pictures bench peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -16,33 +16,36 @@ $(VENV)/test.stamp: $(VENV)/app.stamp
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
-app: $(VENV)/app.stamp  ## the dashboard, in the browser
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+app: $(VENV)/app.stamp  ## open the dashboard in the browser
 	$(BIN)/austerity app
 
-test: $(VENV)/test.stamp browser lint  ## everything: style, types, tests
+test: $(VENV)/test.stamp browser lint  ## check style and types, run all tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-browser:  ## Chromium for the browser tests, where it can be installed; without it they are skipped
+browser:  ## install Chromium for the browser tests, if possible; without it they are skipped
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } || \
-	echo "There is no Chromium, and it could not be installed: the browser tests will be skipped."
+	echo "Chromium is missing and could not be installed: the browser tests will be skipped."
 
 hooks: $(VENV)/test.stamp  ## check style and types before each commit
 	$(BIN)/python -m pip install --quiet pre-commit && $(BIN)/pre-commit install
 
-lint: $(VENV)/test.stamp
+lint: $(VENV)/test.stamp  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-pictures: $(VENV)/test.stamp browser  ## screenshots of the dashboard, into docs/pictures
+pictures: $(VENV)/test.stamp browser  ## take screenshots of the dashboard for docs/pictures
 	$(BIN)/python -m docs.pictures.make
 
-bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some of it
+bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some sections
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
-peers: benchmarks/peers/requirements.txt  ## other people's samplers and engines, apart from the product, for `make bench`
+peers: benchmarks/peers/requirements.txt  ## install other samplers and engines for `make bench`, in their own environment
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --upgrade pip
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
@@ -50,27 +53,27 @@ peers: benchmarks/peers/requirements.txt  ## other people's samplers and engines
 	@Rscript -e 'library(rpact)' >/dev/null 2>&1 || \
 	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends r-base-core r-cran-rpact; } || \
-	echo "There is no R with rpact, and it could not be installed: \`make bench\` will say so."
+	echo "R with rpact is missing and could not be installed: \`make bench\` will say so."
 
 SECONDS ?= 60
-fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser; SECONDS=60 for each, TARGETS="trial_csv" for some
+fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser; SECONDS=60 per target, TARGETS="trial_csv" for some targets
 	-$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
 
-audit: $(VENV)/test.stamp  ## known weaknesses: in our code (bandit) and in what it uses (pip-audit, which needs a network)
+audit: $(VENV)/test.stamp  ## look for known vulnerabilities in our code (bandit) and in dependencies (pip-audit, needs a network)
 	$(BIN)/python -m pip install --quiet --editable '.[audit]'
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml designer samplers app
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml austerity designer samplers app
 	$(BIN)/pip-audit --skip-editable
 
-docker-check:  ## the steps of the Dockerfile in a clean virtual environment
+docker-check:  ## run the steps of the Dockerfile in a clean virtual environment
 	PYTHON=$(PYTHON) tests/docker_steps.sh
 
-container-check:  ## build the image and check it as it runs; ENGINE="podman" for another engine than docker
+container-check:  ## build the image and check the running container; ENGINE="podman" instead of docker
 	tests/container.sh
 
-examples: $(VENV)/app.stamp  ## make the bundled example files anew
+examples: $(VENV)/app.stamp  ## recompute the bundled example files
 	$(BIN)/python examples/make_trials.py
 
-clean:
+clean:  ## remove environments, builds and caches
 	rm -rf $(VENV) .venv-peers dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,13 +1,13 @@
 """The calculator: error, data use and optimal design of sequential accept/reject tests.
 
-A test is a `Design` (N, m, epsilon, alpha, growth), which can be filed, or a `Plan` (any looks of a `Schedule`, any
-bounds of a `Boundary`). A `TrialRun` holds the (mu, sigma) pairs of one's own chain. Every function returns a record
+A test is a `Design` (N, m, ε, α, growth), which can be filed, or a `Plan` (any looks of a `Schedule`, any
+bounds of a `Boundary`). A `TrialRun` holds the (μ, σ) pairs of one's own chain. Every function returns a record
 whose docstring says what its fields are; bad input raises `BadInput` with one line.
 
 characteristics, worst_case, stopping
     what one test does at a given standardised mean
 acceptance, predictions, stationary_bound, sweep_bound
-    what it does to the acceptance probability (with skewed l_i, too), and to the posterior at worst
+    what it does to the acceptance probability (with skewed lᵢ, too), and to the posterior at worst
 search, frontier
     the best design for a tolerance, within a `Space` or on a `Grid`, by any `Cost`; for many tolerances
 summarise, tail_check, student_check, bootstrap, cross_validate
@@ -42,7 +42,8 @@ array([0.309, 0.037])
 from designer.check.simulate import Simulation, StepSimulation, simulate, simulate_step
 from designer.core.errors import BadInput, NumericalFailure
 from designer.core.progress import Cancelled
-from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions, stationary_bound, sweep_bound
+from designer.engine.bounds import stationary_bound, sweep_bound
+from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions
 from designer.engine.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 from designer.further import (
     BestStep,
@@ -59,7 +60,7 @@ from designer.further import (
     time_schedule,
     tolerance_for,
 )
-from designer.pairs.diagnostics import StudentCheck, Summary, TailCheck, student_check, summarise, tail_check
+from designer.pairs.diagnostics import StudentCheck, TailCheck, TrialSummary, student_check, summarise, tail_check
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import Boundary
 from designer.rule.design import Design, Predicted, Provenance
@@ -101,9 +102,9 @@ __all__ = [
     "StepSimulation",
     "Stopping",
     "StudentCheck",
-    "Summary",
     "TailCheck",
     "TrialRun",
+    "TrialSummary",
     "acceptance",
     "anytime_schedule",
     "best_epsilon",

@@ -1,7 +1,7 @@
-"""Numbers that a picture of a test needs: where to draw its curves, how it runs, look by look, and in one sentence.
+"""The numbers behind every plot of a test: its curves, simulated paths, stopping times, and a summary in one sentence.
 
-Everything here is for the eye: curves to `EYE`, few enough points to send to a screen. The numbers people copy (the
-summary, the table of looks) are as accurate as the engine's.
+Curves are computed to `PLOT_ACCURACY`, at few enough points to send to a screen. Numbers that people copy (the summary,
+the table of looks) are as accurate as the engine's.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from designer.rule.boundary import epsilon_of
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
-EYE = 1e-6  # accuracy of a curve that is only looked at
+PLOT_ACCURACY = 1e-6  # accuracy of a curve that is only looked at
 FINE, FINE_LOOKS = 1e-9, 1000  # accuracy of the error of a step, whose largest value is told; up to so many looks
 POINTS, FEW_POINTS = 65, 33  # on a curve; when looks are merged each costs more
-LONG = 50.0  # curves that reach beyond this mu_std are drawn on a logarithmic axis
+LONG = 50.0  # curves that reach beyond this μ_std are drawn on a logarithmic axis
 EARLY_BOUND = 4.0  # a look with a bound below this stops some test now and then
 PATH_POINTS = 250  # drawn of one path
 BARS = 40  # in a picture of where the test stops
 THINNEST = 1.0 / BARS  # of its axis, the least that the first and the last of them get
-CLOSER = 41  # points in each round of looking for the largest Delta between those of a curve
+CLOSER = 41  # points in each round of looking for the largest Δ between those of a curve
 MOST_PATHS = 50
 MOST_WORK = 5e8  # data read in a simulation for a picture: a few seconds, up to half a minute for large N
 PART_WORK = 2e7  # data of one part of it, at most: it can be cancelled in between
@@ -41,8 +41,8 @@ MOST_KAPPAS = 6
 SMALLEST_KAPPA, LARGEST_KAPPA = 1e-6, 1e6
 
 
-class Summary(NamedTuple):
-    """One test in a sentence: its looks, worst error and data use (both at mu_std = 0), and their numerical error."""
+class DesignSummary(NamedTuple):
+    """One test in a sentence: its looks, worst error and data use (both at μ_std = 0), and their numerical error."""
 
     looks: int
     worst_error: float
@@ -123,10 +123,10 @@ class StopBars(NamedTuple):
 
 
 class StepCurves(NamedTuple):
-    """Error of one step against the exact acceptance probability: a row per kappa, a column per probability.
+    """Error of one step against the exact acceptance probability: a row per κ, a column per probability.
 
-    `wrong` is E_u[E], the probability of a wrong decision; `worst` its bound E(0), the same for every kappa.
-    `largest` is the largest |Delta| of each kappa, also between the probabilities listed; `estimate` bounds its error.
+    `wrong` is E_u[E], the probability of a wrong decision; `worst` its bound E(0), the same for every κ.
+    `largest` is the largest |Δ| of each κ, also between the probabilities listed; `estimate` bounds its error.
     """
 
     kappa: tuple[float, ...]
@@ -141,14 +141,14 @@ class StepCurves(NamedTuple):
 
     @property
     def delta_max(self) -> float:
-        """What no |Delta| exceeds: the largest with its numerical error, or the worst case."""
+        """What no |Δ| exceeds: the largest with its numerical error, or the worst case."""
         return min(float(self.largest.max()) + self.estimate, self.worst)
 
 
-def summary(design: Design | Plan) -> Summary:
+def summary(design: Design | Plan) -> DesignSummary:
     """The numbers of a test's one-sentence description."""
     schedule, worst = as_plan(design).schedule, worst_case(design)
-    return Summary(
+    return DesignSummary(
         schedule.size, float(worst.error[0]), float(worst.usage[0]), schedule.m / schedule.n_data, worst.estimate
     )
 
@@ -171,7 +171,7 @@ def span(designs: Sequence[Design | Plan], marked: float = 0.0) -> Span:
 
 
 def paths(rng: np.random.Generator, where: Stopping, design: Design | Plan, mu_std: float, count: int) -> list[Path]:
-    """Runs of the test at the looks of `where`, z_j sqrt(t_j) = mu_std t_j + W(t_j) until |z_j| > G_j (K14 Eqns 9-11).
+    """Runs of the test at the looks of `where`, z_j sqrt(t_j) = μ_std t_j + W(t_j) until |z_j| > G_j (K14 Eqns 9-11).
 
     Of more than EXACT_LOOKS looks only some are simulated, with bounds lowered by what the others would have stopped.
     """
@@ -189,7 +189,7 @@ def paths(rng: np.random.Generator, where: Stopping, design: Design | Plan, mu_s
 
 
 def look_table(where: Stopping, design: Design | Plan, mu_std: float) -> LookTable:
-    """The table of a stopping distribution at this mu_std."""
+    """The table of a stopping distribution at this μ_std."""
     schedule = as_plan(design).schedule
     n = where.n
     look = -(-n // schedule.m) if schedule.listed is None else np.searchsorted(schedule.listed, n) + 1
@@ -245,7 +245,7 @@ def simulate_for_picture(
     progress: Callable[[int, int], None] = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Simulation:
-    """Run the real test at each mu_std in parts, telling progress and asking whether to stop between them.
+    """Run the real test at each μ_std in parts, telling progress and asking whether to stop between them.
 
     Work beyond MOST_WORK data is refused before it begins.
     """
@@ -271,9 +271,9 @@ def simulate_for_picture(
 
 
 def affordable_repeats(design: Design | Plan, mu_std: Sequence[float]) -> int:
-    """How many repeats at each mu_std read at most MOST_WORK data, rounded down to two digits."""
+    """How many repeats at each μ_std read at most MOST_WORK data, rounded down to two digits."""
     n_data = as_plan(design).schedule.n_data
-    data = n_data * float(characteristics(design, np.array(mu_std), EYE).usage.sum())
+    data = n_data * float(characteristics(design, np.array(mu_std), PLOT_ACCURACY).usage.sum())
     if 3.0 * len(mu_std) * n_data > MOST_WORK:  # the populations alone
         return 0
     repeats = int(MOST_WORK / data)
@@ -284,7 +284,7 @@ def affordable_repeats(design: Design | Plan, mu_std: Sequence[float]) -> int:
 def step_curves(
     design: Design | Plan, kappa: Sequence[float], rule: Rule = "metropolis", points: int = 81
 ) -> StepCurves:
-    """Delta, wrong decisions and data use of one step for P_a from 0 to 1 (K14 Figs 11 and 12).
+    """Δ, wrong decisions and data use of one step for P_a from 0 to 1 (K14 Figs 11 and 12).
 
     Metropolis' rule meets P_a = 1 with any A >= 0; drawn is A = 0, where the error is largest.
     """
@@ -294,10 +294,10 @@ def step_curves(
     scales = [real("kappa", value, SMALLEST_KAPPA, LARGEST_KAPPA) for value in kappa]
     even = np.linspace(0.0, 0.5 * math.pi, points)
     p = _probability(even, barker=barker)
-    n_data, tolerance = plan.schedule.n_data, FINE if plan.schedule.size <= FINE_LOOKS else EYE
+    n_data, tolerance = plan.schedule.n_data, FINE if plan.schedule.size <= FINE_LOOKS else PLOT_ACCURACY
 
     def steps(angle: Floats, scale: Floats) -> Acceptance:
-        """Pairs with these P_a = sin^2 angle and kappa."""
+        """Pairs with these P_a = sin² angle and κ."""
         at = _probability(angle, barker=barker)
         log_ratio = np.log(at) - np.log1p(-at) if barker else np.log(at)
         trial = TrialRun(n_data, log_ratio / n_data, scale * (math.sqrt(n_data - 1) / n_data))
@@ -311,7 +311,7 @@ def step_curves(
 
 
 def _probability(angle: Floats, *, barker: bool) -> Floats:
-    """P_a = sin^2 of an angle in [0, pi / 2], dense at both ends; its logit is finite by Barker's rule."""
+    """P_a = sin² of an angle in [0, pi / 2], dense at both ends; its logit is finite by Barker's rule."""
     found: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
     return found
 
@@ -319,7 +319,7 @@ def _probability(angle: Floats, *, barker: bool) -> Floats:
 def _largest(
     size: Floats, scales: Floats, angle: Floats, sizes: Callable[[Floats, Floats], Floats]
 ) -> tuple[Floats, float]:
-    """The largest |Delta| of each kappa, looked for twice more around every peak of its curve; and what is missed.
+    """The largest |Δ| of each κ, looked for twice more around every peak of its curve; and what is missed.
 
     A smooth peak between two of the last points is above both by less than they and their neighbours differ.
     """
@@ -340,7 +340,7 @@ def _largest(
 
 
 def _reach(plan: Plan) -> float:
-    """The mu_std at which the first look that can stop a test early decides half the time."""
+    """The μ_std at which the first look that can stop a test early decides half the time."""
     interim = np.arange(min(plan.schedule.size - 1, EXACT_LOOKS))
     if plan.schedule.size - 1 > EXACT_LOOKS:
         interim = np.unique(np.geomspace(1, plan.schedule.size - 1, EXACT_LOOKS).astype(np.int64)) - 1

@@ -26,20 +26,20 @@ MOST_ROWS = 60  # of a table; the regime map has as many
 INTRODUCTION = """\
 # Experiments
 
-The experiments of the papers, and a map of who wins where. K14, K16 and S17 are the papers of
-[equations.md](equations.md).
-All have the papers' numbers of data, but E6, on census income instead of MiniBooNE, and E9, where synthetic twins and
-fewer digits stand in. Chains are shorter than the papers' where those ran for hours: E3 has 40% of their samples, E4 at
-most 6%, E6 10%, and E4 and E6 have fewer chains; part of E11 has fewer samples. Each section says what its size is and
-why. *Full* in the settings is the largest size that this package runs, as it was run here.
-Each has tables and figures in the dashboard (page *Experiments*), and runs again with the command below it; with
-`--quick` it takes about a minute. `--data DIR` has data sets in their own formats, `--download` fetches them
-where there is a network; without either a synthetic twin stands in, and the report says so. E6 also runs on MiniBooNE
-(`--data-set miniboone`).
-Checks are statements that the experiment should bear out, evaluated on the numbers of the run; one that does not hold
-is shown as such. Seconds are those of the machine that ran it, two cores.
+The experiments of the papers, and a map of which method wins where. [equations.md](equations.md) names the papers K14,
+K16 and S17.
+All experiments have the papers' numbers of data, except E6, which uses census income instead of MiniBooNE, and E9,
+which uses synthetic twins and fewer digits. Where the papers' chains ran for hours, ours are shorter: E3 has 40% of
+their samples, E4 at most 6%, E6 10%; E4 and E6 have fewer chains; part of E11 has fewer samples. Each section gives
+its size and the reason. *Full* in the settings is the largest size that this package runs, as it was run here.
+The dashboard shows the same tables and figures (page *Experiments*). The command in each section runs the experiment
+again; with `--quick` it takes about a minute. `--data DIR` reads data sets in their own formats, and `--download`
+fetches them where there is a network. Without either, a synthetic twin is used, and the report says so. E6 also runs on
+MiniBooNE (`--data-set miniboone`).
+Checks are statements that the experiment should confirm, evaluated on the numbers of the run; a check that fails is
+shown as such. Seconds are those of the machine that ran it, with two cores.
 
-This page is made by `python -m docs.make_experiments` from `samplers/experiments/stored`;
+`python -m docs.make_experiments` writes this page from `samplers/experiments/stored`.
 `python -m samplers.experiments.framework.ship DIR` puts a finished run there, with the ground truth it computed
 (`truth.npz`, if any: means, standard errors, seed and digest).
 """

@@ -1,14 +1,14 @@
-"""Make the bundled example trial runs again: `python examples/make_trials.py`.
+"""Recompute the bundled example trial runs: `python examples/make_trials.py`.
 
 logistic_trial.csv
-    a random-walk chain on logistic regression, N = 100,000 rows, 10 coefficients: the pairs of an exact chain after
-    warm-up, as a user would collect them
+    Random-walk chain on logistic regression, N = 100,000 rows, 10 coefficients: the pairs of an exact chain after
+    warm-up, as a user would record them.
 control_variate_trial.csv
-    the same chain and pairs with second-order control variates: `mu`, `sigma` and `skew` are those of the residuals
-    rᵢ, and `log_ratio` includes the sum of the proxies
+    The same chain and pairs with second-order control variates: `mu`, `sigma`, `skew` are those of the residuals rᵢ;
+    `log_ratio` absorbs the sum of the proxies.
 ica_scale_trial.csv
-    N = 1,950,000 as in the independent component analysis of Korattikara et al. (2014) §6.2: pairs drawn as at
-    stationarity for an acceptance rate of one half
+    N = 1,950,000, as in the independent component analysis of Korattikara et al. (2014) §6.2: synthetic pairs at
+    stationarity, for an acceptance rate of one half.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from designer.pairs.trial_run import TrialRun
+import austerity as au
 
 Floats = npt.NDArray[np.float64]
 HERE = Path(__file__).parent
@@ -30,7 +30,7 @@ def log_sigmoid(x: Floats) -> Floats:
 
 
 def newton(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Posterior mode and the Hessian of the negative log posterior there."""
+    """Posterior mode, and the Hessian of the negative log posterior at it."""
     theta = np.zeros(x.shape[1])
     for _ in range(12):
         p = 1.0 / (1.0 + np.exp(-x @ theta))
@@ -46,8 +46,8 @@ def moments(values: Floats) -> tuple[float, float, float]:
     return float(mean), float(sd), float((((values - mean) / sd) ** 3).mean())
 
 
-def chain(rng: np.random.Generator) -> tuple[TrialRun, TrialRun]:
-    """Pairs of an exact random-walk chain, plain and with control variates."""
+def chain(rng: np.random.Generator) -> tuple[au.TrialRun, au.TrialRun]:
+    """Pairs of an exact random-walk chain, without and with control variates."""
     x = rng.standard_normal((N_DATA, DIMENSION))
     x[:, 0] = 1.0
     truth = rng.normal(0.0, 0.5, DIMENSION)
@@ -55,7 +55,7 @@ def chain(rng: np.random.Generator) -> tuple[TrialRun, TrialRun]:
     mode, hessian = newton(x, y)
     step = np.linalg.cholesky(np.linalg.inv(hessian)) * 2.38 / np.sqrt(DIMENSION)
     signed = x * (2.0 * y - 1.0)[:, None]
-    centre = signed @ mode  # linear predictors at the mode: where the proxies are expanded
+    centre = signed @ mode  # linear predictors at the mode, where the proxies are expanded
     slope = 1.0 / (1.0 + np.exp(centre))
     curvature = -slope * (1.0 - slope)
 
@@ -69,7 +69,7 @@ def chain(rng: np.random.Generator) -> tuple[TrialRun, TrialRun]:
         theta_new = theta + step @ rng.standard_normal(DIMENSION)
         eta_new = signed @ theta_new
         gain = log_sigmoid(eta_new) - log_sigmoid(eta)
-        # minus the usual log ratio: log prior(θ) - log prior(θ')
+        # minus the usual log ratio: log prior(theta) - log prior(theta')
         log_ratio = 0.5 * PRIOR_PRECISION * float(theta_new @ theta_new - theta @ theta)
         if number >= 200 and number % 10 == 0:
             change = proxy(eta_new) - proxy(eta)
@@ -80,7 +80,7 @@ def chain(rng: np.random.Generator) -> tuple[TrialRun, TrialRun]:
         if np.log(rng.random()) < gain.sum() - log_ratio:
             theta, eta = theta_new, eta_new
     plain, residual = (np.array(table).T for table in (rows, residual_rows))
-    return TrialRun(N_DATA, *plain), TrialRun(N_DATA, *residual)
+    return au.TrialRun(N_DATA, *plain), au.TrialRun(N_DATA, *residual)
 
 
 def main() -> None:
@@ -88,7 +88,7 @@ def main() -> None:
     plain, residual = chain(rng)
     plain.to_csv(HERE / "logistic_trial.csv")
     residual.to_csv(HERE / "control_variate_trial.csv")
-    TrialRun.at_stationarity(1_950_000, 0.5, 200, rng).to_csv(HERE / "ica_scale_trial.csv")
+    au.TrialRun.at_stationarity(1_950_000, 0.5, 200, rng).to_csv(HERE / "ica_scale_trial.csv")
 
 
 if __name__ == "__main__":

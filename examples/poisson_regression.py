@@ -1,31 +1,26 @@
-"""A model of your own in a sampler: Poisson regression, in three ways.
+"""Your own model in a sampler: Poisson regression, three ways.
 
-A model needs `n_data`, `log_prior` and `terms`. If it is also linear in a predictor and has `rows`, `value`, `slope`
-and `curvature`, control variates and proxy proposals come for free. Run it: `python examples/poisson_regression.py`.
+A model needs `n_data`, `log_prior` and `terms`. This one is linear in a predictor: with `rows`, `value`, `slope` and
+`curvature`, control variates and proxy proposals come for free. Run it with `python examples/poisson_regression.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from designer import Design
-from samplers.chains.chain import Chain, run
-from samplers.decide.comparison import Comparison
-from samplers.decide.sequential import SequentialTest
+import austerity as au
 from samplers.models import Rows
-from samplers.models.control import Controlled, find_mode
-from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import audit, observe
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Poisson:
-    """y_i ~ Poisson(exp(rows_i . θ)), θ ~ N(0, I)."""
+    """y_i ~ Poisson(exp(rows_i . θ)) with θ ~ N(0, I)."""
 
     rows: Floats
     y: Floats
@@ -41,7 +36,7 @@ class Poisson:
         rows = self.rows[indices]
         return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
 
-    # only for control variates: the log-likelihood as a function of eta, and its derivatives
+    # control variates need the rest: the log-likelihood as a function of eta, and its derivatives
     def value(self, eta: Floats, indices: Rows) -> Floats:
         return self.y[indices] * eta - np.exp(eta)
 
@@ -65,15 +60,14 @@ def simulated(rng: np.random.Generator, n_data: int, dimension: int) -> Poisson:
 
 
 def own_loop(rng: np.random.Generator, model: Poisson, theta: Floats, step: float, steps: int) -> tuple[Floats, float]:
-    """The sequential test inside your own Metropolis loop."""
-    test = SequentialTest.from_design(Design(model.n_data, 500, 0.01))
+    """The sequential test in your own Metropolis loop."""
+    test = au.SequentialTest.from_design(au.Design(model.n_data, 500, 0.01))
     draws, used = np.empty((steps, theta.size)), 0
     for s in range(steps):
         new = theta + step * rng.standard_normal(theta.size)
-        log_ratio = model.log_prior(theta) - model.log_prior(new)  # minus the usual log ratio
-        here = theta
-        question = Comparison(model.n_data, lambda i, a=here, b=new: model.terms(a, b, i), log_ratio)
-        decision = test.decide(rng, question)
+        log_ratio = model.log_prior(theta) - model.log_prior(new)  # minus the usual one
+        comparison = au.Comparison(model.n_data, partial(model.terms, theta, new), log_ratio)
+        decision = test.decide(rng, comparison)
         theta = new if decision.accept else theta
         draws[s], used = theta, used + decision.n_used
     return draws, used / steps / model.n_data
@@ -82,24 +76,24 @@ def own_loop(rng: np.random.Generator, model: Poisson, theta: Floats, step: floa
 def main(n_data: int = 50_000, steps: int = 1000) -> dict[str, float]:
     rng = np.random.default_rng(1)
     model = simulated(rng, n_data, dimension=4)
-    mode = find_mode(model)
+    mode = au.find_mode(model)
     sd = 1.0 / np.sqrt(np.sum(np.exp(model.rows @ mode)[:, None] * model.rows**2, axis=0) + 1.0)
 
     _, usage = own_loop(rng, model, mode, float(sd.min()), steps // 10)
     print(f"own loop, random walk:              {usage:.1%} of the data per step")
 
-    controlled = Controlled.around(model, mode)
-    design = Design(n_data, 200, 0.01)
-    test = SequentialTest.from_design(design)
-    walk = RandomWalk.with_covariance(np.linalg.inv(controlled.posterior_precision()))
-    chains = run(controlled, walk, test, start=mode, draws=steps, chains=2, seed=2)
+    controlled = au.Controlled.around(model, mode)
+    design = au.Design(n_data, 200, 0.01)
+    test = au.SequentialTest.from_design(design)
+    walk = au.RandomWalk.with_covariance(np.linalg.inv(controlled.posterior_precision()))
+    chains = au.run(controlled, walk, test, start=mode, draws=steps, chains=2, seed=2)
     walked = float(np.mean([chain.n_used.mean() for chain in chains])) / n_data
     print(f"random walk with control variates:  {walked:.2%} of the data per step")
 
-    chain = Chain(controlled, ProxyStep.of(controlled), test, mode, np.random.default_rng(3))
-    seen = observe(chain, steps, every=10)
+    chain = au.Chain(controlled, au.ProxyStep.of(controlled), test, mode, np.random.default_rng(3))
+    seen = au.observe(chain, steps, every=10)
     print(f"proxy proposals:                    {seen.draws.n_used.mean() / n_data:.2%} of the data per step")
-    print(audit(design, seen, n_data).sentence)
+    print(au.audit(design, seen, n_data).sentence)
     return {"own": usage, "walk": walked, "acceptance": float(seen.draws.accepted.mean())}
 
 

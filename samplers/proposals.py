@@ -1,6 +1,6 @@
-"""Proposals: theta -> theta', and the log of the proposal ratio.
+"""Proposals: θ -> θ', and the log of the proposal ratio.
 
-`propose` returns theta' and log q(theta'|theta) - log q(theta|theta'), the proposal's part of the log ratio c; it is 0
+`propose` returns θ' and log q(θ'|θ) - log q(θ|θ'), the proposal's part of the log ratio c; it is 0
 for the symmetric ones.
 """
 
@@ -29,9 +29,9 @@ class Proposed(NamedTuple):
     Attributes
     ----------
     theta
-        theta'.
+        θ'.
     log_q
-        log q(theta'|theta) - log q(theta|theta'), the proposal's part of c; 0 if symmetric.
+        log q(θ'|θ) - log q(θ|θ'), the proposal's part of c; 0 if symmetric.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Proposal(Protocol):
     """
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
-        """A candidate for the state after theta."""
+        """A candidate for the state after θ."""
 
 
 @dataclass(frozen=True, eq=False)
 class RandomWalk:
-    """theta' = theta + L xi: Gaussian steps.
+    """θ' = θ + L xi: Gaussian steps.
 
     Make one with `isotropic` or `with_covariance`.
 
@@ -93,13 +93,13 @@ class RandomWalk:
         return cls(factor * (optimal if scale is None else real("scale", scale, 0.0, 1e300, open_low=True)))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
-        """A step from theta."""
+        """A step from θ."""
         return Proposed(theta + self.factor @ rng.standard_normal(theta.size), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class ProxyStep:
-    """theta' = centre + sqrt(1 - beta^2) (theta - centre) + beta L xi: reversible for N(centre, L L').
+    """θ' = centre + sqrt(1 - beta²) (θ - centre) + beta L xi: reversible for N(centre, L L').
 
     With centre and covariance those of the posterior by its quadratic proxies, these and the proposal cancel: the test
     of a `Controlled` model sees only third-order residuals. Make one with `of`.
@@ -140,7 +140,7 @@ class ProxyStep:
         return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
-        """A step from theta, and its log ratio."""
+        """A step from θ, and its log ratio."""
         keep = math.sqrt(1.0 - self.beta**2)
         new = self.centre + keep * (theta - self.centre) + self.beta * (self.factor @ rng.standard_normal(theta.size))
         return Proposed(new, self._log_density(new) - self._log_density(theta))
@@ -154,7 +154,7 @@ class ProxyStep:
 class StiefelWalk:
     """W' = W exp(scale A) on the orthonormal D x D matrices, A skew-symmetric with standard normal entries (K14 6.2).
 
-    theta is W, flattened. The determinant never changes its sign; for ICA, where signs and order of the rows do not
+    θ is W, flattened. The determinant never changes its sign; for ICA, where signs and order of the rows do not
     matter, the matrices with either one hold the whole posterior.
 
     Parameters
@@ -186,7 +186,7 @@ class StiefelWalk:
         object.__setattr__(self, "size", integer("size", self.size, 2, 1000))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
-        """A rotation of theta by random angles."""
+        """A rotation of θ by random angles."""
         _kernels.check_size(theta, self.size**2)
         new = np.empty((self.size, self.size))
         xi = rng.standard_normal(self.size * (self.size - 1) // 2)
@@ -220,11 +220,11 @@ class GradientModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Langevin:
-    """theta' ~ N(theta + step / 2 g(theta), step), g the posterior's gradient estimated from a mini-batch (K16 Eqn 21).
+    """θ' ~ N(θ + step / 2 g(θ), step), g the posterior's gradient estimated from a mini-batch (K16 Eqn 21).
 
-    The mini-batch is drawn first, whatever theta is, and both directions of the ratio use it: each mini-batch's kernel
-    is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for theta and
-    theta', and not counted in a test's n_used; the results of a run have them as `gradient_batch`.
+    The mini-batch is drawn first, whatever θ is, and both directions of the ratio use it: each mini-batch's kernel
+    is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for θ and
+    θ', and not counted in a test's n_used; the results of a run have them as `gradient_batch`.
 
     Parameters
     ----------

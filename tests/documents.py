@@ -1,6 +1,6 @@
-"""The code blocks of a Markdown page, executed as the page shows them. CONTRIBUTING.md describes the convention.
+"""Run the code blocks of a Markdown page as the page shows them. CONTRIBUTING.md describes the convention.
 
-python -m tests.documents docs/tutorial.md      runs a page and puts what is printed today into it
+python -m tests.documents docs/tutorial.md      runs a page and replaces the output it shows with today's
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ BLOCK = re.compile(
     r"(?:<!-- not run: (?P<reason>[^\n]+?) -->\n+)?```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M
 )
 FILE_NAME = re.compile(r"# ([\w.-]+\.toml)$")  # as the first line of a config: the file it is written to
-ANYTHING = "…"  # in shown output: any text of a line; as a line of its own: any lines
-MACHINES = (  # what is the machine's, and not compared: rounding, and times
+ANYTHING = "…"  # in shown output: any text within a line; on a line of its own, any lines
+MACHINES = (  # what depends on the machine and is not compared: rounding errors and times
     r"(?<=numerical error )([^\n]*?)\S+e-\d\d",
     r"()\S+(?= \(allowed )",
     r"(?<=steps in )()[\d.]+(?= s\b)",
 )
-PROGRAMS = {"austerity", "python", "cat", "head"}  # that a page may call
-OURS = {"designer", "samplers", "app"}
-MISSING = {"test": '[test]\nkind = "exact"', "data": '[data]\npath = "data.npz"'}  # what makes a fragment a config
+PROGRAMS = {"austerity", "python", "cat", "head"}  # what a page may call
+OURS = {"austerity", "designer", "samplers", "app"}
+MISSING = {"test": '[test]\nkind = "exact"', "data": '[data]\npath = "data.npz"'}  # turns a fragment into a config
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, text, first line in the page, and why it is not run, if it is not."""
+    """A fenced block: its language, text, first line in the page, and the reason if it is not run."""
 
     language: str
     body: str
@@ -49,8 +49,8 @@ class Block(NamedTuple):
     reason: str | None
 
 
-class Wrong(AssertionError):
-    """A page does not say what happens."""
+class WrongPage(AssertionError):
+    """A page shows something that does not happen."""
 
 
 def pages() -> list[Path]:
@@ -74,7 +74,7 @@ def blocks(text: str) -> list[Block]:
 
 
 class Page:
-    """A page whose blocks are run in order: one namespace, one folder with a copy of `examples`."""
+    """A page whose blocks run in order, in one namespace and one folder with a copy of `examples`."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self.path, self.folder = path, folder
@@ -84,10 +84,10 @@ class Page:
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
 
     def run(self) -> None:
-        """Run every block that is to be run, and compare what it prints with what is shown."""
-        found, before = blocks(self.text), None
+        """Run every block without a marker, and compare what it prints with what the page shows."""
+        before = None
         with contextlib.chdir(self.folder):
-            for block in found:
+            for block in blocks(self.text):
                 if block.reason is not None:
                     check_unrun(block)
                 elif block.language == "text":
@@ -109,7 +109,7 @@ class Page:
             case "bibtex":
                 pass
             case language:
-                raise Wrong(f"{self.path.name}:{block.line}: {language!r} is neither run nor marked as not run")
+                raise WrongPage(f"{self.path.name}:{block.line}: {language!r} is neither run nor marked as not run")
 
     def _python(self, block: Block) -> str:
         code = compile("\n" * block.line + block.body, self.path.name, "exec")
@@ -118,7 +118,7 @@ class Page:
         return out.getvalue()
 
     def _printed(self, block: Block, before: Block | None) -> None:
-        """A `text` block right after Python is what that prints; elsewhere it is only text."""
+        """A `text` block right after Python shows what that prints; elsewhere it is only text."""
         if before is not None and before.language == "python" and before.reason is None:
             between = self.text[before.start + len(before.body) : block.start]
             if between.split() == ["```", "```text"]:
@@ -134,16 +134,17 @@ class Page:
             self.changes.append((place, shown, _tidy(real)))
 
     def verify(self) -> None:
-        """Run every block, and raise what differs."""
+        """Run every block, and raise if the page shows something else."""
         self.run()
-        told = [f"shown:\n{shown}really:\n{real}" for _, shown, real in self.changes]
-        if told:
-            raise Wrong(
-                f"{self.path.name} shows what is not printed (python -m tests.documents repairs it)\n" + "\n".join(told)
+        differences = [f"shown:\n{shown}really:\n{real}" for _, shown, real in self.changes]
+        if differences:
+            raise WrongPage(
+                f"{self.path.name} does not show what is printed (python -m tests.documents repairs it)\n"
+                + "\n".join(differences)
             )
 
     def repaired(self) -> str:
-        """The page with what is really printed."""
+        """The page with the output of this run."""
         text = self.text
         for place, shown, real in reversed(self.changes):
             text = text[:place] + real + text[place + len(shown) :]
@@ -151,7 +152,7 @@ class Page:
 
 
 def commands(body: str) -> Iterator[tuple[int, str, str]]:
-    """Every command of a console block with the output shown beneath it, and where in the block that begins.
+    """Every command of a console block: where its output begins, the command, the output shown.
 
     Examples
     --------
@@ -163,25 +164,25 @@ def commands(body: str) -> Iterator[tuple[int, str, str]]:
 
 
 def run_command(command: str, refused: bool = False) -> str:
-    """What a command prints; it must succeed, or be refused if the page says so."""
+    """Return what a command prints. It must succeed, or fail if the page shows a refusal."""
     words = shlex.split(command, comments=True)
     if words[0] not in PROGRAMS:
-        raise Wrong(f"{command}: pages call {', '.join(sorted(PROGRAMS))} only")
+        raise WrongPage(f"{command}: pages call {', '.join(sorted(PROGRAMS))} only")
     if words[0] != "austerity":
         words[0] = sys.executable if words[0] == "python" else words[0]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         code, out, err = done.returncode, done.stdout, done.stderr
     else:
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
+        with contextlib.redirect_stdout(io.StringIO()) as stdout, contextlib.redirect_stderr(io.StringIO()) as stderr:
             code = main(words[1:])
-        out, err = said.getvalue(), told.getvalue()
+        out, err = stdout.getvalue(), stderr.getvalue()
     if code != (2 if refused else 0):
-        raise Wrong(f"{command}: exit code {code}\n{out}{err}")
+        raise WrongPage(f"{command}: exit code {code}\n{out}{err}")
     return err if refused else out
 
 
 def same(shown: str, real: str) -> bool:
-    """Whether the output shown is the real one, but for what `…` stands for, and for what is the machine's.
+    """Whether shown and real output agree, up to what `…` stands for and what depends on the machine.
 
     Examples
     --------
@@ -204,13 +205,13 @@ def _tidy(text: str) -> str:
 
 
 def check_toml(text: str) -> SamplerConfig:
-    """A config, or the part of one that a page is about."""
-    there = tomllib.loads(text)
-    return SamplerConfig.from_toml("\n".join([text, *(part for name, part in MISSING.items() if name not in there)]))
+    """Read a config, or the part of one that a page is about."""
+    given = tomllib.loads(text)
+    return SamplerConfig.from_toml("\n".join([text, *(part for name, part in MISSING.items() if name not in given)]))
 
 
 def check_unrun(block: Block) -> None:
-    """What can be said of a block that is not run: it compiles, our names exist, our commands have such options."""
+    """Check a block that is not run: it compiles, our names exist, our commands have these options."""
     if block.language == "python":
         for module, name in imported(block.body):
             assert hasattr(importlib.import_module(module), name), f"{module} has no {name}"
@@ -225,14 +226,22 @@ def check_unrun(block: Block) -> None:
 
 
 def imported(code: str) -> Iterator[tuple[str, str]]:
-    """What a piece of code imports from our packages: module and name."""
+    """What a piece of code takes from our packages: module and name, by an import or as `au.name`.
+
+    Examples
+    --------
+    >>> list(imported("import austerity as au\\nfrom designer import Design\\nau.search(1)"))
+    [('designer', 'Design'), ('austerity', 'search')]
+    """
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "au":
+            yield "austerity", node.attr
 
 
 def repair(names: Sequence[str]) -> None:
-    """Put what is printed today into these pages."""
+    """Replace the output that these pages show with today's."""
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             page = Page(Path(name).resolve(), Path(folder))

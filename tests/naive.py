@@ -1,4 +1,4 @@
-"""Slow, readable oracles: the papers' equations as printed, with the misprints that math.md lists put right.
+"""Slow, readable oracles: the papers' equations as printed, with the misprints listed in docs/equations.md corrected.
 
 Nothing here comes from the engine: one recursion per mu_std, forward in j, in the variable z, with normal CDFs for the
 exits. K14 is Korattikara, Chen and Welling 2014, the equation numbers are those of its supplement.

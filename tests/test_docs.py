@@ -1,4 +1,4 @@
-"""The pages that people read are true: code runs and prints what they show, links and names lead somewhere."""
+"""The docs are true: their code runs and prints what they show, and their links and names exist."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import Any
 
 import pytest
 
+from designer.core.validation import kinds_of
 from docs import make_experiments
 from samplers.config import schema as tables
 from tests import documents
-from tests.documents import ROOT, Page, Wrong, blocks, pages
+from tests.documents import ROOT, Page, WrongPage, blocks, pages
 
-NOT_RUN = {  # how many blocks of a page carry the marker: a new one is to be thought about
+NOT_RUN = {  # how many blocks of a page carry the marker: think twice before adding one
     "README.md": 1,
     "CONTRIBUTING.md": 1,
     "docs/cluster.md": 3,
-    "docs/experiments.md": 14,  # each takes from a minute to hours; the same experiments are run small by their tests
+    "docs/experiments.md": 14,  # each takes a minute to hours; the tests of the experiments run small ones
     "docs/pymc_stan_numpyro.md": 3,
 }
-FOLDERS = ("app", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
+FOLDERS = ("app", "austerity", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
 MODULES = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
 LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\s\"]+)[)\"]")  # pictures for light and dark are HTML
-NAME = re.compile(r"`((?:designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
+NAME = re.compile(r"`((?:au|austerity|designer|samplers|app|benchmarks|tests)(?:\.\w+)+)(?:\([^`]*\))?`")
 
 
 def name(path: Path) -> str:
@@ -41,6 +42,15 @@ def prose(path: Path) -> str:
 @pytest.mark.parametrize("path", pages(), ids=name)
 def test_code_runs_and_prints_what_is_shown(path, tmp_path):
     Page(path, tmp_path).verify()
+
+
+@pytest.mark.parametrize("path", [page for page in pages() if page.name != "experiments.md"], ids=name)
+def test_the_text_uses_the_terms_of_the_glossary(path):
+    """Symbols and terms in running text; code and output keep their own spelling."""
+    text = re.sub(r"`[^`]*`", "", prose(path))
+    assert (
+        re.findall(r"\bDelta\b|\btheta\b|\bl_i\b|\bminibatch|\bwarmup\b|\bfused\b|\banew\b|\bone's own\b", text) == []
+    )
 
 
 def test_few_blocks_are_not_run():
@@ -61,7 +71,7 @@ def test_links_lead_somewhere(path):
 
 
 def anchors(text: str) -> set[str]:
-    """What links into a page may name: its headings as GitHub spells them, and anchors of its own."""
+    """Anchors of a page: its headings as GitHub spells them, and explicit ones."""
     headings = re.findall(r"^#+ (.+)$", documents.BLOCK.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(
         re.findall(r'<a id="([^"]+)">', text)
@@ -88,8 +98,8 @@ def test_names_in_the_text_exist(path):
 
 
 def exists(dotted: str) -> bool:
-    """Whether a dotted name is a module, or something in one."""
-    parts = dotted.split(".")
+    """Whether a dotted name is a module or a name in one; `au` stands for the front door, `austerity`."""
+    parts = ["austerity" if part == "au" else part for part in dotted.split(".")]
     for count in range(len(parts), 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:count]))
@@ -109,6 +119,30 @@ def test_modules_in_the_text_exist(path):
         assert any(f"/{module}".endswith(f"/{file}") for module in MODULES), file
 
 
+@pytest.mark.parametrize("path", pages(), ids=name)
+def test_folders_in_the_text_exist(path):
+    for folder in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w/]*)`", prose(path)):
+        assert (ROOT / folder).is_dir(), folder
+
+
+def test_every_room_is_on_the_map():
+    """The tree at the top of CONTRIBUTING.md has every sub-package, and every row of its table leads to a room."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    tree, table = blocks(text)[0].body, text.partition("| a line that … |")[2].partition("\n\n")[0]
+    drawn, package = set(), ""
+    for line in tree.splitlines():
+        package = package if line.startswith(" ") else line.split("/")[0]
+        drawn |= {f"{package}/{line.split('/')[0].strip()}"} if line.startswith(" ") and "/ " in line else set()
+    rooms = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in ("app", "designer", "samplers")
+        for path in (ROOT / package).glob("*/__init__.py")
+    }
+    assert drawn == rooms
+    assert {room for room in rooms if f"`{room}/" not in table} == set()
+    assert {room for room in rooms if not (ROOT / "tests" / room).is_dir()} <= {"app/figures"}  # tested by the pages
+
+
 def equations() -> list[tuple[str, list[str], list[str]]]:
     """Rows of docs/equations.md: equation, functions, tests."""
     text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
@@ -119,18 +153,11 @@ def equations() -> list[tuple[str, list[str], list[str]]]:
 @pytest.mark.parametrize(("equation", "functions", "tests"), equations())
 def test_an_equation_has_its_function_and_its_test(equation, functions, tests):
     assert functions and tests
-    module = ""
-    for function in functions:
-        places = [function, f"designer.{function}", f"samplers.{function}", f"{module}.{function}"]
-        found = next((place for place in places if exists(place)), None)
-        assert found is not None, function
-        module = found.rpartition(".")[0]
-    texts = {file: [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob(file)] for file in tests}
-    assert all(texts.values()), texts.keys()
-    words = {part for function in functions for part in function.split(".") if len(part) > 3}
-    assert any(word in text for found in texts.values() for text in found for word in words), (
-        "the test names no function"
-    )
+    assert [function for function in functions if not exists(function)] == []
+    files = {file: [*(ROOT / "tests").rglob(file)] for file in tests}
+    assert all(files.values()), files
+    text = "".join(path.read_text(encoding="utf-8") for paths in files.values() for path in paths)
+    assert any(re.search(rf"\b{function.rpartition('.')[2]}\b", text) for function in functions), "named by no test"
 
 
 def test_there_are_equations():
@@ -139,7 +166,7 @@ def test_there_are_equations():
 
 def test_the_page_of_configs_has_every_entry():
     text = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
-    kinds = tables.MODELS | tables.PROPOSALS | tables.TESTS
+    kinds = kinds_of(tables.ModelTable) | kinds_of(tables.ProposalTable) | kinds_of(tables.TestTable)
     others = (tables.DataTable, tables.RunTable, tables.RedesignTable)
     entries = {entry for table in (*kinds.values(), *others) for entry in table.model_fields}
     words = set(re.findall(r"[\w-]+", text))
@@ -160,8 +187,8 @@ def test_each_measured_figure_names_a_command_that_exists():
 
 def test_examples_of_the_helpers():
     for module in (documents, make_experiments):
-        found = doctest.testmod(module)
-        assert found.attempted and not found.failed
+        result = doctest.testmod(module)
+        assert result.attempted and not result.failed
 
 
 @pytest.mark.parametrize(
@@ -170,7 +197,7 @@ def test_examples_of_the_helpers():
         ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "really:\n1"),
         (
             "```console\n$ austerity evaluate --n-data 9 --m 3 --epsilon 0.1\nnothing\n```\n",
-            "shows what is not printed",
+            "does not show what is printed",
         ),
         ("```console\n$ austerity evaluate --n-data 1 --m 3 --epsilon 0.1\n```\n", "exit code 2"),
         ("```console\n$ rm file\n```\n", "pages call"),
@@ -178,12 +205,12 @@ def test_examples_of_the_helpers():
         ("```\nls\n```\n", "neither run nor marked"),
     ],
 )
-def test_a_page_that_is_not_true_is_told(text, message, tmp_path):
+def test_a_false_page_fails(text, message, tmp_path):
     path = tmp_path / "page.md"
     path.write_text(text)
-    with pytest.raises(Wrong) as told:
+    with pytest.raises(WrongPage) as caught:
         Page(path, tmp_path).verify()
-    assert message in str(told.value)
+    assert message in str(caught.value)
 
 
 def test_repairing_a_page_makes_it_true(tmp_path):
@@ -205,7 +232,7 @@ def test_repairing_a_page_makes_it_true(tmp_path):
         "<!-- not run: long -->\n```python\nfrom designer import nothing\n```\n",
     ],
 )
-def test_bad_configs_and_names_are_told(text, tmp_path):
+def test_bad_configs_and_names_fail(text, tmp_path):
     path = tmp_path / "page.md"
     path.write_text(text)
     with pytest.raises((AssertionError, ValueError)):

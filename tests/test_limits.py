@@ -12,16 +12,16 @@ from app.dashboard.jobs import jobs
 from app.dashboard.pages import posterior_upload
 from app.dashboard.serve import server
 from app.dashboard.state import session
+from designer.core import text_table
 from designer.core import toml_json as parsing
 from designer.engine import look_grid
-from designer.pairs import columns as trial_table
+from designer.pairs import limits
 from designer.rule import boundary
 from designer.rule import looks as schedule
 from samplers.chains import chain
 from samplers.config.schema import RedesignTable, RunTable
-from samplers.data import csv as csv_files
+from samplers.data import csv_table, memory
 from samplers.data import load as datasets
-from samplers.data import memory
 from samplers.data.sources import download, files
 from samplers.runs import checksummed_file, store
 from samplers.study import posterior_pairs as interop
@@ -59,11 +59,11 @@ LIMITS = {
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
-    "**trial run**: file": f"{gib(trial_table.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
-    "pairs of a trial run": f"{trial_table.MAX_PAIRS:,}",
-    "bytes in a line; columns": f"{trial_table.MAX_LINE:,}; {trial_table.MAX_COLUMNS:,}",
-    "an entry": f"at most {power(trial_table.LARGEST)} in size; sigma at least {power(1.0 / trial_table.LARGEST)}",
-    "an array of an `.npz`, unpacked": f"{8 * trial_table.MAX_PAIRS // 10**6} MB and a header, {BY}",
+    "**trial run**: file": f"{gib(limits.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
+    "pairs of a trial run": f"{limits.MAX_PAIRS:,}",
+    "bytes in a line; columns": f"{limits.MAX_LINE:,}; {limits.MAX_COLUMNS:,}",
+    "an entry": f"at most {power(limits.LARGEST)} in size; sigma at least {power(1.0 / limits.LARGEST)}",
+    "an array of an `.npz`, unpacked": f"{8 * limits.MAX_PAIRS // 10**6} MB and a header, {BY}",
     "**posterior** (netCDF): log-likelihoods, unpacked": (
         f"{gib(interop.MAX_BYTES)} GiB (upload: {gib(posterior_upload.UNPACKED, 2**20)} MiB)"
     ),
@@ -71,15 +71,15 @@ LIMITS = {
     "a chunk of it, unpacked": f"{gib(interop.MOST_CHUNK, 2**20)} MiB",
     "pairs made of it; nearest ones": f"{interop.MOST_COUNT:,}; {interop.NEIGHBOURS:,}",
     "**design, config** (TOML, JSON): characters": f"{parsing.MAX_TEXT:,}",
-    "draws (and warmup) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
+    "draws (and warm-up) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
     "`redesign.pairs`": f"{bound(RedesignTable, 'pairs', LEAST)} … {bound(RedesignTable, 'pairs', MOST):,}",
     "**data**: file": f"{MEMORY}, `.npy` (mapped) any",
     "in memory: unpacked, converted or copied, with what it is made of": (
         f"{MEMORY} or {HALF} of the machine or container, if that is less"
     ),
-    "characters in a line of text": f"{csv_files.MAX_LINE:,}",
+    "characters in a line of text": f"{csv_table.MAX_LINE:,}",
     "columns of data": f"{datasets.MAX_COLUMNS:,}",
-    "different values of a label that are looked at": f"{csv_files.MOST_TEXTS:,}",
+    "different values of a label that are looked at": f"{text_table.MOST_TEXTS:,}",
     "**the papers' data sets** (`data.source`): file, and unpacked": f"{gib(files.MAX_BYTES)} GiB each",
     "a download of them": f"{gib(download.MAX_DOWNLOAD, 2**20)} MiB",
     "**a run's directory**: one file": f"{gib(checksummed_file.MAX_BYTES)} GiB, with a checksum",

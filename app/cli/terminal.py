@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from designer.core.errors import BadInput
-from designer.core.files import is_special, shorten, write_whole
+from designer.core.files import is_special, shorten
 
 if TYPE_CHECKING:
     from designer.rule.design import Design
@@ -74,25 +74,14 @@ def check_target(path: str | None, *suffixes: str) -> None:
 
 def write_design(path: str, design: Design) -> None:
     """Write a design in the format of the file's suffix, as `read_design` reads it."""
-    write_whole(path, design.to_json() if path.lower().endswith(".json") else design.to_toml())
+    design.save(path)
 
 
 def read_design(path: str | None) -> Design | None:
     """Read the design in a file. Error messages begin with the file's name."""
-    from designer.core.toml_json import read_text
     from designer.rule.design import Design
 
-    if path is None:
-        return None
-    try:
-        text = read_text(path)
-        return Design.from_json(text) if path.lower().endswith(".json") else Design.from_toml(text)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: cannot be read: not UTF-8") from None
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    return None if path is None else Design.load(path)
 
 
 def integer_argument(text: str) -> int:

@@ -1,7 +1,7 @@
 """The only `st.cache_data` of the dashboard: numbers of the library, kept by what they depend on.
 
-Designs enter without their notes (`Design.bare`). Arrays never do: a trial run is known by its digest, and itself
-passed in an argument that is not hashed.
+Designs enter without their notes (`Design.without_notes`). Arrays never do: a trial run is known by its digest, and
+itself passed in an argument that is not hashed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from designer.engine.walk import Stopping
 from designer.pairs.diagnostics import (
     Histogram,
     StudentCheck,
-    Summary,
     TailCheck,
+    TrialSummary,
     histograms_of,
     summarise,
     worst_student_check,
@@ -38,7 +38,7 @@ from designer.pairs.diagnostics import (
 )
 from designer.pairs.examples import example as bundled
 from designer.rule.plan import as_plan
-from designer.search.criteria import Criterion, Measured, measure_of
+from designer.search.criteria import Criterion, DesignScore, measure_of
 from designer.search.resample import Bootstrap
 from designer.search.search import ACCURACY
 from samplers.experiments.framework.report import Report
@@ -79,7 +79,7 @@ def predictions(digest: str, tests: Candidates, _trial: TrialRun) -> list[Predic
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
-def summary(design: Design) -> plotdata.Summary:
+def summary(design: Design) -> plotdata.DesignSummary:
     """One test in a sentence."""
     return plotdata.summary(design)
 
@@ -103,7 +103,7 @@ def at_stationarity(n_data: int, acceptance: float, pairs: int, seed: int, sprea
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
-def summary_of(digest: str, rule: Rule, _trial: TrialRun) -> Summary:
+def summary_of(digest: str, rule: Rule, _trial: TrialRun) -> TrialSummary:
     """What the pairs of a trial run look like."""
     return summarise(_trial, rule)
 
@@ -147,6 +147,6 @@ def bands(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Bootstra
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def judged(
     design: Design, digest: str, criterion: Criterion, rule: Rule, quantile: float, _trial: TrialRun
-) -> Measured:
+) -> DesignScore:
     """Error, data use and looks of a design, as a search with this criterion would count them."""
     return measure_of(criterion, _trial, rule, quantile)(as_plan(design), ACCURACY)

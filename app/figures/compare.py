@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.figures.style import LOG_AXIS, SERIES, layout
-from samplers.study.compare_tests import Measured, Prediction
+from samplers.study.compare_tests import Measurement, Prediction
 
 
-def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Sequence[Measured]]) -> go.Figure:
+def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Sequence[Measurement]]) -> go.Figure:
     """Data read per step by each test: a colour for each trial run, its dots in rows of their own within a test.
 
     Filled dots are predicted over all pairs. A simulation adds its own pairs: open dots predicted, diamonds simulated.

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designer.check._t_test_kernels import pick, standard_error
-from designer.check.simulate import student_bounds
+from designer.check._t_test_kernels import pick
 from designer.core.jit import kernel
 from designer.engine.step_error import predictions
 from designer.pairs.diagnostics import skewed_population
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import as_plan
+from designer.rule.t_test import standard_error, student_bounds
 
 N_DATA, BLOCK, REPEATS = 20_000, 2000, 200_000
 BOUNDS = [(0.05, 0.5), (0.01, 0.5), (0.1, 0.5), (0.2, 0.5), (0.001, 0.5), (0.05, 1.0), (0.05, 0.75)]  # ε, α

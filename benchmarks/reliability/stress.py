@@ -36,17 +36,9 @@ from benchmarks.engine.fifty_digits import exact_curves, few_looks
 from designer.core.arrays import Floats
 from designer.core.errors import NumericalFailure
 from designer.core.files import write_whole
+from designer.engine.curves import curves, cut, integrate
 from designer.engine.look_grid import Resolution
-from designer.engine.step_error import (
-    Acceptance,
-    Rule,
-    acceptance,
-    curves,
-    cut,
-    exact_probability,
-    integrate,
-    reach_of,
-)
+from designer.engine.step_error import Acceptance, Rule, acceptance, exact_probability, reach_of
 from designer.engine.walk import Characteristics, characteristics, sweep
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import TINY

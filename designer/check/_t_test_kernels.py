@@ -1,10 +1,9 @@
-"""The jitted functions of the real test: samples without replacement, Student statistics."""
+"""Compiled kernels of the simulation: sequential t-tests and t statistics on samples from an array."""
 
 from __future__ import annotations
 
-import math
-
 from designer.core.jit import inlined, kernel
+from designer.rule.t_test import standard_error, verdict
 
 
 @inlined
@@ -17,19 +16,13 @@ def pick(rng, order, k):
     return drawn
 
 
-@inlined
-def standard_error(total, squares, n, n_data):
-    """Of the mean of n values drawn without replacement, from their sum and sum of squares (K14 Eqn 4)."""
-    variance = max(0.0, squares - total * total / n) / (n - 1)
-    return math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))
-
-
 @kernel
 def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accepted, used):
-    """One sequential t-test on `population` for each threshold mu_0 (K14 Alg. 1); mean is the population's.
+    """One sequential t-test on `population` for each threshold μ₀ (K14 Alg. 1); `mean` is the population's.
 
-    Draws without replacement by partial Fisher-Yates on the persistent permutation `order`. lower and upper are Student
-    bounds at the interim looks. A sample without spread decides by its mean, as does the whole population.
+    lower and upper are Student bounds at the interim looks; without a verdict there the population's mean decides.
+    Draws by a partial Fisher-Yates shuffle of `order`, which persists from test to test: cheaper than the samples of
+    `samplers.decide`, which must depend on the random numbers alone. `designer.rule.t_test` lists the test's twins.
     """
     n_data, interim = population.size, looks.size - 1
     for i in range(thresholds.size):
@@ -41,19 +34,15 @@ def t_tests(rng, population, mean, looks, lower, upper, thresholds, order, accep
                 total += x
                 squares += x * x
                 n += 1
-            s = standard_error(total, squares, n, n_data)
-            distance = total / n + (mean - thresholds[i])
-            if distance > upper[j] * s:
-                accepted[i], used[i] = True, n
-                break
-            if distance < lower[j] * s:
-                accepted[i], used[i] = False, n
+            decision = verdict(total, squares, n, n_data, mean - thresholds[i], lower[j], upper[j])
+            if decision != 0:
+                accepted[i], used[i] = decision > 0, n
                 break
 
 
 @kernel
 def t_statistics(rng, population, mean, n, order, out):
-    """The t statistic of samples of size n without replacement, at mu_0 = mean (K14 Eqns 4 and 5)."""
+    """The t statistic of samples of size n without replacement, at μ₀ = mean (K14 Eqns 4 and 5)."""
     n_data = population.size
     for i in range(out.size):
         total, squares = 0.0, 0.0

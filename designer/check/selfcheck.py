@@ -37,8 +37,8 @@ def selfcheck() -> list[Check]:
 
 
 def reference_rows() -> Floats:
-    """The reference table: looks, epsilon, alpha, mu_std, error, usage."""
-    text = files("designer").joinpath("reference.csv").read_text(encoding="utf-8")
+    """The reference table: looks, ε, α, μ_std, error, usage."""
+    text = files("designer.check").joinpath("reference.csv").read_text(encoding="utf-8")
     rows = [line.split(",") for line in text.splitlines() if line[:1].isdigit()]
     return np.array(rows, dtype=np.float64)
 
@@ -71,7 +71,7 @@ def _published_constants() -> list[Check]:
 
 
 def _closed_form() -> Check:
-    """epsilon = 1/2 stops at the first look: error Phi(-mu_std sqrt(t_1))."""
+    """ε = 1/2 stops at the first look: error Phi(-μ_std sqrt(t_1))."""
     mu = np.linspace(0.0, 10.0, 21)
     curve = characteristics(Design(1000, 100, 0.5), mu)
     exact = np.array([0.5 * math.erfc(x / 3.0 * math.sqrt(0.5)) for x in mu])

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.check import _t_test_kernels
-from designer.core.arrays import Floats, Ints
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.engine.step_error import Rule, check_rule
+from designer.engine.step_error import Rule, check_rule, exact_probability
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
+from designer.rule.t_test import fill_thresholds, student_bounds
 
 MAX_POPULATION = 10**8
 MAX_REPEATS = 10**8
@@ -49,7 +50,7 @@ class Simulation(NamedTuple):
 
 
 class StepSimulation(NamedTuple):
-    """What happened in many accept/reject steps with one pair (theta, theta'), with standard errors.
+    """What happened in many accept/reject steps with one pair (θ, θ'), with standard errors.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ def simulate(
     design
         The test.
     mu_std
-        Standardised means, (mu - mu_0) sqrt(N - 1) / sigma.
+        Standardised means, (μ - μ₀) sqrt(N - 1) / σ.
     repeats
         Tests at each of them.
     population
@@ -151,7 +152,7 @@ def simulate_step(
     rule: Rule = "metropolis",
     repeats: int = 10_000,
 ) -> StepSimulation:
-    """Run the real accept/reject step on log-likelihood differences l_i, with a fresh u each time (K14 Alg. 1).
+    """Run the real accept/reject step on log-likelihood differences lᵢ, with a fresh u each time (K14 Alg. 1).
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def simulate_step(
     design
         The test.
     population
-        The l_i of one pair (theta, theta'), N of them.
+        The lᵢ of one pair (θ, θ'), N of them.
     log_ratio
         c, minus the usual log ratio of priors and proposals (as in `TrialRun`).
     rule
@@ -188,14 +189,14 @@ def simulate_step(
     values = _population(rng, plan, population)
     mean, n_data = float(values.mean()), values.size
     a = n_data * mean - log_ratio
-    u = 1.0 - rng.random(repeats)  # in (0, 1]
+    u, v = 1.0 - rng.random(repeats), np.empty(repeats)  # u in (0, 1]
     barker = check_rule(rule) == "barker"
-    v = np.log(u) - np.log1p(-np.minimum(u, 1.0 - 2.0**-53)) if barker else np.log(u)
+    fill_thresholds(u, barker, v)
     accepted, used = _Tests(rng, plan, values).run((v + log_ratio) / n_data)
     change = accepted.astype(np.float64) - (a > v)
     wrong = int(np.count_nonzero(change))
     return StepSimulation(
-        float(np.exp(-np.logaddexp(0.0, -a)) if barker else np.exp(min(a, 0.0))),
+        float(exact_probability(np.array(a), barker)),
         float(change.mean()),
         float(used.mean()),
         wrong / repeats,
@@ -204,18 +205,6 @@ def simulate_step(
         _binomial_se(wrong, repeats),
         repeats,
     )
-
-
-def student_bounds(bounds: Floats, n: Ints) -> Floats:
-    """Student quantiles with the same tail probability as the normal `bounds`, for samples of size n (K14 Eqn 5)."""
-    from scipy.special import ndtr, stdtrit  # here, so that importing the engine stays quick
-
-    tail = ndtr(-np.abs(bounds))
-    with np.errstate(invalid="ignore"):
-        quantile = np.abs(stdtrit(n - 1.0, tail))
-    # so far out that the quantile cannot be computed: nothing is ever that far out
-    quantile = np.where((tail > 0) & np.isfinite(quantile), quantile, np.inf)
-    return np.where(bounds == 0, 0.0, np.sign(bounds) * quantile)
 
 
 class _Tests:
@@ -231,7 +220,7 @@ class _Tests:
         self.order = np.arange(population.size)
 
     def run(self, thresholds: Floats) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Decisions and fractions of the data used, one test per threshold mu_0."""
+        """Decisions and fractions of the data used, one test per threshold μ₀."""
         accepted, used = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size, dtype=np.int64)
         arrays = (self.looks, self.lower, self.upper, thresholds, self.order, accepted, used)
         _t_test_kernels.t_tests(self.rng, self.population, self.mean, *arrays)
@@ -239,7 +228,7 @@ class _Tests:
 
 
 def _population(rng: np.random.Generator, plan: Plan, given: npt.ArrayLike | None) -> Floats:
-    """The given l_i, or Gaussian ones."""
+    """The given lᵢ, or Gaussian ones."""
     n_data = plan.schedule.n_data
     if n_data > MAX_POPULATION:
         raise BadInput(f"n_data = {n_data:,}: too large to simulate; at most {MAX_POPULATION:,}")

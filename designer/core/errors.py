@@ -7,6 +7,8 @@ with 2; the dashboard shows it beside the knob.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -38,6 +40,23 @@ class NumericalFailure(ArithmeticError):
     >>> issubclass(NumericalFailure, ArithmeticError)
     True
     """
+
+
+@contextmanager
+def prefix_errors(prefix: str) -> Iterator[None]:
+    """Put `prefix`, which says where, before the message of any `BadInput` that is raised inside.
+
+    Examples
+    --------
+    >>> with prefix_errors("design.toml: "):
+    ...     integer("m", 1, 2, 100)
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: design.toml: m = 1: must be a whole number from 2 to 100
+    """
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{prefix}{error}") from None
 
 
 def integer(name: str, value: object, low: int, high: int) -> int:

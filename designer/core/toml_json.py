@@ -1,4 +1,4 @@
-"""TOML and JSON texts that people hand in, of bounded size and depth, and values as TOML writes them."""
+"""TOML and JSON: texts of bounded size and depth are read, tables are written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Any
+
+import tomli_w
 
 from designer.core.errors import BadInput
 from designer.core.files import shorten
@@ -18,9 +21,14 @@ _DEEP_KEY = re.compile(r"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text in a file, no more of it than shows a parser that it is too long (or endless, as /dev/zero is)."""
-    with open(path, encoding="utf-8") as file:
-        return file.read(MAX_TEXT + 1)
+    """The text of a file; of one that is too long (or endless, like /dev/zero) only as much as shows that."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(MAX_TEXT + 1)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or shorten(error, 100)}") from None
+    except UnicodeDecodeError:
+        raise BadInput("cannot be read: not UTF-8") from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -34,12 +42,27 @@ def parse_json(text: str) -> Any:
     return _parse("JSON", text)
 
 
-def toml_value(value: str | float | tuple[float, ...]) -> str:
-    """A printable text, a number or numbers as TOML writes them, exactly."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(repr, value))}]"
-    # Texts here are printable, so JSON's escapes are TOML's; repr gives back the very same float.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+def toml_text(document: Mapping[str, Any]) -> str:
+    """A document as TOML text, which gives back every number exactly; entries that are None are left out.
+
+    Examples
+    --------
+    >>> print(toml_text({"format": 1, "test": {"kind": "sequential", "m": 500, "upper": None}}), end="")
+    format = 1
+    <BLANKLINE>
+    [test]
+    kind = "sequential"
+    m = 500
+    """
+    return tomli_w.dumps(_without_none(document))
+
+
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, Mapping) else value
+        for name, value in table.items()
+        if value is not None
+    }
 
 
 def _parse(language: str, text: str) -> Any:

@@ -1,6 +1,6 @@
 """The walk of `_kernels` with the first-order effect of skewness carried along, for all drifts in one pass.
 
-Let d = gamma / sqrt(N), gamma the skewness of the l_i, and W(t) = z sqrt(t) - mu t the walk without its drift. Sampling
+Let d = γ / sqrt(N), γ the skewness of the lᵢ, and W(t) = z sqrt(t) - μ t the walk without its drift. Sampling
 without replacement gives W the third cumulants d t_a (1 - t_b), a <= b <= c, and nothing else to first order. So W is
 Markov to that order: given W(t_0) = w its next step v sqrt(h), h = t_1 - t_0, has the density
 
@@ -8,11 +8,11 @@ Markov to that order: given W(t_0) = w its next step v sqrt(h), h = t_1 - t_0, h
 
 (what is left in the population has less variance when large values have gone, and is skewed itself). The sample's
 standard deviation is correlated with its mean: a bound G of the studentised mean acts on z like the bound
-G + d G (G - mu sqrt(t)) / (2 sqrt(t)). All this is polynomial in mu. So f_j of `_kernels` becomes
+G + d G (G - μ sqrt(t)) / (2 sqrt(t)). All this is polynomial in μ. So f_j of `_kernels` becomes
 
-    f_j + d (q0_j + mu q1_j + mu^2 q2_j + mu^3 q3_j),      q3_j = -t_j (1 - t_j) / 6 f_j,
+    f_j + d (q0_j + μ q1_j + μ² q2_j + μ³ q3_j),      q3_j = -t_j (1 - t_j) / 6 f_j,
 
-and f, q0, q1, q2 (rows 0 to 3 below) obey one recursion that does not know mu. `docs/skewness.md` derives it.
+and f, q0, q1, q2 (rows 0 to 3 below) obey one recursion that does not know μ. `docs/skewness.md` derives it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from designer.engine._walk_kernels import (
 
 @inlined
 def step_terms(v, w, t, h, root_h, third):
-    """The bracket's terms in 1, mu and mu^2, when v and w are a step and a place at mu = 0 (w stands for z sqrt(t))."""
+    """The bracket's terms in 1, μ and μ², when v and w are a step and a place at μ = 0 (w stands for z sqrt(t))."""
     he2 = v * v - 1.0
     constant = third * v * (he2 - 2.0) - 0.5 * w * he2
     linear = w * v * root_h + (0.5 * t - 3.0 * third * root_h) * he2
@@ -153,7 +153,7 @@ def add_moves(ends, moves, root_t, mu, below, above):
 def skewed_walk(
     root_t, rho, r, lower, upper, low, high, omega, given_lower, given_upper, density, reach, decided, rules, mu, total
 ):
-    """The first-order effect of skewness on all drifts `mu` (ascending in size), per unit of gamma / sqrt(N).
+    """The first-order effect of skewness on all drifts `mu` (ascending in size), per unit of γ / sqrt(N).
 
     Arguments as in `_kernels.walk`; given_lower and given_upper are the bounds before any merging of looks, which move
     with the sample's standard deviation. Adds to total[0] and total[1] the changes of P(exit below) and P(exit above),

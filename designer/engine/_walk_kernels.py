@@ -1,14 +1,14 @@
 """The jitted functions of the recursion: arrays in, arrays filled, nothing checked.
 
 Notation (K14 supplement A): look j sees the fraction pi_j of the data, information t_j = pi_j / (1 - pi_j), and
-z_j sqrt(t_j) = mu_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean rho z and standard
+z_j sqrt(t_j) = μ_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean rho z and standard
 deviation r, whatever the drift. So
 
     f_j(z) = P(no decision before look j | z_j = z)
-           = integral over [lower_{j-1}, upper_{j-1}] of f_{j-1}(y) N(y; rho_j z, r_j^2) dy
+           = integral over [lower_{j-1}, upper_{j-1}] of f_{j-1}(y) N(y; rho_j z, r_j²) dy
 
-does not depend on mu_std, stays within [0, 1], and serves every drift: the density of z_j on the paths still undecided
-is f_j(z) phi(z - mu_std sqrt(t_j)).  This is the tilting of the zero-drift walk, free of overflow.
+does not depend on μ_std, stays within [0, 1], and serves every drift: the density of z_j on the paths still undecided
+is f_j(z) phi(z - μ_std sqrt(t_j)).  This is the tilting of the zero-drift walk, free of overflow.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def thin(looks, m, n_data, first, last, r_star, kept):
 
 @kernel
 def spread(y, c, n_sources, rho, r, reach, mirror, z, n_targets, f):
-    """f[k] = sum_i c[i] N(y_i; rho z_k, r^2), and the same for -y_i if `mirror`; y and z ascending, and positive then.
+    """f[k] = sum_i c[i] N(y_i; rho z_k, r²), and the same for -y_i if `mirror`; y and z ascending, and positive then.
 
     Targets are innermost, so that the loop vectorises without reordering sums; only those within `reach` widths.
     """
@@ -264,7 +264,7 @@ def walk(
     """Run the walk over all looks for all drifts `mu` (ascending in size).
 
     [low_j, high_j] is the window outside which no wanted drift has mass. `mirror`: bounds and window are symmetric, so
-    is f; all mu >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2 + k] =
+    is f; all μ >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2 + k] =
     sum_j omega[k, j] P(undecided after look j), total[4] = P(undecided after all looks) by integrating the last f: an
     independent check, for it must equal 1 - total[0] - total[1].  by_look[0/1, j, i], if it has rows, takes the exits
     at each look. A normal density counts up to `reach` standard deviations, and a drift is followed until at most
@@ -380,14 +380,14 @@ def legendre(series, side, panel, s):
 
 @kernel
 def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, out):
-    """Integrate error, usage and number of looks over u for every pair (A, kappa).
+    """Integrate error, usage and number of looks over u for every pair (A, κ).
 
-    The test faces x = mu_std(u) = (A - v) / kappa with v of density g. On the panel edges[p] <= |x| <= edges[p + 1] the
+    The test faces x = mu_std(u) = (A - v) / κ with v of density g. On the panel edges[p] <= |x| <= edges[p + 1] the
     curves are the Legendre series series[c, side, p]: c = 0 for the error, 1 for the usage, 2 for the looks; side 0 for
     x > 0 (where an error is a wrong rejection), 1 for x < 0. values[c, side, p] are those at the nodes, doubt[p] bounds
     the error of the first two. Beyond the last edge the first look decides. Panels are cut into pieces over which g
     varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
-    Fills out[0] = Delta, out[1] = E_u[usage], out[2] = E_u[looks], out[3] = E_u[error], out[4] = E_u[doubt].
+    Fills out[0] = Δ, out[1] = E_u[usage], out[2] = E_u[looks], out[3] = E_u[error], out[4] = E_u[doubt].
     """
     top = NEGLIGIBLE if barker else 0.0
     last = edges[-1]

@@ -20,7 +20,7 @@ from designer.rule.plan import Plan
 WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to 1e-16
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.08  # width r between merged looks
-MERGE_ERROR = 0.05  # merging at width r costs at most about this times r^3 (tests/designer/engine/test_many_looks.py)
+MERGE_ERROR = 0.05  # merging at width r costs at most about this times r³ (tests/designer/engine/test_many_looks.py)
 ROUGH_LOOKS = 50_000  # the most for bounds or distances that change too much from look to look to merge any
 MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
@@ -41,7 +41,7 @@ class Resolution(NamedTuple):
 
     @classmethod
     def reaching(cls, tolerance: float, plan: Plan) -> Resolution:
-        """Enough for `tolerance`, by the error exp(-8 density^2) of Gauss-Legendre on a Gaussian of that width."""
+        """Enough for `tolerance`, by the error exp(-8 density²) of Gauss-Legendre on a Gaussian of that width."""
         r_star, looks = (tolerance / MERGE_ERROR) ** (1.0 / 3.0), plan.schedule.size
         if not plan.mergeable:
             r_star = 0.0
@@ -87,7 +87,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(plan: Plan, least: float, most: float, r_star: float, mirror: bool) -> Grid:
-    """The looks that matter to drifts in [least, most] (to |mu| <= most if `mirror`), merged below width r_star.
+    """The looks that matter to drifts in [least, most] (to |μ| <= most if `mirror`), merged below width r_star.
 
     A look that can stop no such drift is skipped, exactly; early bounds of O'Brien-Fleming type are enormous.
     Merging lowers the bound by the difference in overshoot and shifts the decision's time (`CONTINUITY`, `DELAY`).

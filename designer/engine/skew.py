@@ -1,7 +1,7 @@
-"""What skewness of the l_i does to a sequential test, to first order: the effect that the Gaussian theory misses.
+"""What skewness of the lᵢ does to a sequential test, to first order: the effect that the Gaussian theory misses.
 
-The effect is linear in the skewness gamma: error(mu_std) = error_0 + gamma error_1, and so on, with curves error_1,
-usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). Where gamma / sqrt(m)
+The effect is linear in the skewness γ: error(μ_std) = error_0 + γ error_1, and so on, with curves error_1,
+usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). Where γ / sqrt(m)
 is too large for a first order to be enough, `in_range` says so.
 """
 
@@ -23,7 +23,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 
 FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger
-LARGEST = 0.125  # of |gamma| / sqrt(m): verified against the real test up to here (docs/skewness.md)
+LARGEST = 0.125  # of |γ| / sqrt(m): verified against the real test up to here (docs/skewness.md)
 UNTRIED = 0.3  # not even for pairs whose decisions are mostly clear
 SLACK = 0.004  # what the second order may amount to there, in any of the probabilities
 
@@ -39,7 +39,7 @@ class Slopes(NamedTuple):
     looks: Floats
 
     def error(self, mu: Floats) -> Floats:
-        """Of the probability of a wrong decision: acceptance is right when mu > 0."""
+        """Of the probability of a wrong decision: acceptance is right when μ > 0."""
         return np.where(mu > 0, self.below, self.above)
 
 
@@ -47,7 +47,7 @@ def slopes(plan: Plan, mu: Floats, tolerance: float = FINEST) -> Slopes:
     """How exits, data use and looks of a test change per unit of skewness, at each standardised mean."""
     if plan.schedule.size == 1 or mu.size == 0:
         return Slopes(*np.zeros((4, mu.size)))
-    symmetric = plan.boundary.symmetric  # then reflecting the l_i changes the sign of the skewness and nothing else
+    symmetric = plan.boundary.symmetric  # then reflecting the lᵢ changes the sign of the skewness and nothing else
     drift = capped(plan, np.abs(mu) if symmetric else mu)
     order = np.argsort(np.abs(drift), kind="stable")
     resolution = Resolution.reaching(max(tolerance, FINEST), plan)
@@ -63,7 +63,7 @@ def slopes(plan: Plan, mu: Floats, tolerance: float = FINEST) -> Slopes:
 
 
 def _run(plan: Plan, grid: Grid, mu: Floats, resolution: Resolution) -> Floats:
-    """The kernel's totals, per unit of gamma / sqrt(N)."""
+    """The kernel's totals, per unit of γ / sqrt(N)."""
     total = np.zeros((5, mu.size))
     if grid.n.size:
         given = plan.boundary.at(grid.look, grid.n / plan.schedule.n_data)
@@ -74,7 +74,7 @@ def _run(plan: Plan, grid: Grid, mu: Floats, resolution: Resolution) -> Floats:
 
 
 def worst_effect(plan: Plan, skew: Floats, tolerance: float = FINEST) -> float:
-    """What the most skewed pair adds to the error at mu_std = 0, on the side where it adds."""
+    """What the most skewed pair adds to the error at μ_std = 0, on the side where it adds."""
     slope = slopes(plan, np.zeros(1), tolerance)
     return float(np.abs(skew).max()) * float(np.abs([slope.below, slope.above]).max())
 
@@ -91,8 +91,8 @@ def skew_of(trial: TrialRun) -> Floats:
 def in_range(plan: Plan, skew: Floats, doubt: Floats | float = 1.0) -> Mask:
     """Which pairs a first order is enough for; where all the data are read at once, all of them.
 
-    The second order is of size gamma^2 / m for those u whose decision the first look leaves open; `doubt` is their
-    probability, and below 1 for pairs of small kappa.
+    The second order is of size γ² / m for those u whose decision the first look leaves open; `doubt` is their
+    probability, and below 1 for pairs of small κ.
     """
     if plan.schedule.size == 1:
         return np.ones(skew.size, dtype=np.bool_)

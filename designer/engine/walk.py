@@ -1,7 +1,7 @@
 """The recursion: error, data use and stopping distribution of one sequential test, each with its numerical error.
 
-K14 supplement A, Eqns 9-11 and 18-20, in the canonical form z_j sqrt(t_j) = mu_std t_j + W(t_j). One pass of the
-zero-drift walk serves every mu_std (see `_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
+K14 supplement A, Eqns 9-11 and 18-20, in the canonical form z_j sqrt(t_j) = μ_std t_j + W(t_j). One pass of the
+zero-drift walk serves every μ_std (see `_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Outcome(NamedTuple):
         return Outcome(below, above, usage, looks, self.residual, self.merged)
 
     def error(self, mu: Floats) -> Floats:
-        """P(wrong decision): acceptance is right when mu > 0 (K14 Eqn 18)."""
+        """P(wrong decision): acceptance is right when μ > 0 (K14 Eqn 18)."""
         return np.where(mu > 0, self.below, self.above)
 
 
@@ -110,14 +110,14 @@ Runner = Callable[[Plan, Grid, Floats, Resolution], Floats]
 
 
 def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
-    """Error E(mu_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
+    """Error E(μ_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
 
     Parameters
     ----------
     design
         A `Design` or a `Plan`.
     mu_std
-        Standardised means (mu - mu_0) sqrt(N - 1) / sigma, any shape and sign.
+        Standardised means (μ - μ₀) sqrt(N - 1) / σ, any shape and sign.
     tolerance
         Wanted numerical error. Beyond 4000 looks neighbouring looks are merged, which costs about 1e-5; `estimate`
         then says how much.
@@ -149,7 +149,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
 
 
 def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
-    """Error and data use at mu_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
+    """Error and data use at μ_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
 
     With asymmetric ones the error jumps at 0, and the larger side counts.
 

@@ -14,7 +14,8 @@ from designer.further.budget.epsilon import Option, Quantity, best_epsilon, sens
 from designer.further.budget.phases import Phase, TimePlan, anytime_schedule, time_schedule
 from designer.further.optimal_boundary.boundary import optimal_boundaries, optimal_boundary
 from designer.further.optimal_boundary.result import OptimalBoundary, Rival
-from designer.further.posterior.error import PosteriorError, Wish, posterior_error, tolerance_for
+from designer.further.posterior.error import PosteriorError, posterior_error
+from designer.further.posterior.tolerance import PosteriorTolerance, tolerance_for
 from designer.further.step_size import BestStep, StepRow, best_step, effective_share
 
 __all__ = [
@@ -23,11 +24,11 @@ __all__ = [
     "Option",
     "Phase",
     "PosteriorError",
+    "PosteriorTolerance",
     "Quantity",
     "Rival",
     "StepRow",
     "TimePlan",
-    "Wish",
     "anytime_schedule",
     "best_epsilon",
     "best_step",

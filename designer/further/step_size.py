@@ -1,13 +1,13 @@
 """Step size and test together: which step of a random walk, with which test, explores most per likelihood evaluation.
 
-Larger steps have a larger kappa, so their decisions need more data: the best step of a chain with a sequential test is
+Larger steps have a larger κ, so their decisions need more data: the best step of a chain with a sequential test is
 not that of the exact chain. Along one proposed direction the log posterior is quadratic to second order. A step r times
 as large has
 
-    A(r) = r a - r² q / 2,    kappa(r) = r^p kappa,    squared jump r² q
+    A(r) = r a - r² q / 2,    kappa(r) = r^p κ,    squared jump r² q
 
 with q the squared length of the step in the posterior's own metric and a = A + q / 2 the linear part. At stationarity
-a ~ N(0, q) given q. The pairs tell A, and q is their kappa² times a constant (without control variates both are
+a ~ N(0, q) given q. The pairs tell A, and q is their κ² times a constant (without control variates both are
 quadratic forms of the step) or the same for all of them (in many dimensions): the pairs themselves tell which.
 With trial runs at several steps this law is needed only from one of them to the next.
 
@@ -35,21 +35,21 @@ from designer.search.search import ACCURACY, LEAST_TOLERANCE, search
 from designer.search.space import Space
 
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
-EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for theta and for theta'
+EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for θ and for θ'
 LEAST, MOST = 1e-3, 1e3  # relative steps
 FLAT = 0.95  # of the best efficiency: as good, for what a chain would notice
 MOST_SCALES = 200
-LIKE = 25.0  # kappa² within this factor of q may be q up to a constant (information, curvature); else it is a residual
+LIKE = 25.0  # κ² within this factor of q may be q up to a constant (information, curvature); else it is a residual
 
 Trials = TrialRun | Mapping[float, TrialRun]
 Hold = Literal["step", "jump"]
 
 
 class StepLaw(NamedTuple):
-    """How the pairs of a trial run change with the step: q of each pair, its shape, and the power p of kappa."""
+    """How the pairs of a trial run change with the step: q of each pair, its shape, and the power p of κ."""
 
     squared_length: Floats
-    proportional: bool  # q is a constant times kappa², not the same for all pairs
+    proportional: bool  # q is a constant times κ², not the same for all pairs
     kappa_power: float
 
     def scaled(self, trial: TrialRun, relative: float) -> TrialRun:
@@ -71,9 +71,9 @@ class StepRow(NamedTuple):
     kappa
         Median of the pairs.
     tolerance
-        Largest mean |Delta| allowed at this step.
+        Largest mean |Δ| allowed at this step.
     design, error, usage, acceptance
-        The best test, its mean |Delta|, share of the data and acceptance rate.
+        The best test, its mean |Δ|, share of the data and acceptance rate.
     jump, jump_error
         Expected squared jump in the posterior's metric by moves that the exact chain makes, too; and its standard error
         over the pairs, for the lengths that were fitted.
@@ -138,11 +138,11 @@ class BestStep(NamedTuple):
 
 
 def fit_step_law(trial: TrialRun, kappa_power: float = 1.0) -> StepLaw:
-    """q of every pair by maximum likelihood under A ~ N(-q/2, q), with q = b kappa² or with q = b for all.
+    """q of every pair by maximum likelihood under A ~ N(-q/2, q), with q = b κ² or with q = b for all.
 
-    With w = kappa² or 1, b solves (S/4) b² + n b - T = 0 for S = sum w, T = sum A²/w. The shape is the one whose means
-    -q/2 are nearer to the A; but if kappa² is far from q it is not a length. (Nor does the likelihood choose the shape:
-    with control variates kappa is tiny, yet large where |A| is, of either sign.)
+    With w = κ² or 1, b solves (S/4) b² + n b - T = 0 for S = sum w, T = sum A²/w. The shape is the one whose means
+    -q/2 are nearer to the A; but if κ² is far from q it is not a length. (Nor does the likelihood choose the shape:
+    with control variates κ is tiny, yet large where |A| is, of either sign.)
 
     Examples
     --------
@@ -164,7 +164,7 @@ def fit_step_law(trial: TrialRun, kappa_power: float = 1.0) -> StepLaw:
 
 def _fitted(a: Floats, weights: Floats) -> Floats:
     """q = b w with the likeliest b."""
-    w = weights / weights.mean()  # or squares of very small kappa would vanish
+    w = weights / weights.mean()  # or squares of very small κ would vanish
     s, t = float(w.sum()), float((a * a / w).sum())
     q: Floats = 2.0 * t / (a.size + math.sqrt(a.size**2 + s * t)) * w  # the positive root, without cancellation
     return q
@@ -192,9 +192,9 @@ def best_step(
     ----------
     trial
         Pairs of a random walk; or several trial runs of the same posterior by their relative step, {1.0: ..., 2.0:
-        ...}. Each scale then uses the trial run with the nearest step, and kappa's power is fitted.
+        ...}. Each scale then uses the trial run with the nearest step, and κ's power is fitted.
     tolerance
-        Largest mean |Delta|, at steps of relative size 1.
+        Largest mean |Δ|, at steps of relative size 1.
     scales
         Steps to consider, relative to that of the trial run (of the one at 1.0).
     cost
@@ -207,7 +207,7 @@ def best_step(
     refine
         Also try two steps next to the best one.
     kappa_power
-        How kappa grows with the step, if there is one trial run: 1 without control variates; with them 1 for small
+        How κ grows with the step, if there is one trial run: 1 without control variates; with them 1 for small
         steps, up to 3 for large ones.
     rule, skew, space, workers, progress, cancelled
         As for `search`.
@@ -319,7 +319,7 @@ def _checked_scales(scales: Iterable[float]) -> list[float]:
 
 
 def _fitted_power(runs: Mapping[float, TrialRun]) -> float:
-    """Slope of the mean log kappa in the log step."""
+    """Slope of the mean log κ in the log step."""
     x = np.log(list(runs))
     y = np.array([float(np.log(run.kappa).mean()) for run in runs.values()])
     slope = float(np.sum((x - x.mean()) * (y - y.mean())) / np.sum((x - x.mean()) ** 2))

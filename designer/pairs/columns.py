@@ -14,16 +14,11 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import shorten
+from designer.core.text_table import QUOTES
+from designer.pairs.limits import LARGEST
 from designer.rule.looks import MAX_N_DATA
 
 Columns: TypeAlias = dict[str, Floats]
-
-MAX_PAIRS = 5_000_000
-MAX_BYTES = 2**28
-MAX_LINE = 100_000
-MAX_COLUMNS = 1000
-LISTED = 20  # problems in full; of the others only the number
-LARGEST = 1e100  # size of an entry, so that N mu and A / kappa cannot overflow
 
 NAMES = {
     "mu": ("mu", "μ", "mean"),
@@ -33,7 +28,6 @@ NAMES = {
     "n_data": ("n_data", "ndata"),  # and N, but not n, which may as well number the rows
 }
 _ALIASES = {alias: name for name, aliases in NAMES.items() for alias in aliases}
-QUOTES = "\"' \t"
 NEEDED = "a header row must name the columns mu and sigma, and may name log_ratio, skew and n_data"
 
 TEMPLATE = """\
@@ -51,8 +45,8 @@ mu,sigma,log_ratio,skew
 """
 
 
-class Table(NamedTuple):
-    """What a file holds, in the order of the arguments of `TrialRun`."""
+class TrialColumns(NamedTuple):
+    """The content of a file, in the order of the arguments of `TrialRun`."""
 
     n_data: int
     mu: Floats
@@ -61,7 +55,7 @@ class Table(NamedTuple):
     skew: Floats | None
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     """One thing wrong in a file; `column` is empty when it is about the whole line."""
 
     line: int
@@ -77,7 +71,7 @@ class Problem(NamedTuple):
 class BadFile(BadInput):
     """A file that cannot be used: a summary, the first problems in full, and how many there are in all."""
 
-    def __init__(self, summary: str, problems: Sequence[Problem] = (), count: int = 0) -> None:
+    def __init__(self, summary: str, problems: Sequence[FileProblem] = (), count: int = 0) -> None:
         super().__init__(summary, problems, count)
         self.summary, self.problems, self.count = summary, list(problems), count
 
@@ -113,7 +107,7 @@ def defects(columns: Mapping[str, Floats], most: int) -> tuple[list[Defect], int
     return sorted(found)[:most], count
 
 
-def refusal(problems: list[Problem], count: int) -> BadFile:
+def refusal(problems: list[FileProblem], count: int) -> BadFile:
     """What to raise when a file has `count` defects, of which these are the first."""
     return BadFile(f"{count:,} problem{'s' * (count > 1)}, nothing loaded", problems, count)
 
@@ -121,24 +115,24 @@ def refusal(problems: list[Problem], count: int) -> BadFile:
 # --- the number of data -----------------------------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
+class NStatement(NamedTuple):
     """A place that states the number of data."""
 
-    where: str
+    place: str
     n_data: object
 
 
-Parsed: TypeAlias = tuple[Columns, list[Said]]
+Parsed: TypeAlias = tuple[Columns, list[NStatement]]
 
 
-def agreed(said: list[Said]) -> int:
-    """The number of data, on which all who state it must agree."""
-    if not said:
+def agreed(statements: list[NStatement]) -> int:
+    """The number of data, on which all statements must agree."""
+    if not statements:
         raise BadFile("the number of data N is missing: give it as n_data, in a line '# n_data: 12214' or in a column")
-    numbers = [integer(f"n_data in {where}", number, 2, MAX_N_DATA) for where, number in said]
-    for (where, _), number in zip(said, numbers, strict=True):
+    numbers = [integer(f"n_data in {place}", number, 2, MAX_N_DATA) for place, number in statements]
+    for (place, _), number in zip(statements, numbers, strict=True):
         if number != numbers[0]:
-            raise BadFile(f"n_data is {numbers[0]:,} in {said[0].where} but {number:,} in {where}")
+            raise BadFile(f"n_data is {numbers[0]:,} in {statements[0].place} but {number:,} in {place}")
     return numbers[0]
 
 

@@ -38,7 +38,7 @@ class Spread(NamedTuple):
     quantiles: tuple[float, ...]
 
 
-class Summary(NamedTuple):
+class TrialSummary(NamedTuple):
     """What the pairs of a trial run look like, and what that says.
 
     Attributes
@@ -198,7 +198,7 @@ def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
     return Histogram(edges, counts, int(np.count_nonzero(x < low)), int(np.count_nonzero(x > high)))
 
 
-def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
+def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
 
     Parameters
@@ -210,7 +210,7 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
 
     Returns
     -------
-    Summary
+    TrialSummary
         Spreads over the pairs, and remarks.
 
     Examples
@@ -223,7 +223,7 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> Summary:
     skew = None if trial.skew is None else _spread(trial.skew)
     usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
     usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
-    found = Summary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
+    found = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
     return found._replace(remarks=_remarks(found))
 
 
@@ -415,7 +415,7 @@ def _spread(values: Floats) -> Spread:
     return Spread(float(values.mean()), float(values.std()), quantiles)
 
 
-def _remarks(found: Summary) -> list[str]:
+def _remarks(found: TrialSummary) -> list[str]:
     probability, skew, remarks = found.probability, found.skew, []
     if found.pairs < 50:
         remarks.append(f"{found.pairs} pairs are few: 100 or more give steadier designs")

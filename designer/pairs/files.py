@@ -1,7 +1,7 @@
 """The files of a trial run: text tables, Parquet, NumPy archives.
 
-Readers return a `Table` of checked columns or raise `BadFile`, which lists what is wrong and where; nothing is loaded
-in part.
+Readers return a `TrialColumns` of checked columns or raise `BadFile`, which lists what is wrong and where. Nothing is
+loaded in part.
 """
 
 from __future__ import annotations
@@ -19,21 +19,31 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import Target, shorten, write_whole
-from designer.pairs import columns as trial_table
-from designer.pairs import text as trial_text
-from designer.pairs.columns import BadFile, Columns, Parsed, Problem, Said, Table, agreed, defects, refusal, required
+from designer.pairs import limits, text
+from designer.pairs.columns import (
+    BadFile,
+    Columns,
+    FileProblem,
+    NStatement,
+    Parsed,
+    TrialColumns,
+    agreed,
+    defects,
+    refusal,
+    required,
+)
 from designer.pairs.text import number_of_data
 from designer.rule.looks import MAX_N_DATA
 
 Source: TypeAlias = Target | bytes
 
 
-def load(path: str | os.PathLike[str], n_data: int | None = None) -> Table:
+def load(path: str | os.PathLike[str], n_data: int | None = None) -> TrialColumns:
     """The trial run in a file, read according to its suffix."""
     return read_named(path, path, n_data)
 
 
-def read_named(name: str | os.PathLike[str], source: Source, n_data: int | None = None) -> Table:
+def read_named(name: str | os.PathLike[str], source: Source, n_data: int | None = None) -> TrialColumns:
     """The trial run in `source`, read according to the suffix of `name`."""
     readers = dict.fromkeys((".csv", ".tsv", ".txt"), read_csv) | {".parquet": read_parquet, ".npz": read_npz}
     suffix = Path(name).suffix.lower()
@@ -51,33 +61,33 @@ def save(path: str | os.PathLike[str], n_data: int, columns: Mapping[str, Floats
     writers[suffix](path, n_data, columns)
 
 
-def read_csv(source: Source, n_data: int | None = None) -> Table:
+def read_csv(source: Source, n_data: int | None = None) -> TrialColumns:
     """A trial run from a text table with a header row.
 
-    Understood are UTF-8, and UTF-16 or UTF-32 with a byte order mark; any line ends; commas, semicolons, tabs or runs
-    of blanks as separators; decimal commas where the comma does not separate; comment lines that start with #; quotes;
-    columns in any order, by the names in `trial_table.NAMES`, among others, which are ignored. N is stated by the
-    argument, a comment `# n_data: 12214` (or `# N = 1,950,000`) or a column n_data or N; those that are given must
-    agree.
+    It understands UTF-8, and UTF-16 or UTF-32 with a byte order mark; any line ends; commas, semicolons, tabs or runs
+    of blanks as separators; decimal commas where commas do not separate; comment lines that start with #; quotes.
+    Columns may be in any order and have any of the names in `designer.pairs.columns.NAMES`; others are ignored. N comes
+    from the argument, a comment `# n_data: 12214` (or `# N = 1,950,000`) or a column n_data or N. If several of these
+    are given, they must agree.
     """
-    return _read(source, n_data, trial_text.parse)
+    return _read(source, n_data, text.parse)
 
 
-def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) -> Table:
+def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) -> TrialColumns:
     """The table that `parse` finds in `source`; problems carry the name of the source."""
-    argument = [] if n_data is None else [Said("the argument", integer("n_data", n_data, 2, MAX_N_DATA))]
+    argument = [] if n_data is None else [NStatement("the argument", integer("n_data", n_data, 2, MAX_N_DATA))]
     try:
         columns, said = parse(_content(source))
-        if not 0 < (pairs := columns["mu"].size) <= trial_table.MAX_PAIRS:
-            raise BadFile(f"{pairs:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}" if pairs else "no rows")
+        if not 0 < (pairs := columns["mu"].size) <= limits.MAX_PAIRS:
+            raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}" if pairs else "no rows")
         if "n_data" in columns:
-            said = [*said, Said("the column", float(columns["n_data"][0]))]
+            said = [*said, NStatement("the column", float(columns["n_data"][0]))]
         number = agreed(argument + said)
     except BadInput as error:
         name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "the data")
         known = error if isinstance(error, BadFile) else BadFile(str(error))
         raise BadFile(f"{shorten(name, 200)}: {known.summary}", known.problems, known.count) from None
-    return Table(number, columns["mu"], columns["sigma"], columns.get("log_ratio", 0.0), columns.get("skew"))
+    return TrialColumns(number, columns["mu"], columns["sigma"], columns.get("log_ratio", 0.0), columns.get("skew"))
 
 
 def _content(source: Source) -> bytes:
@@ -88,20 +98,20 @@ def _content(source: Source) -> bytes:
     try:
         with open(source, "rb") if isinstance(source, (str, os.PathLike)) else nullcontext(source) as file:
             # Not all at once: the size may be unknown, and reads may be short.
-            while size <= trial_table.MAX_BYTES and (piece := file.read(2**24)):
+            while size <= limits.MAX_BYTES and (piece := file.read(2**24)):
                 pieces.append(piece.encode("utf-8", "replace") if isinstance(piece, str) else piece)
                 size += len(pieces[-1])
     except (OSError, ValueError) as error:
         raise BadFile(f"cannot be read: {shorten(getattr(error, 'strerror', None) or error, 100)}") from None
-    if size > trial_table.MAX_BYTES:
-        raise BadFile(f"larger than the limit of {trial_table.MAX_BYTES / 2**20:,.0f} MiB")
+    if size > limits.MAX_BYTES:
+        raise BadFile(f"larger than the limit of {limits.MAX_BYTES / 2**20:,.0f} MiB")
     return b"".join(pieces)
 
 
 # --- binary files -----------------------------------------------------------------------------------------------------
 
 
-def read_parquet(source: Source, n_data: int | None = None) -> Table:
+def read_parquet(source: Source, n_data: int | None = None) -> TrialColumns:
     """A trial run from a Parquet file; N from its metadata, a column or the argument."""
     return _read(source, n_data, _parse_parquet)
 
@@ -117,18 +127,18 @@ def _parse_parquet(data: bytes) -> Parsed:
         for field in (schema.field(position) for position in where.values()):
             if not any(is_a(field.type) for is_a in (types.is_floating, types.is_integer, types.is_decimal)):
                 raise BadFile(f"column '{shorten(field.name)}' holds {shorten(field.type)}, not numbers")
-        if file.metadata.num_rows > trial_table.MAX_PAIRS:
-            raise BadFile(f"{file.metadata.num_rows:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}")
+        if file.metadata.num_rows > limits.MAX_PAIRS:
+            raise BadFile(f"{file.metadata.num_rows:,} rows, more than the limit of {limits.MAX_PAIRS:,}")
         names = {name: schema.names[position] for name, position in where.items()}
         table = file.read(columns=[*names.values()])
         columns = {name: table.column(given).cast(pa.float64()).to_numpy() for name, given in names.items()}
         stated = (schema.metadata or {}).get(b"n_data")
-    said = [Said("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
+    said = [NStatement("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
     return _sound(columns), said
 
 
-def read_npz(source: Source, n_data: int | None = None) -> Table:
-    """A trial run from a NumPy archive; arrays of the names in `trial_table.NAMES`, N from n_data or the argument."""
+def read_npz(source: Source, n_data: int | None = None) -> TrialColumns:
+    """A trial run from a NumPy archive with arrays mu, sigma and so on; N from n_data in it or the argument."""
     return _read(source, n_data, _parse_npz)
 
 
@@ -139,13 +149,13 @@ def _parse_npz(data: bytes) -> Parsed:
         members = [*sizes]
         where = required([name.removesuffix(".npy") for name in members])
         wanted = {name: members[position] for name, position in where.items()}
-        largest = 8 * trial_table.MAX_PAIRS + trial_table.MAX_LINE
+        largest = 8 * limits.MAX_PAIRS + limits.MAX_LINE
         if too_large := [name for name in wanted.values() if sizes[name] > largest]:
             raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run can have")
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             columns = {name: np.asarray(arrays[member]) for name, member in wanted.items()}
-    if (pairs := columns["mu"].size) > trial_table.MAX_PAIRS:  # bytes of which become eight times as many
-        raise BadFile(f"{pairs:,} rows, more than the limit of {trial_table.MAX_PAIRS:,}")
+    if (pairs := columns["mu"].size) > limits.MAX_PAIRS:  # bytes of which become eight times as many
+        raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}")
     for name, values in columns.items():
         if values.dtype.kind not in "iuf" or values.shape not in {(), (pairs,)}:
             raise BadFile(f"{wanted[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")
@@ -165,9 +175,11 @@ def _reading(what: str) -> Iterator[None]:
 
 def _sound(columns: Columns) -> Columns:
     """The columns, if there is nothing wrong in them."""
-    found, count = defects(columns, most=trial_table.LISTED)
+    found, count = defects(columns, most=limits.MAX_LISTED)
     if count:
-        problems = [Problem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in found]
+        problems = [
+            FileProblem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in found
+        ]
         raise refusal(problems, count)
     return columns
 

@@ -1,32 +1,38 @@
-"""Text tables as people have them.
+"""Trial runs as text tables: which columns are meant, where the number of data stands, what is wrong in which line.
 
-Text goes through a fast parser first. Only what that one does not take as it is (quotes, comments between the rows,
-runs of blanks, any mistake) is read line by line, with the line numbers of the original file.
+`designer.core.text_table` does the reading: a fast pass for plain files, a careful one for all others.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
-import math
 import re
-from array import array
-from operator import itemgetter
-from typing import NamedTuple
-
-import numpy as np
 
 from designer.core.files import shorten
-from designer.pairs import columns as trial_table
+from designer.core.text_table import (
+    QUOTES,
+    Layout,
+    Row,
+    Style,
+    count_fields,
+    count_lines,
+    decimal_point,
+    encoding_of,
+    parse_number,
+    read_carefully,
+    read_fast,
+    read_head,
+    rows_at,
+    split_fields,
+    split_names,
+)
+from designer.pairs import limits
 from designer.pairs.columns import (
     NEEDED,
-    QUOTES,
     BadFile,
     Columns,
+    FileProblem,
+    NStatement,
     Parsed,
-    Problem,
-    Said,
     canonical,
     defects,
     known,
@@ -34,188 +40,97 @@ from designer.pairs.columns import (
     required,
 )
 
-
-class Layout(NamedTuple):
-    """What precedes the rows of a text table."""
-
-    separator: str | None  # None: runs of blanks
-    names: list[str]
-    where: dict[str, int]
-    notes: list[tuple[int, str]]  # comments with their line numbers
-    line: int  # number of the first line after the header
-    start: int  # and its first byte
+_STATES_N = re.compile(r"#[\s#]*(?:N|(?i:n[_ -]?data))\s*[:=]\s*(\d.*)")
+_THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,})")
 
 
-class Rows(NamedTuple):
-    """What the careful parser made of the rows, with NaN for what is no number."""
-
-    point: str
-    columns: Columns
-    lines: list[int]  # line number of every row in `columns`
-    misfits: list[int]  # lines with too few or too many fields
-    notes: list[tuple[int, str]]
-
-    @property
-    def failures(self) -> int:
-        return len(self.misfits) + sum(int(np.isnan(column).sum()) for column in self.columns.values())
+def style() -> Style:
+    """What a trial run's file may hold. Bytes that are no text are replaced: they may stand in columns of others."""
+    return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace")
 
 
 def parse(data: bytes) -> Parsed:
     """The columns of a text table, and where it states the number of data."""
-    data = _normal(data)
-    layout = _layout(data)
-    columns, notes = _fast(data, layout), layout.notes
+    _check_size(data)
+    layout = find_layout(data)
+    columns, comments = plain_columns(layout), layout.comments
     if columns is None or defects(columns, most=0)[1]:
-        columns, notes = _careful(data, layout)
-    stated = ((line, _STATES_N.fullmatch(text)) for line, text in notes)
-    return columns, [Said(f"line {line}", number_of_data(match[1])) for line, match in stated if match]
+        columns, comments = careful_columns(layout)
+    stated = ((line, _STATES_N.fullmatch(text)) for line, text in comments)
+    return columns, [NStatement(f"line {line}", number_of_data(match[1])) for line, match in stated if match]
 
 
-def _normal(data: bytes) -> bytes:
-    """UTF-8 with plain line ends, if that is what the bytes can be and no line is absurd."""
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            data = data[len(mark) :].decode(encoding, "replace").encode()
-            break
-    if b"\0" in data:
+def _check_size(data: bytes) -> None:
+    """Refuse what is no text, or has too many lines."""
+    if b"\0" in data and encoding_of(data).startswith("utf-8"):
         raise BadFile("not a text file: it has NUL bytes (UTF-16 needs a byte order mark)")
-    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if (lines := data.count(b"\n")) > trial_table.MAX_PAIRS + 100_000:
-        raise BadFile(f"{lines:,} lines; a trial run has at most {trial_table.MAX_PAIRS:,} pairs")
-    ends = np.flatnonzero(np.frombuffer(data + b"\n", dtype=np.uint8) == ord("\n"))
-    lengths = np.diff(ends, prepend=-1) - 1
-    if (longest := int(lengths.max())) > trial_table.MAX_LINE:
-        line = int(lengths.argmax()) + 1
-        raise BadFile(f"line {line:,} has {longest:,} bytes, more than the limit of {trial_table.MAX_LINE:,}")
-    return data
+    if (lines := count_lines(data) - 1) > limits.MAX_PAIRS + 100_000:
+        raise BadFile(f"{lines:,} lines; a trial run has at most {limits.MAX_PAIRS:,} pairs")
 
 
-def _layout(data: bytes) -> Layout:
-    notes: list[tuple[int, str]] = []
-    start = 0
-    for line, raw in enumerate(io.BytesIO(data), 1):
-        text = raw.decode("utf-8", "replace").rstrip("\n")
-        if (bare := text.strip(QUOTES)).startswith("#"):  # a spreadsheet may have put the comment in quotes
-            notes.append((line, bare))
-        elif text.strip():
-            break
-        start += len(raw)
+def find_layout(data: bytes) -> Layout:
+    """The names of the columns, from the header or from the comment above the numbers."""
+    above, comments, header = head = read_head(data, style())
+    if header is None:
+        raise BadFile(f"nothing in it but comments and blank lines; {NEEDED}" if comments else f"empty; {NEEDED}")
+    if re.match(r"[\s\"']*[+-]?[.,]?\d", header):  # no header but numbers; the names may be in the comment above
+        separator, names = _split(comments[-1][1].lstrip("# ")) if comments else (None, [])
+        if len(split_fields(header, separator)) != len(names) or not {"mu", "sigma"} <= {*known(names)}:
+            raise BadFile(f"line {head.line}: numbers where the names of the columns should be; {NEEDED}")
     else:
-        raise BadFile(f"nothing in it but comments and blank lines; {NEEDED}" if data.strip() else f"empty; {NEEDED}")
-    if re.match(r"[\s\"']*[+-]?[.,]?\d", text):  # no header but numbers; perhaps the names are in the comment above
-        separator, names = _sniff(notes[-1][1].lstrip("# ")) if notes else (None, [])
-        if len(_fields(text, separator)) != len(names) or not {"mu", "sigma"} <= {*known(names)}:
-            raise BadFile(f"line {line}: numbers where the names of the columns should be; {NEEDED}")
-        line, raw = line - 1, b""
-    else:
-        separator, names = _sniff(text)
-    if len(names) > trial_table.MAX_COLUMNS:
-        raise BadFile(f"line {line}: {len(names):,} columns, more than the limit of {trial_table.MAX_COLUMNS:,}")
-    return Layout(separator, names, required(names), notes, line + 1, start + len(raw))
+        separator, names = _split(header)
+        above.append(header)
+    if len(names) > limits.MAX_COLUMNS:
+        raise BadFile(f"line {len(above)}: {len(names):,} columns, more than the limit of {limits.MAX_COLUMNS:,}")
+    required(names)
+    return Layout(data, style(), separator, names, above, comments)
 
 
-def _sniff(header: str) -> tuple[str | None, list[str]]:
-    """The separator that shows most names we know (and then most names), with the names."""
-    found = [(s, [name.strip(QUOTES) for name in _fields(header, s)]) for s in (",", ";", "\t", None)]
-    return max(found, key=lambda item: (sum(map(bool, map(canonical, item[1]))), len(item[1])))
+def _split(header: str) -> tuple[str | None, list[str]]:
+    separator, names = split_names(header, style(), canonical)
+    return separator, [name.strip(QUOTES) for name in names]
 
 
-def _fields(line: str, separator: str | None, most: int = -1) -> list[str]:
-    """The fields of a line; unquoted ones are cut no further than needed to see that there are more than `most`."""
-    if '"' not in line:
-        return line.split(separator, most)
-    text = line if separator else " ".join(line.split())
-    return next(csv.reader([text], delimiter=separator or " ", skipinitialspace=True))
-
-
-def _fast(data: bytes, layout: Layout) -> Columns | None:
-    """The columns, if the rows are so plain that there can be no doubt about them."""
-    if layout.separator is None or data.find(b'"', layout.start) >= 0 or data.find(b"#", layout.start) >= 0:
-        return None
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    names = {name: str(position) for name, position in layout.where.items()}
+def plain_columns(layout: Layout) -> Columns | None:
+    """The columns, if the rows are so plain that there can be no doubt about them: no quotes, no comments."""
+    assert isinstance(layout.source, bytes)
+    for mark in '"#':
+        if layout.source.count(mark.encode()) > sum(line.count(mark) for line in layout.above):
+            return None
+    places = required(layout.names)
     for point in ".,":
-        try:
-            table = arrow.read_csv(
-                pa.BufferReader(memoryview(data)[layout.start :]),
-                arrow.ReadOptions(column_names=[str(position) for position in range(len(layout.names))]),
-                arrow.ParseOptions(delimiter=layout.separator, quote_char=False),
-                arrow.ConvertOptions(
-                    check_utf8=False,
-                    column_types=dict.fromkeys(names.values(), pa.float64()),
-                    include_columns=[*names.values()],
-                    decimal_point=point,
-                ),
-            )
-        except pa.ArrowException:
-            continue
-        return {name: table.column(position).to_numpy() for name, position in names.items()}
+        if table := read_fast(layout, list(places.values()), point=point):
+            return dict(zip(places, table[0], strict=True))
     return None
 
 
-def _careful(data: bytes, layout: Layout) -> tuple[Columns, list[tuple[int, str]]]:
+def careful_columns(layout: Layout) -> tuple[Columns, list[tuple[int, str]]]:
     """The columns and all comments, line by line; or BadFile with everything that is wrong."""
-    text = data[layout.start :].decode("utf-8", "replace")
-    lines = text.split("\n")
-    rows = _rows(lines, layout, ".")
-    if rows.failures and layout.separator != "," and "," in text:
-        rows = min(rows, _rows(lines, layout, ","), key=lambda rows: rows.failures)
-    found, count = defects(rows.columns, most=trial_table.LISTED)
-    if count := count + len(rows.misfits):
-        problems = [_misfit(line, lines[line - layout.line], layout) for line in rows.misfits[: trial_table.LISTED]]
-        for row, name, reason in found:
-            line = rows.lines[row]
-            problems.append(_misvalue(line, lines[line - layout.line], layout, name, reason, rows.point))
-        raise refusal(sorted(problems)[: trial_table.LISTED], count)
-    return rows.columns, rows.notes
+    places, most = required(layout.names), limits.MAX_LISTED
+    point = decimal_point(layout, list(places.values()))
+    rows = read_carefully(layout, list(places.values()), point=point, most=most)
+    columns = dict(zip(places, rows.columns, strict=True))
+    flaws, count = defects(columns, most)
+    if count + rows.misfit_count:
+        problems = [_misfit(row, layout) for row in rows.misfits]
+        flawed = rows_at(layout, [flaw.row for flaw in flaws])
+        for number, name, reason in flaws:
+            problems.append(_misvalue(flawed[number], layout, places[name], reason, point))
+        raise refusal(sorted(problems)[:most], count + rows.misfit_count)
+    return columns, rows.comments
 
 
-def _rows(lines: list[str], layout: Layout, point: str) -> Rows:
-    """Every line parsed, with `point` before the decimals."""
-    separator, width, pick = layout.separator, len(layout.names), itemgetter(*layout.where.values())
-    numbers, kept, misfits, notes = array("d"), [], [], [*layout.notes]
-    for line, text in enumerate(lines, layout.line):
-        bare = text.strip()
-        if not bare or bare.startswith("#"):
-            notes += [(line, bare)] if bare else []
-            continue
-        fields = _fields(text, separator, width)
-        if len(fields) != width:
-            misfits.append(line)
-            continue
-        kept.append(line)
-        try:
-            if point == "," or "_" in text or not text.isascii():
-                raise ValueError
-            numbers.extend([*map(float, pick(fields))])
-        except ValueError:
-            numbers.extend([_number(field, point)[0] for field in pick(fields)])
-    matrix = np.array(numbers).reshape(-1, len(layout.where))
-    return Rows(point, dict(zip(layout.where, matrix.T, strict=True)), kept, misfits, notes)
+def _misfit(row: Row, layout: Layout) -> FileProblem:
+    fields, width = count_fields(row, layout), len(layout.names)
+    reason = f"{fields} field{'s' * (fields != 1)} where the header has {width}"
+    return FileProblem(row.line, "", shorten(row.text.strip()), reason)
 
 
-def _number(text: str, point: str = ".") -> tuple[float, str]:
-    """`text` as a float, or NaN and the reason; strict, as float() takes underscores and digits of any script."""
-    text = text.strip()
-    try:
-        if "_" in text or not text.isascii():
-            raise ValueError
-        return float(text.translate(_SWAP) if point == "," else text), ""
-    except ValueError:
-        return math.nan, "not a number" if text else "empty"
-
-
-def _misfit(line: int, text: str, layout: Layout) -> Problem:
-    fields, width = len(_fields(text, layout.separator)), len(layout.names)
-    return Problem(line, "", shorten(text.strip()), f"{fields} field{'s' * (fields != 1)} where the header has {width}")
-
-
-def _misvalue(line: int, text: str, layout: Layout, name: str, reason: str, point: str) -> Problem:
-    value = _fields(text, layout.separator)[layout.where[name]].strip()
-    given = layout.names[layout.where[name]]
-    return Problem(line, shorten(given), shorten(value), _number(value, point)[1] or reason)
+def _misvalue(row: Row, layout: Layout, place: int, reason: str, point: str) -> FileProblem:
+    value = row.fields[place].strip()
+    if parse_number(value, point) is None:
+        reason = "not a number" if value else "empty"
+    return FileProblem(row.line, shorten(layout.names[place]), shorten(value), reason)
 
 
 def number_of_data(text: str) -> float | str:
@@ -223,17 +138,5 @@ def number_of_data(text: str) -> float | str:
     text = text.rstrip(",;" + QUOTES)  # a spreadsheet fills up the line with separators
     if _THOUSANDS.fullmatch(text):
         text = re.sub(r"\D", "", text)
-    number, reason = _number(text)
-    return shorten(text) if reason else number
-
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it starts with
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_SWAP = str.maketrans(",.", ".,")  # so that a decimal point where decimals have a comma is no number
-_STATES_N = re.compile(r"#[\s#]*(?:N|(?i:n[_ -]?data))\s*[:=]\s*(\d.*)")
-_THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,})")
+    number = parse_number(text)
+    return shorten(text) if number is None else number

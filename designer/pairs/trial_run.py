@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import Target, shorten
-from designer.pairs import files as trial_files
-from designer.pairs.columns import MAX_PAIRS, defects
+from designer.pairs import files
+from designer.pairs.columns import defects
 from designer.pairs.files import Source
+from designer.pairs.limits import MAX_PAIRS
 from designer.pairs.stationary import log_acceptance_at, spread_kappa
 from designer.rule.looks import MAX_N_DATA
 
@@ -143,43 +144,43 @@ class TrialRun:
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_data: int | None = None) -> TrialRun:
         """The trial run in a file, by its suffix: .csv, .tsv, .txt, .parquet or .npz."""
-        return cls(*trial_files.load(path, n_data))
+        return cls(*files.load(path, n_data))
 
     @classmethod
     def from_upload(cls, name: str, source: Source, n_data: int | None = None) -> TrialRun:
         """The trial run in a file object or bytes, in the format of the suffix of `name`."""
-        return cls(*trial_files.read_named(name, source, n_data))
+        return cls(*files.read_named(name, source, n_data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .csv, .tsv, .txt, .parquet or .npz."""
-        trial_files.save(path, self.n_data, self.columns)
+        files.save(path, self.n_data, self.columns)
 
     @classmethod
     def from_csv(cls, source: Source, n_data: int | None = None) -> TrialRun:
-        """The trial run in a text table; see `trial_files.read_csv` for what is understood."""
-        return cls(*trial_files.read_csv(source, n_data))
+        """The trial run in a text table; see `designer.pairs.files.read_csv` for what is understood."""
+        return cls(*files.read_csv(source, n_data))
 
     @classmethod
     def from_parquet(cls, source: Source, n_data: int | None = None) -> TrialRun:
         """The trial run in a Parquet file; N from its metadata, a column n_data or the argument."""
-        return cls(*trial_files.read_parquet(source, n_data))
+        return cls(*files.read_parquet(source, n_data))
 
     @classmethod
     def from_npz(cls, source: Source, n_data: int | None = None) -> TrialRun:
         """The trial run in a NumPy archive with arrays mu, sigma and so on; N from n_data in it or the argument."""
-        return cls(*trial_files.read_npz(source, n_data))
+        return cls(*files.read_npz(source, n_data))
 
     def to_csv(self, target: Target) -> None:
         """Write a CSV file, exact to the last bit; a path is replaced as a whole or not at all."""
-        trial_files.write_csv(target, self.n_data, self.columns)
+        files.write_csv(target, self.n_data, self.columns)
 
     def to_parquet(self, target: Target) -> None:
         """Write a Parquet file with N in its metadata; a path is replaced as a whole or not at all."""
-        trial_files.write_parquet(target, self.n_data, self.columns)
+        files.write_parquet(target, self.n_data, self.columns)
 
     def to_npz(self, target: Target) -> None:
         """Write a NumPy archive; a path is replaced as a whole or not at all."""
-        trial_files.write_npz(target, self.n_data, self.columns)
+        files.write_npz(target, self.n_data, self.columns)
 
 
 def _column(name: str, values: ArrayLike, pairs: int | None = None, *, repeat: bool = False) -> Floats:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic import BeforeValidator, ValidationInfo, model_validator
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput, integer, real, shown
-from designer.core.files import shorten
-from designer.core.toml_json import parse_json, parse_toml, toml_value
-from designer.pairs.columns import MAX_PAIRS
+from designer.core.errors import BadInput, integer, prefix_errors, real, shown
+from designer.core.files import shorten, write_whole
+from designer.core.toml_json import parse_json, parse_toml, read_text, toml_text
+from designer.core.validation import MAX_LISTED, BadFields, Record
+from designer.pairs.limits import MAX_PAIRS
 from designer.rule.boundary import TINY, Boundary, epsilon_of
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 
@@ -28,7 +30,6 @@ BOUNDS_FORMAT = 2  # of one with explicit bounds
 MOST_BOUNDS = 10_000
 KIND = "sequential"
 REMOVED = "stratified"  # several designs by κ, which 0.1 could write
-MAX_NAMED = 10  # problems in one message
 
 
 def _whole(low: int, high: int) -> BeforeValidator:
@@ -67,45 +68,12 @@ def _text(pattern: str, meaning: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-class BadFields(BadInput):
-    """The problems of one record, kept apart so that the reader of a file can say where in the file they are."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__(problems)
-        self.problems = problems
-
-    def __str__(self) -> str:
-        return "; ".join(self.problems)
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    def __init__(self, /, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise BadFields([self._line(e) for e in error.errors(include_url=False)[:MAX_NAMED]]) from None
-
-    @classmethod
-    def _line(cls, error: Mapping[str, Any]) -> str:
-        if isinstance(cause := error.get("ctx", {}).get("error"), BadInput):
-            return str(cause)
-        name = shorten(".".join(map(str, error["loc"])))
-        if error["type"] == "extra_forbidden":
-            return f"{name}: unknown; allowed are {', '.join(cls.model_fields)}"
-        return f"{name} = {shown(error['input'])}: {error['msg']}"
-
-    def _given(self) -> dict[str, Any]:
-        return {name: value for name, value in self if value is not None}
-
-
 _Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
 _Text: TypeAlias = Annotated[str, _text(".{1,200}", "a text of 1 to 200 printable characters")] | None
 _Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
 
 
-class Predicted(_Record):
+class Predicted(Record):
     """What the theory promises of a design; a part of its file. None where it is not known.
 
     Parameters
@@ -130,7 +98,7 @@ class Predicted(_Record):
     estimate: _Size = None
 
 
-class Provenance(_Record):
+class Provenance(Record):
     """How a design was found; a part of its file.
 
     Parameters
@@ -158,7 +126,7 @@ class Provenance(_Record):
 _Bounds: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(_check_bounds)]
 
 
-class Design(_Record):
+class Design(Record):
     """A sequential test: what the search returns, a file holds and a sampler runs.
 
     Parameters
@@ -186,7 +154,7 @@ class Design(_Record):
     True
     >>> Design(12214, 500, 0.7)
     Traceback (most recent call last):
-    designer.rule.design.BadFields: epsilon = 0.7: must lie in (0, 0.5]
+    designer.core.validation.BadFields: epsilon = 0.7: must lie in (0, 0.5]
     """
 
     n_data: Annotated[int, _whole(2, MAX_N_DATA)]
@@ -248,23 +216,17 @@ class Design(_Record):
         return self.lower is not None
 
     @property
-    def bare(self) -> Design:
+    def without_notes(self) -> Design:
         """The same test without prediction and provenance: what a cache of numerical results should key on."""
         return self.model_copy(update=dict.fromkeys(_NOTES))
 
     def to_toml(self) -> str:
         """The design as TOML text, which `from_toml` reads back exactly."""
-        lines = []
-        for name, entry in self._document().items():
-            if isinstance(entry, dict):
-                lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
-            else:
-                lines += [f"{name} = {toml_value(entry)}"]
-        return "\n".join(lines) + "\n"
+        return toml_text(self.to_document())
 
     def to_json(self) -> str:
         """The design as JSON text with the layout of the TOML file."""
-        return json.dumps(self._document(), indent=2) + "\n"
+        return json.dumps(self.to_document(), indent=2) + "\n"
 
     @classmethod
     def from_toml(cls, text: str) -> Design:
@@ -276,9 +238,36 @@ class Design(_Record):
         """The design in a JSON text."""
         return cls.from_document(parse_json(text))
 
-    def _document(self) -> dict[str, Any]:
-        given = self._given()
-        notes = {name: given.pop(name)._given() for name in _NOTES if name in given}
+    @classmethod
+    def from_text(cls, text: str) -> Design:
+        """The design in a JSON text, which begins with a brace, or else in a TOML text."""
+        return cls.from_json(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else cls.from_toml(text)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Design:
+        """The design in a file, or in the config of a run: JSON if the name ends in .json, else TOML."""
+        with prefix_errors(f"{os.fspath(path)}: "):
+            text = read_text(path)
+            return cls.from_json(text) if _is_json(path) else cls.from_toml(text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file: JSON if the name ends in .json, else TOML. An old file is replaced as a whole or not at all.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> design = Design(12214, 500, 0.05)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     design.save(f"{folder}/design.toml")
+        ...     Design.load(f"{folder}/design.toml") == design
+        True
+        """
+        write_whole(path, self.to_json() if _is_json(path) else self.to_toml())
+
+    def to_document(self) -> dict[str, Any]:
+        """The tables of the design's file, as a dict."""
+        given = _given(self)
+        notes = {name: _given(given.pop(name)) for name in _NOTES if name in given}
         return {"format": BOUNDS_FORMAT if self.explicit else FORMAT, "test": {"kind": KIND, **given}, **notes}
 
     @classmethod
@@ -304,7 +293,7 @@ def refuse_strata(table: object) -> None:
         raise BadInput(f"test: {why}; choose a single design with `austerity design`")
 
 
-_NOTES: Mapping[str, type[_Record]] = {"predicted": Predicted, "provenance": Provenance}
+_NOTES: Mapping[str, type[Record]] = {"predicted": Predicted, "provenance": Provenance}
 _FIELDS = {name: field for name, field in Design.model_fields.items() if name not in _NOTES}
 _Made = TypeVar("_Made")
 
@@ -315,11 +304,11 @@ def _test_values(table: dict[str, Any]) -> dict[str, Any]:
     required = ["kind", *(name for name, field in _FIELDS.items() if field.is_required())]
     problems = [f"test.{name}: missing" for name in required if name not in table]
     unknown = [f"test.{shorten(key)}: unknown; allowed are {', '.join(keys)}" for key in table if key not in keys]
-    problems += unknown[:MAX_NAMED]
+    problems += unknown[:MAX_LISTED]
     if (kind := table.get("kind", KIND)) != KIND:
         problems.append(f"test.kind = {shown(kind)}: must be {KIND!r}")
     if problems:
-        raise BadInput("; ".join(problems))
+        raise BadFields(problems)
     return {name: table[name] for name in _FIELDS if name in table}
 
 
@@ -328,4 +317,12 @@ def _located(table: str, make: Callable[..., _Made], values: dict[str, Any]) -> 
     try:
         return make(**values)
     except BadFields as error:
-        raise BadInput("; ".join(f"{table}.{problem}" for problem in error.problems)) from None
+        raise error.within(table) from None
+
+
+def _given(record: Record) -> dict[str, Any]:
+    return {name: value for name, value in record if value is not None}
+
+
+def _is_json(path: str | os.PathLike[str]) -> bool:
+    return os.fspath(path).lower().endswith(".json")

@@ -50,7 +50,7 @@ def as_plan(design: Design | Plan) -> Plan:
         return design
     if not isinstance(design, Design):
         raise BadInput(f"design: must be a Design or a Plan, not {type(design).__name__}")
-    return _plan(design.bare)
+    return _plan(design.without_notes)
 
 
 @lru_cache(maxsize=1024)

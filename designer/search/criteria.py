@@ -9,17 +9,9 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from designer.engine.curves import curves, integrate
 from designer.engine.skew import in_range, skew_of, worst_effect
-from designer.engine.step_error import (
-    Rule,
-    check_rule,
-    check_same_data,
-    covered,
-    curves,
-    integrate,
-    reach_of,
-    skew_corrected,
-)
+from designer.engine.step_error import Rule, check_rule, check_same_data, covered, reach_of, skew_corrected
 from designer.engine.walk import outcomes
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
@@ -29,7 +21,7 @@ Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
 ENOUGH_PAIRS = 2000  # for comparing designs; the chosen one is measured on all
 
 
-class Measured(NamedTuple):
+class DesignScore(NamedTuple):
     """Error by the criterion, expected data fraction and expected number of looks of one test."""
 
     error: float
@@ -37,7 +29,7 @@ class Measured(NamedTuple):
     looks: float
 
 
-UNKNOWN = Measured(math.inf, 1.0, 1.0)  # no promise about the error, so as if all the data had to be read at once
+UNKNOWN = DesignScore(math.inf, 1.0, 1.0)  # no promise about the error, so as if all the data had to be read at once
 
 
 class Cost(NamedTuple):
@@ -48,7 +40,7 @@ class Cost(NamedTuple):
     fixed
         Of any step.
     per_datum
-        Of a datum read. A sequential step evaluates two likelihoods per datum (at theta and theta'), so
+        Of a datum read. A sequential step evaluates two likelihoods per datum (at θ and θ'), so
         `Cost(per_datum=2)` counts likelihood evaluations; the default counts data.
     per_look
         Of a look.
@@ -68,7 +60,7 @@ class Cost(NamedTuple):
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
     def exact(self, n_data: int) -> float:
-        """Cost of an exact step that keeps log p(x_i; theta): one look at all data, half the likelihoods of each."""
+        """Cost of an exact step that keeps log p(x_i; θ): one look at all data, half the likelihoods of each."""
         return self.fixed + 0.5 * self.per_datum * n_data + self.per_look
 
     def checked(self) -> Cost:
@@ -83,13 +75,13 @@ class Cost(NamedTuple):
 class Measure(Protocol):
     """Judges a plan, to a wanted numerical accuracy; `small` may judge faster on part of the pairs."""
 
-    def __call__(self, plan: Plan, tolerance: float) -> Measured: ...
+    def __call__(self, plan: Plan, tolerance: float) -> DesignScore: ...
 
     def small(self) -> Measure: ...
 
 
 class WorstCase:
-    """K14 Eqn 8: the test's error at mu_std = 0 (Eqn 20) and its data use there.
+    """K14 Eqn 8: the test's error at μ_std = 0 (Eqn 20) and its data use there.
 
     Given the pairs' skewness, the error is that of the most skewed pair, on the side where skewness adds to it.
     """
@@ -97,7 +89,7 @@ class WorstCase:
     def __init__(self, skew: Floats | None = None) -> None:
         self.skew = skew
 
-    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+    def __call__(self, plan: Plan, tolerance: float) -> DesignScore:
         if self.skew is not None and not in_range(plan, self.skew).all():
             return UNKNOWN
         # one drift is cheap, so even the first look around can be more exact
@@ -106,14 +98,14 @@ class WorstCase:
         error = float(outcome.error(np.zeros(1))[0])
         if self.skew is not None:
             error += worst_effect(plan, self.skew, tolerance)
-        return Measured(error, float(outcome.usage[0]), float(outcome.looks[0]))
+        return DesignScore(error, float(outcome.usage[0]), float(outcome.looks[0]))
 
     def small(self) -> WorstCase:
         return self
 
 
 class OverPairs:
-    """K14 Eqns 7 and 35: mean |Delta| over the pairs of a trial run; or a quantile of |Delta|.
+    """K14 Eqns 7 and 35: mean |Δ| over the pairs of a trial run; or a quantile of |Δ|.
 
     With `skew`, corrected for the pairs' skewness: the error of a test beyond the correction's range is not known, and
     counts as infinite.
@@ -126,7 +118,7 @@ class OverPairs:
         if skew:
             skew_of(trial)
 
-    def __call__(self, plan: Plan, tolerance: float) -> Measured:
+    def __call__(self, plan: Plan, tolerance: float) -> DesignScore:
         check_same_data(plan, self.trial)
         barker = self.rule == "barker"
         if self.skew and not covered(plan, self.everyone, barker).all():
@@ -138,7 +130,7 @@ class OverPairs:
         delta, usage, looks, *_ = found
         size = np.abs(delta)
         error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
-        return Measured(float(error), float(usage.mean()), float(looks.mean()))
+        return DesignScore(float(error), float(usage.mean()), float(looks.mean()))
 
     def small(self) -> OverPairs:
         """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""

@@ -24,7 +24,7 @@ class FrontierPoint(NamedTuple):
     design
         The answer; None if there is none, and then so are the numbers.
     train_error, train_usage
-        Mean |Delta| and mean data use on the pairs of the search.
+        Mean |Δ| and mean data use on the pairs of the search.
     test_error, test_usage
         The same on pairs that the search has not seen; None without such.
 

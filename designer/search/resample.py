@@ -31,7 +31,7 @@ class Band(NamedTuple):
 
 
 class Bootstrap(NamedTuple):
-    """Mean |Delta| and mean data use of one design, with bands over the choice of pairs.
+    """Mean |Δ| and mean data use of one design, with bands over the choice of pairs.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Bootstrap(NamedTuple):
     Examples
     --------
     >>> Bootstrap(Band(0.010, 0.004, 0.016), Band(0.5, 0.4, 0.6), 0.95, 50).warning(tolerance=0.01)
-    '50 pairs are too few for a tolerance of 0.01: mean |Delta| is known only to ±0.006; about 288 pairs would do'
+    '50 pairs are too few for a tolerance of 0.01: mean |Δ| is known only to ±0.006; about 288 pairs would do'
     """
 
     error: Band
@@ -62,7 +62,7 @@ class Bootstrap(NamedTuple):
             return None
         wanted = math.ceil(self.pairs * (half_width / (GOOD_ENOUGH * tolerance)) ** 2)
         return (
-            f"{self.pairs:,} pairs are too few for a tolerance of {tolerance:g}: mean |Delta| is known only to "
+            f"{self.pairs:,} pairs are too few for a tolerance of {tolerance:g}: mean |Δ| is known only to "
             f"±{half_width:.2g}; about {wanted:,} pairs would do"
         )
 
@@ -83,7 +83,7 @@ class Fold(NamedTuple):
 class CrossValidation(NamedTuple):
     """All folds, and the error on pairs the designs had not seen, with its standard error.
 
-    The error is the criterion's: mean |Delta|, or its quantile, or the error of the hardest decision. The last is the
+    The error is the criterion's: mean |Δ|, or its quantile, or the error of the hardest decision. The last is the
     same for all pairs that are not corrected for skewness, so it is the largest of the folds, with no standard error.
     Pairs are taken as independent; those of a slowly mixing chain are not, and know less than their number says.
 
@@ -125,7 +125,7 @@ def bootstrap(
     level: float = 0.95,
     skew: bool = False,
 ) -> Bootstrap:
-    """Bands for mean |Delta| and mean data use of a design, by resampling the pairs.
+    """Bands for mean |Δ| and mean data use of a design, by resampling the pairs.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def cross_validate(
 
 
 def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool) -> Floats:
-    """What the criterion looks at: |Delta| of every pair, or the one error of the hardest decision."""
+    """What the criterion looks at: |Δ| of every pair, or the one error of the hardest decision."""
     if criterion != "worst-case":
         return np.abs(step.delta)
     return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), ACCURACY).error])

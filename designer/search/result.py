@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from designer.core.progress import Progress
-from designer.engine.step_error import Rule
+from designer.engine.step_error import Acceptance, Rule
 from designer.rule.design import Design
 from designer.search.criteria import Cost, Criterion
 from designer.search.space import Grid, Space
@@ -30,6 +30,8 @@ class SearchResult(NamedTuple):
         As asked for.
     error, usage, looks, cost
         Of the best design: error by the criterion, share of the data, number of looks, and what that costs per step.
+    acceptance
+        The evaluation of the best design on all pairs that `best.predicted` comes from; None without a trial run.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class SearchResult(NamedTuple):
     usage: float | None = None
     looks: float | None = None
     cost: float | None = None
+    acceptance: Acceptance | None = None
 
 
 class Options(TypedDict, total=False):
@@ -66,7 +69,7 @@ class Options(TypedDict, total=False):
     rule
         "metropolis" or "barker".
     quantile
-        Which quantile of |Delta| the quantile criterion bounds (0.95).
+        Which quantile of |Δ| the quantile criterion bounds (0.95).
     skew
         Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
     workers

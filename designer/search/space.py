@@ -60,11 +60,11 @@ class Space:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range of G_0 that belongs to that of epsilon."""
+        """The range of G₀ that belongs to that of ε."""
         return threshold(self.epsilon[1]), threshold(self.epsilon[0])
 
     def shapes(self, n_data: int) -> list[Shape]:
-        """The starting points: m log-spaced by about 2, four values of alpha."""
+        """The starting points: m log-spaced by about 2, four values of α."""
         low, high = self.m_range
         count = max(1, round(math.log2(high / low))) + 1
         m = np.unique(np.round(np.geomspace(low, high, count)).astype(np.int64))
@@ -119,7 +119,7 @@ class Grid:
 
 
 class Shape(NamedTuple):
-    """A design but for its epsilon."""
+    """A design but for its ε."""
 
     n_data: int
     m: int
@@ -127,7 +127,7 @@ class Shape(NamedTuple):
     growth: float
 
     def plan(self, bound: float) -> Plan:
-        """With G_0 = bound."""
+        """With G₀ = bound."""
         schedule = Schedule.geometric(self.n_data, self.m, self.growth)
         return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
 

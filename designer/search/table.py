@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
-from designer.search.criteria import Measured
+from designer.search.criteria import DesignScore
 from designer.search.space import Shape
 
 
@@ -50,25 +50,25 @@ class Evaluated(NamedTuple):
         return int(self.m.size)
 
 
-class Row(NamedTuple):
+class EvaluatedDesign(NamedTuple):
     """One evaluation, as it goes into the table."""
 
     shape: Shape
     epsilon: float
-    found: Measured
+    score: DesignScore
     accuracy: float
 
 
-def tabulated(rows: Iterable[Row], target: float, cost_of: Callable[[Row], float]) -> Evaluated:
+def tabulated(rows: Iterable[EvaluatedDesign], target: float, cost_of: Callable[[EvaluatedDesign], float]) -> Evaluated:
     """Each design once, at its best accuracy, in order; `feasible` are those with an error of at most `target`."""
-    best: dict[tuple[Shape, float], Row] = {}
+    best: dict[tuple[Shape, float], EvaluatedDesign] = {}
     for row in rows:
         key = row.shape, row.epsilon
         if key not in best or row.accuracy < best[key].accuracy:
             best[key] = row
     ordered = sorted(best.values(), key=lambda row: (row.shape, row.epsilon))
     floats = np.array(
-        [(r.epsilon, r.shape.alpha, r.shape.growth, *r.found, cost_of(r)) for r in ordered], dtype=np.float64
+        [(r.epsilon, r.shape.alpha, r.shape.growth, *r.score, cost_of(r)) for r in ordered], dtype=np.float64
     )
     epsilon, alpha, growth, error, usage, looks, cost = floats.T
     m = np.array([row.shape.m for row in ordered], dtype=np.int64)

@@ -16,11 +16,12 @@ from pydantic import Field, model_validator
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
+from designer.core.toml_json import toml_text
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA
 from samplers.chains.chain import MAX_DRAWS, Chain, ChainStopped, Draws
 from samplers.chains.jump_chain import JumpChain
-from samplers.config.schema import NotNegative, Real, Table, Whole
+from samplers.config.schema import ConfigTable, NotNegative, Real, Whole
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 MOST_PHASES = 100
 
 
-class ScheduleTable(Table):
+class ScheduleTable(ConfigTable):
     """Phases before `[test]`: for so many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
 
     The steps of warmup are made with the first of them, and are not counted. `weights`, if given, are those of the
@@ -69,7 +70,7 @@ class ScheduleTable(Table):
         ]
 
 
-def check_schedule(table: ScheduleTable | None, redesign: object, proposal: Table) -> None:
+def check_schedule(table: ScheduleTable | None, redesign: object, proposal: ConfigTable) -> None:
     """Refuse a schedule where something else chooses the test, or where no test can be exchanged."""
     if table is not None and redesign is not None:
         raise BadInput("schedule: cannot be given together with redesign")
@@ -131,22 +132,21 @@ def phases_of(table: ScheduleTable | None, last: AcceptTest, n_data: int, warmup
 def schedule_text(plan: TimePlan, n_data: int) -> str:
     """A plan as the tables `[schedule]` and `[test]` of a config."""
     *first, last = plan.phases
-    test, designs = last.option.design, [phase.option.design for phase in first]
-    lines = [
+    designs = [phase.option.design for phase in first]
+    test = last.option.design
+    comments = [
         f"# risk {plan.risk:.4g} of a posterior variance: bias {plan.bias:.3g} sd, variance {plan.variance:.3g}",
-        '[test]\nkind = "exact"' if test is None else test.bare.to_toml().strip(),
-        f"# for {last.steps:,} steps",
+        f"# [test] makes the last {last.steps:,} steps",
     ]
+    document: dict[str, Any] = {"test": {"kind": "exact"}} if test is None else test.without_notes.to_document()
     if first:
-        lines += [
-            "",
-            "[schedule]",
-            f"steps = {[phase.steps for phase in first]}",
-            f"epsilon = {[0.0 if design is None else design.epsilon for design in designs]}",
-            f"m = {[n_data if design is None else design.m for design in designs]}",
-            f"weights = {[round(phase.weight, 6) for phase in plan.phases]}",
-        ]
-    return "\n".join(lines) + "\n"
+        document["schedule"] = {
+            "steps": [phase.steps for phase in first],
+            "epsilon": [0.0 if design is None else design.epsilon for design in designs],
+            "m": [n_data if design is None else design.m for design in designs],
+            "weights": [round(phase.weight, 6) for phase in plan.phases],
+        }
+    return "\n".join([*comments, toml_text(document)])
 
 
 # --- estimates --------------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class Redesign:
 
     def __init__(self, table: RedesignTable, until: int, design: Design, rule: Rule = "metropolis") -> None:
         self.table, self.until, self.rule = table, until, rule
-        self.design = design.bare
+        self.design = design.without_notes
         self.pairs: Floats = np.empty((0, 4))  # mu, sigma, skew, log_ratio
         self.passes = self.read = 0
         self.log: list[Change] = []
@@ -162,7 +162,7 @@ class Redesign:
             reason = "none saves enough"
         else:
             reason = "tolerance broken" if old.error > table.tolerance else "fewer data"
-            self.design, new = found.best.bare, judge(as_plan(found.best), ACCURACY)
+            self.design, new = found.best.without_notes, judge(as_plan(found.best), ACCURACY)
             chain.use_test(SequentialTest.from_design(self.design))
         design, predicted = self.design, (new.error, new.usage, old.error, old.usage)
         knobs = design.m, design.epsilon, design.alpha, design.growth

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Ints
 from designer.core.errors import BadInput, integer
-from samplers.compiled import conditionals
+from samplers.compiled import gibbs_sweeps
 from samplers.decide import _permutation
 from samplers.decide.comparison import AcceptTest, Comparison, NonFiniteTerm
 from samplers.decide.exact import ExactTest
@@ -404,12 +404,12 @@ def _fill(
 ) -> None:
     """Make the updates."""
     if fuse and isinstance(field, DenseMRF) and isinstance(test, ExactTest):
-        conditionals.update_exactly(rng, field.steps, field.pairs, sites, done.x, done.value)
+        gibbs_sweeps.update_exactly(rng, field.steps, field.pairs, sites, done.x, done.value)
         done.n_used[:], done.n_looks[:] = field.n_data, 1
         return
     if fuse and isinstance(field, DenseMRF) and isinstance(test, SequentialTest):
         work = *test.bounds(), _permutation.dense(field.n_data)
-        conditionals.update_sequentially(rng, field.steps, field.pairs, sites, done.x, *work, *done[1:])
+        gibbs_sweeps.update_sequentially(rng, field.steps, field.pairs, sites, done.x, *work, *done[1:])
         return
     for s, site in enumerate(sites.tolist()):
         try:

@@ -12,10 +12,10 @@ from samplers.compiled.moves import propose
 
 @kernel
 def run_block(rng, model, proposal, test, theta, permutation, draws, accepted, n_used, n_looks):
-    """As many steps as `draws` has rows; theta is updated in place.
+    """As many steps as `draws` has rows; θ is updated in place.
 
     Returns the number of steps done, the last number of looks and the permutation. Fewer steps than asked for: NaN or
-    MORE_LOOKS, as the number of looks says; theta is then the last good state.
+    MORE_LOOKS, as the number of looks says; θ is then the last good state.
     """
     new, xi, room = np.empty(theta.size), np.empty(theta.size), new_room()
     here, looks = log_prior(model, theta), 0

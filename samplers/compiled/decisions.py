@@ -9,11 +9,12 @@ import numpy as np
 from numba.extending import overload
 
 from designer.core.jit import kernel
+from designer.rule.t_test import threshold, verdict
 from samplers.compiled.fetching import fetch
 from samplers.compiled.logistic import ROOM
 from samplers.compiled.models import fill_terms, full_log_likelihood
 from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Sequential
-from samplers.decide._moments import add_shifted, decide
+from samplers.decide._moments import add_shifted
 from samplers.decide._permutation import draw, is_a, put_back
 
 
@@ -31,12 +32,9 @@ def new_room():
 
 
 @kernel
-def threshold(rng, barker):
-    """v = log u or logit u, as `draw_threshold`."""
-    u = 1.0 - rng.random()
-    if barker:
-        return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
-    return math.log(u)
+def draw_threshold(rng, barker):
+    """v = log u or logit u, from the same random number as `samplers.decide.draw_threshold`."""
+    return threshold(1.0 - rng.random(), barker)
 
 
 @kernel
@@ -47,7 +45,7 @@ def without_data(log_ratio):
 
 @kernel
 def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
-    """Let the sample grow to `goal`, adding l_i - shift and their squares; the first l_i is the shift."""
+    """Let the sample grow to `goal`, adding lᵢ - shift and their squares; the first lᵢ is the shift."""
     while n < goal:
         permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
         fetch(model, new)
@@ -74,11 +72,11 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
 
         def sequential(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             """K14 Alg. 1, as `SequentialTest.decide`."""
-            n_data, v = test.n_data, threshold(rng, test.barker)
+            n_data, v = test.n_data, draw_threshold(rng, test.barker)
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation
-            n, shift, total, squares, verdict, looks = 0, 0.0, 0.0, 0.0, 0, MORE_LOOKS
+            n, shift, total, squares, decision, looks = 0, 0.0, 0.0, 0.0, 0, MORE_LOOKS
             for j in range(test.looks.size):
                 permutation, shift, total, squares = read(
                     rng, model, theta, theta_new, permutation, room, n, test.looks[j], shift, total, squares
@@ -89,19 +87,19 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
                     break
                 if n < n_data:
                     offset = shift - (v + log_ratio) / n_data
-                    verdict = decide(total, squares, n, n_data, offset, test.lower[j], test.upper[j])
+                    decision = verdict(total, squares, n, n_data, offset, test.lower[j], test.upper[j])
                 else:
-                    verdict = 1 if n_data * shift + total - log_ratio > v else -1
-                if verdict != 0:
+                    decision = 1 if n_data * shift + total - log_ratio > v else -1
+                if decision != 0:
                     looks = j + 1
                     break
-            return verdict > 0, n, looks, put_back(permutation, n)
+            return decision > 0, n, looks, put_back(permutation, n)
 
         return sequential
     if is_a(Exact, test):
 
         def exact(rng, model, test, theta, theta_new, log_ratio, permutation, room):
-            v = threshold(rng, test.barker)
+            v = draw_threshold(rng, test.barker)
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation
@@ -115,7 +113,7 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
 
         def barker(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             """S17 Alg. 1, as `BarkerTest.decide` without correction for skewness."""
-            n_data, v, looks, n = test.n_data, threshold(rng, True), 0, 0
+            n_data, v, looks, n = test.n_data, draw_threshold(rng, True), 0, 0
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation

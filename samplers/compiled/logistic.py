@@ -1,4 +1,4 @@
-"""Logistic regression many rows at a time: products with theta first, then exp and log without branches or calls.
+"""Logistic regression many rows at a time: products with θ first, then exp and log without branches or calls.
 
 Only sums whose order does not matter may be reordered (`reassoc`), and products merged into sums (`contract`).
 """
@@ -15,7 +15,7 @@ SUMS = {"reassoc", "contract"}
 A3, A5, A7, A9, A11, A13, A15, A17, A19, A21, A23, A25, A27, A29, A31 = (1.0 / k for k in range(3, 33, 2))
 
 
-# --- products with theta --------------------------------------------------------------------------------------------
+# --- products with θ --------------------------------------------------------------------------------------------
 
 
 @kernel_with(fastmath=SUMS)
@@ -29,7 +29,7 @@ def dot(row, theta):
 
 @kernel_with(fastmath=SUMS)
 def row_dot(rows, i, theta):
-    """rows[i] . theta, without a view of the row: numba counts views with instructions that wait for all memory."""
+    """rows[i] . θ, without a view of the row: numba counts views with instructions that wait for all memory."""
     total = 0.0
     for k in range(theta.size):
         total += rows[i, k] * theta[k]
@@ -56,7 +56,7 @@ def quadratic(matrix, d):
 
 @kernel_with(fastmath=SUMS)
 def fill_products(rows, theta, first, out):
-    """out[i] = rows[first + i] . theta: eight rows in step read theta once, and wait for memory together."""
+    """out[i] = rows[first + i] . θ: eight rows in step read θ once, and wait for memory together."""
     n, i = out.size, 0
     while i + 8 <= n:
         r0, r1, r2, r3 = rows[first + i], rows[first + i + 1], rows[first + i + 2], rows[first + i + 3]
@@ -92,7 +92,7 @@ def log_sigmoid(eta):
 
 @inlined
 def negative_part(eta):
-    """min(eta, 0), or NaN."""
+    """min(η, 0), or NaN."""
     return 0.0 if eta > 0.0 else eta
 
 
@@ -104,14 +104,14 @@ def sign(label):
 
 @kernel_with(fastmath={"contract"})
 def fill_factors(eta, out):
-    """1 + exp(-|eta|)."""
+    """1 + exp(-|η|)."""
     for i in range(eta.size):
         out[i] = 1.0 + fast_exp(-abs(eta[i]))
 
 
 @kernel_with(fastmath=SUMS)
 def sum_with_factors(eta, factors):
-    """The sum of log sigmoid(eta) = min(eta, 0) - log(1 + exp(-|eta|)): one logarithm, of the factors' product."""
+    """The sum of log sigmoid(η) = min(η, 0) - log(1 + exp(-|η|)): one logarithm, of the factors' product."""
     product, total = 1.0, 0.0
     for i in range(eta.size):
         product *= factors[i]
@@ -133,7 +133,7 @@ def sum_log_sigmoid(rows, labels, theta, first, size, room):
 
 @kernel_with(fastmath={"contract"})
 def fill_proxies(old, new, centre, scale, second):
-    """In place of eta*, the change of the proxy that is expanded there; its curvature is multiplied by `second`."""
+    """In place of η*, the change of the proxy that is expanded there; its curvature is multiplied by `second`."""
     for i in range(old.size):
         e = fast_exp(-abs(centre[i]))
         slope = scale * (e if centre[i] > 0.0 else 1.0) / (1.0 + e)
@@ -143,7 +143,7 @@ def fill_proxies(old, new, centre, scale, second):
 
 @kernel_with(fastmath={"contract"})
 def fill_residuals(old, new, scale, proxy, out):
-    """l_i = scale (log sigmoid(new) - log sigmoid(old)), less the change of the proxy.
+    """lᵢ = scale (log sigmoid(new) - log sigmoid(old)), less the change of the proxy.
 
     log((1 + a) / (1 + b)) = 2 artanh s with s = (a - b) / (2 + a + b), at most 1/3: the series ends at 2e-17.
     """

@@ -1,4 +1,4 @@
-"""Priors, terms l_i, log-likelihoods and gradients of the built-in models, chosen by type."""
+"""Priors, terms lᵢ, log-likelihoods and gradients of the built-in models, chosen by type."""
 
 from __future__ import annotations
 

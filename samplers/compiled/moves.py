@@ -1,4 +1,4 @@
-"""Proposals, chosen by type: theta' and log q(theta'|theta) - log q(theta|theta')."""
+"""Proposals, chosen by type: θ' and log q(θ'|θ) - log q(θ|θ')."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
+from samplers.models._mrf_kernels import Bits, Pairs
 
 Labels = npt.NDArray[np.int8]
 
@@ -28,7 +29,7 @@ class LogisticRows(NamedTuple):
 
 
 class LogisticResiduals(NamedTuple):
-    """Signed rows with control variates: each row is followed by eta*, slope and curvature at the centre."""
+    """Signed rows with control variates: each row is followed by η*, slope and curvature at the centre."""
 
     rows: Floats
     scale: float  # of the log-likelihood: 1 / temperature
@@ -39,7 +40,7 @@ class LogisticResiduals(NamedTuple):
 
 
 class LogisticExpanded(NamedTuple):
-    """`LogisticRows` with control variates whose eta*, slope and curvature are computed for each drawn row."""
+    """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row."""
 
     rows: Floats
     labels: Labels
@@ -77,6 +78,15 @@ class LassoRows(NamedTuple):
     precision: float
     penalty: float
     on_disk: bool
+
+
+class PairTerms(NamedTuple):
+    """The terms of one variable's log-odds in a dense Markov random field: the data of its Gibbs update."""
+
+    steps: Floats
+    pairs: Pairs
+    x: Bits
+    site: int
 
 
 class Hot(NamedTuple):

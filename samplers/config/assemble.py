@@ -144,7 +144,7 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> _Ma
     assert data.y is not None
     make = Logistic.mapped if isinstance(data.x, np.memmap) else Logistic.from_data
     asked = config.proposal
-    with _told_of(f"{config.data.told}: "):
+    with _told_of(f"{config.data.location}: "):
         base: Any = tempered(make(data.x, data.y, table.prior_precision), config.run.temperature)
         try:
             mode = find_mode(base)
@@ -172,7 +172,7 @@ def _ica(table: IcaTable, config: SamplerConfig, data: Dataset) -> _Made:
     assert isinstance(config.proposal, StiefelTable)
     size = data.x.shape[1]
     make = ICA.mapped if isinstance(data.x, np.memmap) and not table.whiten else ICA.from_data
-    with _told_of(f"{config.data.told}: "):
+    with _told_of(f"{config.data.location}: "):
         model = make(whiten(_copied(data.x, "model.whiten = true")).rows if table.whiten else data.x)
     columns = data.names or tuple(map(str, range(size)))
     names = tuple(f"w[{j}, {name}]" for j in range(size) for name in columns)
@@ -185,9 +185,9 @@ def _mixture(table: MixtureTable, config: SamplerConfig, data: Dataset) -> _Made
         there = f"model.kind = 'mixture' is about one column; there are {data.x.shape[1]}"
         can_choose = data.names is not None and config.data.source is None
         advice = "; data.columns says which one to use" if can_choose else ""
-        raise BadInput(f"{config.data.told}: {there}{advice}")
+        raise BadInput(f"{config.data.location}: {there}{advice}")
     make = Mixture.mapped if isinstance(data.x, np.memmap) else Mixture.from_data
-    with _told_of(f"{config.data.told}: "):
+    with _told_of(f"{config.data.location}: "):
         plain = make(data.x[:, 0], 1.0, table.variance, table.prior_variances)
     model = tempered(plain, config.run.temperature)
     return _Made(model, _walk(config, 2), mixture_moments(plain), ("theta1", "theta2"))
@@ -195,7 +195,7 @@ def _mixture(table: MixtureTable, config: SamplerConfig, data: Dataset) -> _Made
 
 def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
     heat, options = config.run.temperature, (table.precision, table.penalty)
-    with _told_of(f"{config.data.told}: "):
+    with _told_of(f"{config.data.location}: "):
         if data.y is None and isinstance(data.x, np.memmap):
             plain = Lasso.mapped(data.x, *options)
         else:
@@ -211,7 +211,7 @@ def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
 def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> _Made:
     assert data.y is not None and isinstance(config.proposal, JumpsTable)
     options = table.model_dump(exclude={"kind"}) | config.proposal.model_dump(exclude={"kind"})
-    with _told_of(f"{config.data.told}: "):
+    with _told_of(f"{config.data.location}: "):
         model = RJLogistic.from_data(_copied(data.x, "model.kind = 'rj-logistic'"), data.y, **options)
     return _Made(model, None, best_single(model), data.names)
 
@@ -236,7 +236,9 @@ def _start(config: SamplerConfig, made: _Made) -> Floats:
     """`run.start`, if the model can be there, or else the one that was found."""
     if config.run.start is None:
         if not np.all(np.isfinite(made.start)):
-            raise BadInput(f"{config.data.told}: no finite state to start from was found; the numbers are too large")
+            raise BadInput(
+                f"{config.data.location}: no finite state to start from was found; the numbers are too large"
+            )
         return made.start
     theta = np.array(config.run.start, dtype=np.float64)
     if theta.size != made.start.size:

@@ -11,26 +11,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import model_validator
 
-from designer.core.errors import BadInput, shown
+from designer.core.errors import BadInput, prefix_errors, shown
 from designer.core.files import shorten
-from designer.core.toml_json import parse_toml, read_text
+from designer.core.toml_json import parse_toml, read_text, toml_text
+from designer.core.validation import Record, validated
 from designer.engine.step_error import Rule
 from designer.rule.design import Design, refuse_strata
 from samplers.adapt.phases import ScheduleTable, check_schedule
 from samplers.config.schema import (
-    MODELS,
-    PROPOSALS,
-    TESTS,
     BarkerTable,
     ConcentrationTable,
     DataTable,
+    ExactTable,
     ModelTable,
     ProposalTable,
     RedesignTable,
     RunTable,
-    Table,
+    SequentialTable,
+    TestTable,
     check_data,
     check_proposal,
     check_redesign,
@@ -38,14 +38,13 @@ from samplers.config.schema import (
 )
 
 TABLES = ("test", "data", "model", "proposal", "run")
-MORE = ("redesign", "schedule")  # tables that need not be there
+MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # tables that need not be there
 NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 wrote `single` beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: no draw depends on them
 PLACES = {"path", "labels", "folder"}  # of `[data]`: where they lie is no matter
-MOST_NAMED = 10  # problems in one message
 
 
-class SamplerConfig(BaseModel):
+class SamplerConfig(Record):
     r"""A run: its test, data, model, proposal and chains, as a TOML file holds them.
 
     Parameters
@@ -66,8 +65,6 @@ class SamplerConfig(BaseModel):
     True
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
     test: Design | BarkerTable | ConcentrationTable | None
     data: DataTable
     model: ModelTable
@@ -87,57 +84,53 @@ class SamplerConfig(BaseModel):
 
     @classmethod
     def from_toml(cls, text: str, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
-        """From the text of a config.
+        """The config in a TOML text.
 
-        `design` fills in or replaces `[test]`, `exact` does so with the exact test (which is not re-designed); `run`
+        `design` fills in or replaces `[test]`; `exact` puts the exact test there, without redesign and schedule; `run`
         replaces entries of `[run]`.
         """
-        document = parse_toml(text)
+        return cls._from_document(parse_toml(text), design, exact=exact, **run)
+
+    @classmethod
+    def _from_document(
+        cls, document: dict[str, Any], design: Design | None, *, exact: bool, **run: Any
+    ) -> SamplerConfig:
         if unknown := sorted(set(document) - {*TABLES, *MORE, *NOTES}):
             raise BadInput(f"{shorten(unknown[0])}: unknown; allowed are {', '.join((*TABLES, *MORE))}")
         if not_tables := [name for name in (*TABLES, *MORE) if not isinstance(document.get(name, {}), dict)]:
             raise BadInput(f"{not_tables[0]} = {shown(document[not_tables[0]])}: must be a table")
-        model: Any = _chosen("model", document.get("model", {}), MODELS, "logistic")
+        given = {name: document.get(name, {}) for name in TABLES}
+        model = validated(ModelTable, {"kind": "logistic"} | given["model"], "model")
         tables = {
-            "test": design if design is not None or exact else _test(document, text),
-            "data": _made("data", DataTable, document.get("data", {})),
+            "test": design if design is not None or exact else _test(document),
+            "data": validated(DataTable, given["data"], "data"),
             "model": model,
-            "proposal": _chosen("proposal", document.get("proposal", {}), PROPOSALS, model.proposals[0]),
-            "run": _made("run", RunTable, document.get("run", {}) | run),
+            "proposal": validated(ProposalTable, {"kind": model.proposals[0]} | given["proposal"], "proposal"),
+            "run": validated(RunTable, given["run"] | run, "run"),
         }
-        if "redesign" in document and not exact:
-            tables["redesign"] = _made("redesign", RedesignTable, document["redesign"])
-        if "schedule" in document and not exact:
-            tables["schedule"] = _made("schedule", ScheduleTable, document["schedule"])
-        try:
-            return cls(**tables)
-        except ValidationError as error:
-            raise BadInput(_lines("", cls, error)) from None
+        for name, shape in MORE.items():
+            if name in document and not exact:
+                tables[name] = validated(shape, document[name], name)
+        return cls(**tables)
 
     @classmethod
     def load(cls, path: str | Path, design: Design | None = None, *, exact: bool = False, **run: Any) -> SamplerConfig:
-        """From a file; the paths of the data are relative to it."""
-        try:
-            text = read_text(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
-        try:
-            parse_toml(text)
-        except BadInput as broken:
-            raise BadInput(f"{path}: {broken}") from None
-        config = cls.from_toml(text, design, exact=exact, **run)
+        """The config in a file; the paths of the data are relative to it."""
+        with prefix_errors(f"{path}: "):
+            document = parse_toml(read_text(path))
+        config = cls._from_document(document, design, exact=exact, **run)
         paths = {name: getattr(config.data, name) for name in PLACES}
-        found = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
-        return config.model_copy(update={"data": config.data.model_copy(update=found)})
+        resolved = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
+        return config.model_copy(update={"data": config.data.model_copy(update=resolved)})
 
     def to_toml(self) -> str:
-        """All of it as TOML text, which `from_toml` reads back exactly; of a design also what it promises."""
+        """The config as TOML text, which `from_toml` reads back exactly, with the notes of a design."""
         if isinstance(self.test, Design):
-            begin = self.test.to_toml()
+            document = self.test.to_document()
         else:
-            begin = _toml("test", {"kind": "exact"} if self.test is None else self.test.model_dump())
-        given = {name: table for name in (*TABLES[1:], *MORE) if (table := getattr(self, name)) is not None}
-        return "\n".join([begin, *(_toml(name, table.model_dump()) for name, table in given.items())])
+            document = {"test": {"kind": "exact"} if self.test is None else self.test.model_dump()}
+        tables = {name: getattr(self, name) for name in (*TABLES[1:], *MORE)}
+        return toml_text(document | {name: table and table.model_dump() for name, table in tables.items()})
 
     @property
     def rule(self) -> Rule:
@@ -170,74 +163,20 @@ class SamplerConfig(BaseModel):
                 del known[name]
         test = self.test
         if isinstance(test, Design):
-            known["test"] = test.bare.to_json()
+            known["test"] = test.without_notes.to_json()
         else:
             known["test"] = test and test.model_dump(mode="json")
         return known
 
 
-def _test(document: dict[str, Any], text: str) -> Design | Table | None:
-    table = document.get("test")
-    if table is None:
+def _test(document: dict[str, Any]) -> Design | BarkerTable | ConcentrationTable | None:
+    """The test of a config: a design, the table of another test, or None for the exact test."""
+    if "test" not in document:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
-    refuse_strata(table)
-    kind = table.get("kind", "sequential")
-    if kind == "sequential":
-        return Design.from_toml(text)
-    if kind == "exact":
-        if set(table) != {"kind"}:
-            raise BadInput(f"test.{sorted(set(table) - {'kind'})[0]}: the exact test has no parameters")
-        return None
-    if not isinstance(kind, str) or kind not in TESTS:
-        raise BadInput(f"test.kind = {shown(kind)}: must be one of sequential, exact, {', '.join(TESTS)}")
-    return _made("test", TESTS[kind], table)
-
-
-def _chosen(name: str, table: dict[str, Any], kinds: dict[str, type[Table]], default: str) -> Table:
-    """The table of the kind that it names."""
-    kind = table.get("kind", default)
-    if not isinstance(kind, str) or kind not in kinds:
-        raise BadInput(f"{name}.kind = {shown(kind)}: must be one of {', '.join(kinds)}")
-    return _made(name, kinds[kind], table)
-
-
-def _made(name: str, make: type[Table], values: dict[str, Any]) -> Table:
-    try:
-        return make(**values)
-    except ValidationError as error:
-        raise BadInput(_lines(name, make, error)) from None
-
-
-def _lines(table: str, make: type[BaseModel], error: ValidationError) -> str:
-    return "; ".join(_line(table, make, problem) for problem in error.errors(include_url=False)[:MOST_NAMED])
-
-
-def _line(table: str, make: type[BaseModel], error: Any) -> str:
-    """One problem of a table: path in the file, value, what is allowed."""
-    path = ".".join([table, *(shorten(part) for part in error["loc"])])
-    cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, BadInput):  # names the entry itself, or is about several
-        return f"{table}.{cause}" if error["loc"] else f"{table}: {cause}" if table else str(cause)
-    if error["type"] == "missing":
-        return f"{path}: missing"
-    if error["type"] == "extra_forbidden":
-        return f"{path}: unknown; allowed are {', '.join(make.model_fields)}"
-    message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
-    if isinstance(limit := error.get("ctx", {}).get("le"), float):  # not with all its zeros
-        message = f"must be less than or equal to {limit:g}"
-    return f"{path} = {shown(error['input'])}: {message}"
-
-
-def _toml(name: str, table: dict[str, Any]) -> str:
-    entries = (f"{key} = {_value(value)}" for key, value in table.items() if value is not None)
-    return "\n".join([f"[{name}]", *entries, ""])
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):  # JSON's escapes are TOML's, which also wants one for DEL
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)  # the very same number
+    refuse_strata(document["test"])
+    table: BarkerTable | ConcentrationTable | SequentialTable | ExactTable = validated(
+        TestTable, {"kind": "sequential"} | document["test"], "test"
+    )
+    if isinstance(table, SequentialTable):
+        return Design.from_document(document)
+    return None if isinstance(table, ExactTable) else table

@@ -38,16 +38,30 @@ YesNo = Annotated[bool, Strict()]
 Text = Annotated[str, AfterValidator(_not_empty)]
 
 
-class Table(BaseModel):
-    """One table of a config. What it does not know is refused, and so are infinite numbers."""
+class ConfigTable(BaseModel):
+    """One table of a config. Unknown entries and infinite numbers are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-# --- [test]; a sequential one is a Design, the exact one is None ------------------------------------------------------
+# --- [test] -----------------------------------------------------------------------------------------------------------
 
 
-class BarkerTable(Table):
+class SequentialTable(ConfigTable):
+    """A sequential test. `designer.Design` reads its other entries and takes the place of this table."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Literal["sequential"] = "sequential"
+
+
+class ExactTable(ConfigTable):
+    """The full-data test, which has no parameters; a config has None in the place of this table."""
+
+    kind: Literal["exact"] = "exact"
+
+
+class BarkerTable(ConfigTable):
     """The Barker minibatch test: `samplers.decide.BarkerTest` says what the entries mean."""
 
     kind: Literal["barker"] = "barker"
@@ -56,7 +70,7 @@ class BarkerTable(Table):
     skew_corrected: YesNo = False
 
 
-class ConcentrationTable(Table):
+class ConcentrationTable(ConfigTable):
     """The concentration test: `samplers.decide.ConcentrationTest` says what the entries mean."""
 
     kind: Literal["concentration"] = "concentration"
@@ -67,13 +81,15 @@ class ConcentrationTable(Table):
     replace: YesNo = False
 
 
-TESTS: dict[str, type[Table]] = {"barker": BarkerTable, "concentration": ConcentrationTable}
+TestTable: TypeAlias = Annotated[
+    SequentialTable | ExactTable | BarkerTable | ConcentrationTable, Field(discriminator="kind")
+]
 
 
 # --- [model] ----------------------------------------------------------------------------------------------------------
 
 
-class LogisticTable(Table):
+class LogisticTable(ConfigTable):
     """Logistic regression; `control` is the order of the control variates (0: none).
 
     They are centred at the posterior mode. With `recentre` they follow the chain in warmup, should it live elsewhere.
@@ -88,7 +104,7 @@ class LogisticTable(Table):
     recentre: YesNo = False
 
 
-class IcaTable(Table):
+class IcaTable(ConfigTable):
     """Independent component analysis; the data are made white first unless they are so already."""
 
     proposals: ClassVar = ("stiefel",)
@@ -98,7 +114,7 @@ class IcaTable(Table):
     whiten: YesNo = True
 
 
-class MixtureTable(Table):
+class MixtureTable(ConfigTable):
     """A mixture of two Gaussians of known variance in one column of data."""
 
     proposals: ClassVar = ("random-walk", "adaptive", "slice")
@@ -109,7 +125,7 @@ class MixtureTable(Table):
     prior_variances: tuple[Positive, Positive] = (10.0, 1.0)
 
 
-class LassoTable(Table):
+class LassoTable(ConfigTable):
     """Linear regression with a Laplace prior; precision of the noise and penalty as K14 has them."""
 
     proposals: ClassVar = ("random-walk", "adaptive", "langevin", "slice")
@@ -120,7 +136,7 @@ class LassoTable(Table):
     penalty: NotNegative = 4950.0
 
 
-class RJTable(Table):
+class RJTable(ConfigTable):
     """Logistic regression with variable selection by reversible jump: the prior's rate and its floor under |beta|_1."""
 
     proposals: ClassVar = ("jumps",)
@@ -131,27 +147,22 @@ class RJTable(Table):
     floor: NotNegative = 0.0
 
 
-ModelTable: TypeAlias = LogisticTable | IcaTable | MixtureTable | LassoTable | RJTable
-MODELS: dict[str, type[Table]] = {
-    "logistic": LogisticTable,
-    "ica": IcaTable,
-    "mixture": MixtureTable,
-    "lasso": LassoTable,
-    "rj-logistic": RJTable,
-}
+ModelTable: TypeAlias = Annotated[
+    LogisticTable | IcaTable | MixtureTable | LassoTable | RJTable, Field(discriminator="kind")
+]
 
 
 # --- [proposal] -------------------------------------------------------------------------------------------------------
 
 
-class ProxyTable(Table):
+class ProxyTable(ConfigTable):
     """From the quadratic proxy of the log posterior, a step of `beta` (1: independent proposals)."""
 
     kind: Literal["proxy"] = "proxy"
     beta: Real = Field(default=1.0, gt=0.0, le=1.0)
 
 
-class WalkTable(Table):
+class WalkTable(ConfigTable):
     """A random walk. For logistic regression `scale` is in posterior standard deviations (2.38 / sqrt(D) if absent).
 
     Other models have steps of standard deviation `scale` in every parameter.
@@ -161,21 +172,21 @@ class WalkTable(Table):
     scale: Positive | None = None
 
 
-class AdaptiveTable(Table):
+class AdaptiveTable(ConfigTable):
     """A random walk that starts with steps of `scale`, as above, and learns better ones in warmup."""
 
     kind: Literal["adaptive"] = "adaptive"
     scale: Positive | None = None
 
 
-class StiefelTable(Table):
+class StiefelTable(ConfigTable):
     """Rotations by typical angles of `scale` radians in each coordinate plane."""
 
     kind: Literal["stiefel"] = "stiefel"
     scale: Real = Field(gt=0.0, le=10.0)
 
 
-class LangevinTable(Table):
+class LangevinTable(ConfigTable):
     """Along the gradient of a mini-batch of `batch` data, with variance `step`."""
 
     kind: Literal["langevin"] = "langevin"
@@ -183,7 +194,7 @@ class LangevinTable(Table):
     batch: Whole = Field(ge=1, le=MAX_N_DATA)
 
 
-class SliceTable(Table):
+class SliceTable(ConfigTable):
     """Slice updates along random lines: `samplers.chains.slice_chain.Slice` says what the entries mean.
 
     For logistic regression `width` is in posterior standard deviations (3 if absent), for other models in the units of
@@ -195,7 +206,7 @@ class SliceTable(Table):
     most_out: Whole = Field(default=8, ge=1, le=10_000)
 
 
-class JumpsTable(Table):
+class JumpsTable(ConfigTable):
     """Births, deaths and updates of coefficients: standard deviations and probabilities."""
 
     kind: Literal["jumps"] = "jumps"
@@ -211,24 +222,16 @@ class JumpsTable(Table):
         return self
 
 
-ProposalTable: TypeAlias = (
-    ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | SliceTable | JumpsTable
-)
-PROPOSALS: dict[str, type[Table]] = {
-    "proxy": ProxyTable,
-    "random-walk": WalkTable,
-    "adaptive": AdaptiveTable,
-    "stiefel": StiefelTable,
-    "langevin": LangevinTable,
-    "slice": SliceTable,
-    "jumps": JumpsTable,
-}
+ProposalTable: TypeAlias = Annotated[
+    ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | SliceTable | JumpsTable,
+    Field(discriminator="kind"),
+]
 
 
 # --- [data] and [run] -------------------------------------------------------------------------------------------------
 
 
-class DataTable(Table):
+class DataTable(ConfigTable):
     """Where the data are, and what is made of them.
 
     A table (.csv, .parquet) has columns by name: `label` ("y" if absent) is what the model explains, `columns` are used
@@ -256,12 +259,12 @@ class DataTable(Table):
         return self.path is not None and self.path.lower().endswith(".npy")
 
     @property
-    def told(self) -> str:
-        """Which data, for messages."""
+    def location(self) -> str:
+        """Where the data are, for messages."""
         return f"data.path: {self.path}" if self.source is None else f"data.source = {self.source!r}"
 
 
-class RunTable(Table):
+class RunTable(ConfigTable):
     """How long, how many, from which seed and state; every `checkpoint_seconds` the chains are saved.
 
     `rule` is Metropolis' or Barker's acceptance function (if absent that of the test), and the likelihood, not the
@@ -278,7 +281,7 @@ class RunTable(Table):
     start: tuple[Real, ...] | None = None
 
 
-class RedesignTable(Table):
+class RedesignTable(ConfigTable):
     """Design from the running chain: every `every` steps a search for `tolerance` on the latest `pairs` pairs.
 
     Pairs are recorded on the way, at most `share` of all data read (but for the first 20). It ends at step `until`,

@@ -15,11 +15,9 @@ import numpy.typing as npt
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, shown
 from designer.core.files import shorten
+from designer.core.text_table import MOST_TEXTS, Texts, count_lines
 from samplers.config.schema import DataTable, Labels
-from samplers.data import csv as csv_files
-from samplers.data import memory
-from samplers.data import parquet as parquet_files
-from samplers.data.csv import MOST_TEXTS
+from samplers.data import csv_table, memory, parquet_table
 from samplers.data.scaling import unit
 from samplers.models._kernels import BLOCK, blocks
 
@@ -157,13 +155,13 @@ def _columns(data: DataTable, names: Sequence[str], labels: Labels) -> tuple[lis
 
 
 def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
-    layout = csv_files.layout(file)
+    layout = csv_table.find_layout(file)
     _refuse_wide(file, len(layout.names))
     columns, label = _columns(data, layout.names, labels)
-    size = 16 * csv_files.most_rows(file) * (len(columns) + 1)  # one by one, and as an array
+    size = 16 * count_lines(file) * (len(columns) + 1)  # one by one, and as an array
     memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped")
     numeric = [*columns, label] if label is not None and labels == "numbers" else columns
-    numbers, texts = csv_files.read(layout, numeric, label if labels == "binary" else None)
+    numbers, texts = csv_table.read(layout, numeric, label if labels == "binary" else None)
     x = np.column_stack(numbers[: len(columns)])
     if texts is not None:
         return Dataset(x, _signs("label", texts.values)[texts.codes], tuple(columns))
@@ -171,11 +169,11 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
 
 
 def _parquet(file: Path, data: DataTable, labels: Labels) -> Dataset:
-    layout = parquet_files.layout(file)
+    layout = parquet_table.layout(file)
     _refuse_wide(file, len(layout.schema.names))
     columns, label = _columns(data, layout.schema.names, labels)
-    x, y = parquet_files.read(layout, columns, label, labels)
-    return Dataset(x, _signs("label", y.values)[y.codes] if isinstance(y, csv_files.Texts) else y, tuple(columns))
+    x, y = parquet_table.read(layout, columns, label, labels)
+    return Dataset(x, _signs("label", y.values)[y.codes] if isinstance(y, Texts) else y, tuple(columns))
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Jitted functions shared by the samplers: the running statistics of a test, and one look of the sequential one."""
+"""Compiled kernels shared by the tests: running sums of what has been read."""
 
 from __future__ import annotations
 
@@ -15,23 +15,6 @@ def add_shifted(values, shift, total, squares):
         total += x
         squares += x * x
     return total, squares
-
-
-@kernel
-def decide(total, squares, n, n_data, offset, lower, upper):
-    """One look of the sequential test (K14 Alg. 1): +1 accept, -1 reject, 0 go on.
-
-    total and squares are those of l_i - shift over n data, offset = shift - mu_0, lower and upper Student bounds. A
-    sample without spread decides by its mean, unless that is mu_0 or the bound infinite (inf * 0 is nan).
-    """
-    variance = max(0.0, squares - total * total / n) / (n - 1)
-    s = math.sqrt(variance / n * (1.0 - (n - 1.0) / (n_data - 1.0)))  # K14 Eqn 4
-    distance = total / n + offset
-    if distance > upper * s:
-        return 1
-    if distance < lower * s:
-        return -1
-    return 0
 
 
 @kernel

@@ -27,9 +27,9 @@ class BarkerReport(NamedTuple):
     decision
         As `BarkerTest.decide` gives it.
     estimate, variance
-        Delta* and its s^2.
+        Δ* and its s^2.
     skewness
-        Of the l_i that were read.
+        Of the lᵢ that were read.
     bound, bound_high
         S17 Eqn 18 with the sample's moments, and the upper end of its bootstrap interval; 0 when all data were read.
 
@@ -50,7 +50,7 @@ class BarkerReport(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """What was read: size b, Delta*, its variance, the skewness of l_i and, on demand, the l_i."""
+    """What was read: size b, Δ*, its variance, the skewness of lᵢ and, on demand, the lᵢ."""
 
     size: int
     looks: int
@@ -62,7 +62,7 @@ class _Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class BarkerTest:
-    """Accepts iff Delta* + X_nc + X_corr > 0, with just enough data for the variance of Delta* to fall below sigma^2.
+    """Accepts iff Δ* + X_nc + X_corr > 0, with just enough data for the variance of Δ* to fall below σ^2.
 
     Follows *Barker's* acceptance function 1 / (1 + e^-A); a comparison by Metropolis' rule is refused, because the test
     cannot answer it and a silent change of the rule would spoil every prediction. If all N data are needed the decision
@@ -73,27 +73,27 @@ class BarkerTest:
     m
         Data in each batch.
     sigma
-        Standard deviation of the noise Delta* + X_nc: a larger one needs fewer data, but has a coarser correction.
+        Standard deviation of the noise Δ* + X_nc: a larger one needs fewer data, but has a coarser correction.
     skew_corrected
-        Correct for the skewness of l_i (see Notes).
+        Correct for the skewness of lᵢ (see Notes).
     table
-        Another correction table with the same sigma, such as `ridge_correction(1.0, 4000, 10.0)` of S17.
+        Another correction table with the same σ, such as `ridge_correction(1.0, 4000, 10.0)` of S17.
 
     Notes
     -----
-    Without replacement the variance of Delta* is s^2 = N^2 s_l^2 / b (1 - b / N).
+    Without replacement the variance of Δ* is s² = N² s_l² / b (1 - b / N).
 
-    Skewness gamma of l_i does two things at order 1 / sqrt(b) (f = b / N), since s^2 is correlated with Delta*:
+    Skewness γ of lᵢ does two things at order 1 / sqrt(b) (f = b / N), since s² is correlated with Δ*:
 
-    - The third cumulant of Delta* + X_nc is -(2 - f) gamma s^3 / sqrt(b (1 - f)). This is the term 2 phi'' of S17
-      supplement D. Its term 3 phi, a shift, belongs to a Student statistic; Delta* is unbiased at a given b, and X_nc
-      has mean 0 given the data. So (gamma / sqrt(b), s) act through one number. There is a table for each tenth of it,
-      in units of sigma^3; between two tables one is chosen at random, which is linear interpolation.
-    - Stopping when s^2 is small favours samples with a low mean (if gamma > 0): if b adapts in small steps, Delta* has
-      bias -gamma s sqrt((1 - f) / b). S17 does not mention it; it is the larger effect (acceptance probabilities off by
-      0.02 to 0.05 for exponential l_i at b = 400 to 100, against 0.003 from the third cumulant).
+    - The third cumulant of Δ* + X_nc is -(2 - f) γ s³ / sqrt(b (1 - f)). This is the term 2 φ'' of S17
+      supplement D. Its term 3 φ, a shift, belongs to a Student statistic; Δ* is unbiased at a given b, and X_nc
+      has mean 0 given the data. So (γ / sqrt(b), s) act through one number. There is a table for each tenth of it,
+      in units of σ³; between two tables one is chosen at random, which is linear interpolation.
+    - Stopping when s² is small favours samples with a low mean (if γ > 0): if b adapts in small steps, Δ* has
+      bias -γ s sqrt((1 - f) / b). S17 does not mention it; it is the larger effect (acceptance probabilities off by
+      0.02 to 0.05 for exponential lᵢ at b = 400 to 100, against 0.003 from the third cumulant).
 
-    `skew_corrected` corrects for both, with the sample's gamma. Where b is m or 2 m the second correction is partial.
+    `skew_corrected` corrects for both, with the sample's γ. Where b is m or 2 m the second correction is partial.
 
     Examples
     --------
@@ -147,14 +147,14 @@ class BarkerTest:
         noisy = sample.estimate
         if sample.size == comparison.n:
             return Decision(bool(noisy > v), sample.size, sample.looks), sample
-        if self.skew_corrected and sample.looks > 1:  # the bias of stopping by s^2
+        if self.skew_corrected and sample.looks > 1:  # the bias of stopping by s²
             noisy += sample.skewness * math.sqrt(sample.variance * (1.0 / sample.size - 1.0 / comparison.n))
         noisy += math.sqrt(self.sigma**2 - sample.variance) * rng.standard_normal()
         noisy += self._correction(rng, 1.0 / (1.0 + math.exp(v)), self._skew(sample, comparison.n))
         return Decision(bool(noisy > 0.0), sample.size, sample.looks), sample
 
     def _sample(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> _Sample:
-        """Read batches until Delta* is precise enough, or all the data."""
+        """Read batches until Δ* is precise enough, or all the data."""
         n_data, looks, shift, sums = comparison.n, 0, math.nan, (0.0, 0.0, 0.0)
         kept: list[Floats] = []
         with reading(rng, comparison) as read:
@@ -174,7 +174,7 @@ class BarkerTest:
                     return sample
 
     def _skew(self, sample: _Sample, n_data: int) -> float:
-        """Skewness of Delta* + X_nc to first order; 0 if not corrected for."""
+        """Skewness of Δ* + X_nc to first order; 0 if not corrected for."""
         if not self.skew_corrected:
             return 0.0
         f = sample.size / n_data
@@ -195,7 +195,7 @@ class BarkerTest:
 
 
 def clt_bound(values: Floats) -> float:
-    """How far from normal the mean of b values may be: (6.4 E|X|^3 + 2 E|X|) / sqrt(b), X standardised (S17 Eqn 18).
+    """How far from normal the mean of b values may be: (6.4 E|X|³ + 2 E|X|) / sqrt(b), X standardised (S17 Eqn 18).
 
     S17 forgets to standardise. The bound is then 8.4 / sqrt(b) at least: nothing below 71 data, little below 10^6.
 

@@ -12,6 +12,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule, check_rule
+from designer.rule.t_test import threshold
 
 BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
 
@@ -19,7 +20,7 @@ Bound: TypeAlias = float | Callable[[], float | None] | None
 
 
 class NonFiniteTerm(BadInput, ArithmeticError):
-    """A log-likelihood difference l_i that is infinite or not a number.
+    """A log-likelihood difference lᵢ that is infinite or not a number.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class NonFiniteTerm(BadInput, ArithmeticError):
         self.index, self.value = index, value
 
     def __str__(self) -> str:
-        return f"datum {self.index}: l_i = {self.value}: log-likelihood differences must be finite"
+        return f"datum {self.index}: lᵢ = {self.value}: log-likelihood differences must be finite"
 
 
 class Decision(NamedTuple):
@@ -65,7 +66,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Accept theta'?  The truth is: N mean(l) - log_ratio > log u (Metropolis) or logit u (Barker).
+    """Accept θ'?  The truth is: N mean(l) - log_ratio > log u (Metropolis) or logit u (Barker).
 
     MH, reversible jump and Gibbs steps all ask it. log_ratio is minus the usual log prior/proposal ratio.
 
@@ -74,16 +75,16 @@ class Comparison:
     n
         Number of data N.
     terms
-        terms(indices) -> l_i = log p(x_i; theta') - log p(x_i; theta).
+        terms(indices) -> lᵢ = log p(x_i; θ') - log p(x_i; θ).
     log_ratio
-        c = log[prior(theta) q(theta'|theta) / (prior(theta') q(theta|theta'))].
+        c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))].
     rule
         "metropolis" or "barker".
     range_bound
-        A bound on max |l_i|, for the concentration test, or a function that finds one when asked; None if the model
+        A bound on max |lᵢ|, for the concentration test, or a function that finds one when asked; None if the model
         has none.
     full
-        full() -> sum of all l_i, if the model can do that faster than through `terms`.
+        full() -> sum of all lᵢ, if the model can do that faster than through `terms`.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class Comparison:
         )
 
     def known_bound(self) -> float | None:
-        """The bound on max |l_i|, found now if it has to be."""
+        """The bound on max |lᵢ|, found now if it has to be."""
         return self.range_bound() if callable(self.range_bound) else self.range_bound
 
 
@@ -171,10 +172,7 @@ def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
     >>> draw_threshold(np.random.default_rng(1), "metropolis") <= 0.0
     True
     """
-    u = 1.0 - rng.random()
-    if rule == "barker":
-        return math.log(u) - math.log1p(-min(u, 1.0 - 2.0**-53))
-    return math.log(u)
+    return float(threshold(1.0 - rng.random(), rule == "barker"))
 
 
 def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:
@@ -204,7 +202,7 @@ def _forced(comparison: Comparison) -> Decision | None:
 
 
 def evaluate(comparison: Comparison, indices: Ints) -> Floats:
-    """The l_i of these data, checked."""
+    """The lᵢ of these data, checked."""
     if indices.size > BLOCK:
         parts = [indices[k : k + BLOCK] for k in range(0, indices.size, BLOCK)]
         return np.concatenate([evaluate(comparison, part) for part in parts])
@@ -219,7 +217,7 @@ def evaluate(comparison: Comparison, indices: Ints) -> Floats:
 
 
 def total(comparison: Comparison) -> float:
-    """The sum of all l_i: by the model's own shortcut, or, where that is not finite, a block of data at a time."""
+    """The sum of all lᵢ: by the model's own shortcut, or, where that is not finite, a block of data at a time."""
     if comparison.full is not None:
         value = float(comparison.full())
         if math.isfinite(value):

@@ -13,18 +13,17 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import integer, real
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
-from samplers.decide import _moments
 from samplers.decide.comparison import BLOCK, Comparison, Decision, begin, evaluate, total
-from samplers.decide.reading import reading
+from samplers.decide.reading import RunningSums, reading
 
 KAPPA = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)  # Bardenet and Maillard 2015, Theorem 4.3
 
 
 @dataclass(frozen=True)
 class ConcentrationTest:
-    """Reads geometrically growing samples until |mean - mu_0| exceeds a bound that holds for any l_i in [-C, C].
+    """Reads geometrically growing samples until |mean - μ₀| exceeds a bound that holds for any lᵢ in [-C, C].
 
-    A decision is wrong with probability `delta` at most, whatever the distribution of l_i. Needs C >= max |l_i|: the
+    A decision is wrong with probability `delta` at most, whatever the distribution of lᵢ. Needs C >= max |lᵢ|: the
     comparison's `range_bound`. Without one, C is found by a pass over all the data in every decision; that pass is
     counted in n_used, which then exceeds N: such a test costs more than the exact one.
 
@@ -37,7 +36,7 @@ class ConcentrationTest:
     p
         Look k gets delta_k = (p - 1) / (p k^p) delta, which add up to delta at most; p > 1.
     growth
-        gamma: each look has that many times the data of the one before.
+        γ: each look has that many times the data of the one before.
     replace
         Draw with replacement, as Bardenet et al. analyse it; when N data would not be enough, the exact test decides.
 
@@ -81,7 +80,7 @@ class ConcentrationTest:
         return deviation * math.sqrt(2.0 * rho * log / n) + KAPPA * 2.0 * bound * log / n
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the mean of l_i surely exceeds mu_0, by the bound or because all the data have been read."""
+        """Accept iff the mean of lᵢ surely exceeds μ₀, by the bound or because all the data have been read."""
         n_data, c = comparison.n, comparison.log_ratio
         looks = _looks(n_data, self.m, self.growth)
         v, forced = begin(rng, comparison)
@@ -89,24 +88,20 @@ class ConcentrationTest:
             return forced
         bound, paid = _range_bound(comparison)
         source = _with_replacement if self.replace else reading
-        n, shift, sums = 0, math.nan, (0.0, 0.0)
+        n, done = 0, RunningSums()
         with source(rng, comparison) as read:
             for k, size in enumerate(looks[:-1], start=1):
                 n = size
-                for values in read(size):
-                    shift = float(values[0]) if math.isnan(shift) else shift
-                    sums = _moments.add_shifted(values, shift, *sums)
-                mean = sums[0] / n
-                deviation = math.sqrt(max(0.0, sums[1] / n - mean * mean))
-                distance = mean + shift - (v + c) / n_data
+                done = done.add(read(size))
+                mean = done.total / n
+                deviation = math.sqrt(max(0.0, done.squares / n - mean * mean))
+                distance = mean + done.shift - (v + c) / n_data
                 if abs(distance) > self.half_width(k, n, n_data, deviation, bound):
                     return Decision(bool(distance > 0.0), paid + n, k)
             if self.replace:
                 return Decision(bool(total(comparison) - c > v), paid + n + n_data, len(looks))
-            for values in read(n_data):
-                shift = float(values[0]) if math.isnan(shift) else shift
-                sums = _moments.add_shifted(values, shift, *sums)
-        return Decision(bool(n_data * shift + sums[0] - c > v), paid + n_data, len(looks))
+            done = done.add(read(n_data))
+        return Decision(bool(n_data * done.shift + done.total - c > v), paid + n_data, len(looks))
 
 
 @lru_cache(maxsize=64)
@@ -115,7 +110,7 @@ def _looks(n_data: int, m: int, growth: float) -> list[int]:
 
 
 def _range_bound(comparison: Comparison) -> tuple[float, int]:
-    """C >= max |l_i|, and how many data had to be read for it."""
+    """C >= max |lᵢ|, and how many data had to be read for it."""
     if (bound := comparison.known_bound()) is not None:
         return real("range_bound", bound, 0.0, 1e300), 0
     n = comparison.n

@@ -1,11 +1,11 @@
-"""The correction of the Barker minibatch test: X_norm + X_corr is logistic when X_norm ~ N(0, sigma^2) (S17 section 4).
+"""The correction of the Barker minibatch test: X_norm + X_corr is logistic when X_norm ~ N(0, σ²) (S17 section 4).
 
 No distribution solves this exactly (its characteristic function would grow without bound), so a table of probabilities
 does it nearly; what counts is the largest error of the sum's distribution function. Two constructions:
 
 correction
     Non-negative least squares on a grid. The constraint u >= 0 is kept while fitting instead of being imposed
-    afterwards by clipping: 7.6e-8 against 5.6e-4 at sigma = 1. Also for a skewed X_norm.
+    afterwards by clipping: 7.6e-8 against 5.6e-4 at σ = 1. Also for a skewed X_norm.
 ridge_correction
     S17 Eqn 15: ridge regression, then clipped and normalised. Kept to reproduce S17 Table 1.
 """
@@ -21,9 +21,9 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import NumericalFailure, integer, real
 
-LOWEST, HIGHEST = 0.3, 1.4  # sigma; above, the logistic is not nearly a mixture of such normals (error 6e-4 at 1.4)
+LOWEST, HIGHEST = 0.3, 1.4  # σ; above, the logistic is not nearly a mixture of such normals (error 6e-4 at 1.4)
 REACH = 20.0  # V: the correction lives on [-V, V]
-SPACING = 0.2  # of the atoms, at most sigma / 2: then a sum of normals is smooth to 1e-8
+SPACING = 0.2  # of the atoms, at most σ / 2: then a sum of normals is smooth to 1e-8
 CHECK_REACH, CHECK_SPACING = 25.0, 0.1  # where the distribution function is fitted
 ONE = 100.0  # weight of the equation "probabilities add up to 1"
 MOST_SKEW = 2.0
@@ -86,7 +86,7 @@ def correction(sigma: float = 1.0, skewness: float = 0.0) -> Correction:
     sigma
         Standard deviation of X_norm.
     skewness
-        Its skewness k, to first order: P(X_norm < sigma z) = Phi(z) - k (z^2 - 1) phi(z) / 6 (Edgeworth).
+        Its skewness k, to first order: P(X_norm < σ z) = Phi(z) - k (z² - 1) phi(z) / 6 (Edgeworth).
 
     Returns
     -------
@@ -95,7 +95,7 @@ def correction(sigma: float = 1.0, skewness: float = 0.0) -> Correction:
 
     Notes
     -----
-    L_inf errors: 3.5e-10 (sigma = 0.8), 1.0e-9 (0.9), 7.6e-8 (1), 2.0e-6 (1.1), 1.5e-4 (1.3), 6.3e-4 (1.4).
+    L_inf errors: 3.5e-10 (σ = 0.8), 1.0e-9 (0.9), 7.6e-8 (1), 2.0e-6 (1.1), 1.5e-4 (1.3), 6.3e-4 (1.4).
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _edgeworth(z: Floats, skewness: float) -> Floats:
 def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: float = REACH) -> Correction:
     """S17 Eqn 15 on a grid of 4n + 1 by 2n + 1 points over +-2V and +-V, clipped at 0 and normalised.
 
-    The matrix M_ij = Phi((X_i - Y_j) / sigma) is a convolution: a product with it costs two Fourier transforms, and
+    The matrix M_ij = Phi((X_i - Y_j) / σ) is a convolution: a product with it costs two Fourier transforms, and
     (M'M + penalty) u = M'v is solved by conjugate gradients, which need a few hundred of them since M has few large
     singular values.
 
@@ -153,7 +153,7 @@ def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: f
 
     Notes
     -----
-    L_inf errors, in brackets S17's: sigma = 0.9, n = 4000, penalty = 1: 6.8e-5 (1.0e-4); 0.8, 4000, 0.03: 3.1e-6
+    L_inf errors, in brackets S17's: σ = 0.9, n = 4000, penalty = 1: 6.8e-5 (1.0e-4); 0.8, 4000, 0.03: 3.1e-6
     (5.0e-6); 1, 4000, 10: 5.6e-4 (8.9e-4); 0.8, 2000, 0.01: 3.3e-6 (5.0e-6).
 
     Examples

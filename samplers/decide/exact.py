@@ -21,7 +21,7 @@ class ExactTest:
     """
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the sum of all l_i exceeds v + log_ratio (K14 Eqn 2)."""
+        """Accept iff the sum of all lᵢ exceeds v + log_ratio (K14 Eqn 2)."""
         v, forced = begin(rng, comparison)
         return forced if forced is not None else _decided(comparison, v)
 

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
+from samplers.decide import _moments
 from samplers.decide.comparison import BLOCK, Comparison, evaluate
 from samplers.decide.subsample import Subsampler
 
 MOST_KEPT = 4  # permutations per thread; a chain needs one for each number of data it compares
+
+
+class RunningSums(NamedTuple):
+    """Sums of lᵢ - shift and of its square over what has been read; the shift is the first lᵢ."""
+
+    shift: float = math.nan
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, blocks: Iterable[Floats]) -> RunningSums:
+        """The sums with these lᵢ added."""
+        shift, sums = self.shift, (self.total, self.squares)
+        for values in blocks:
+            shift = float(values[0]) if math.isnan(shift) else shift
+            sums = _moments.add_shifted(values, shift, *sums)
+        return RunningSums(shift, *sums)
 
 
 class _Kept(threading.local):
@@ -27,7 +46,7 @@ _kept = _Kept()
 
 @contextmanager
 def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
-    """read(n) -> the l_i that are new when the sample grows to n data, a block at a time.
+    """read(n) -> the lᵢ that are new when the sample grows to n data, a block at a time.
 
     The sample is put back at the end, so what is read depends on the generator alone; after an error, which may have
     come in the middle of a draw, it is thrown away. The permutation belongs to the thread and not to a test: tests stay

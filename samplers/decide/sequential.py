@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from designer.check.simulate import student_bounds
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
 from designer.rule.boundary import Boundary
 from designer.rule.design import Design
 from designer.rule.looks import Schedule
 from designer.rule.plan import Plan, as_plan
-from samplers.decide import _moments
+from designer.rule.t_test import student_bounds, verdict
 from samplers.decide.comparison import Comparison, Decision, begin, begin_at
-from samplers.decide.reading import reading
+from samplers.decide.reading import RunningSums, reading
 
 Reader: TypeAlias = Callable[[int], Iterator[Floats]]
 
 FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never get further
-
-
-class Read(NamedTuple):
-    """Sums of what a test has read: of l_i - shift and of its squares. The first l_i is the shift."""
-
-    shift: float = math.nan
-    total: float = 0.0
-    squares: float = 0.0
-
-    def more(self, blocks: Iterable[Floats]) -> Read:
-        """With these l_i, too."""
-        shift, sums = self.shift, (self.total, self.squares)
-        for values in blocks:
-            shift = float(values[0]) if math.isnan(shift) else shift
-            sums = _moments.add_shifted(values, shift, *sums)
-        return Read(shift, *sums)
 
 
 class _Looks:
@@ -69,7 +51,7 @@ class _Looks:
 
 @dataclass(frozen=True, eq=False)
 class SequentialTest:
-    """Reads batches without replacement until the mean of l_i is surely on one side of mu_0.
+    """Reads batches without replacement until the mean of lᵢ is surely on one side of μ₀.
 
     Make one with `from_design` or `from_plan`; it is immutable, and may be used in anybody's own loop.
 
@@ -133,7 +115,7 @@ class SequentialTest:
         return n[:wanted], lower[:wanted], upper[:wanted]
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the mean of l_i seems to exceed mu_0 = (v + log_ratio) / N; the last look is exact."""
+        """Accept iff the mean of lᵢ seems to exceed μ₀ = (v + log_ratio) / N; the last look is exact."""
         self._check(comparison)
         v, forced = begin(rng, comparison)
         return forced if forced is not None else self._decided(rng, comparison, v)
@@ -154,15 +136,15 @@ class SequentialTest:
             return self._look_by_look(read, comparison, v)
 
     def _look_by_look(self, read: Reader, comparison: Comparison, v: float) -> Decision:
-        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), Read()
+        n_data, c, known, done = self.plan.schedule.n_data, comparison.log_ratio, self._looks.upto(1), RunningSums()
         for j in range(self._looks.size):
             if j == known[0].size:
                 known = self._looks.upto(j + 1)
             n, lower, upper = (column[j] for column in known)
-            done = done.more(read(n))
+            done = done.add(read(n))
             if n == n_data:
                 break
-            verdict = _moments.decide(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
-            if verdict != 0:
-                return Decision(verdict > 0, int(n), j + 1)
+            decision = verdict(done.total, done.squares, n, n_data, done.shift - (v + c) / n_data, lower, upper)
+            if decision != 0:
+                return Decision(decision > 0, int(n), j + 1)
         return Decision(bool(n_data * done.shift + done.total - c > v), n_data, self._looks.size)

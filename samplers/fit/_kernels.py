@@ -22,7 +22,7 @@ def sgd(
     c2: float,
     c3: float,
 ) -> float:
-    """One step per row of `order`, with step sizes c1 (c2 + t)^-c3; theta in place.
+    """One step per row of `order`, with step sizes c1 (c2 + t)^-c3; θ in place.
 
     Returns the sum of losses, each before its row's own step.
     """
@@ -32,7 +32,7 @@ def sgd(
         for k in range(theta.size):
             eta += x[i, k] * theta[k]
         if logistic:
-            tail = math.log1p(math.exp(-abs(eta)))  # log(1 + e^eta) without overflow
+            tail = math.log1p(math.exp(-abs(eta)))  # log(1 + e^η) without overflow
             total += max(eta, 0.0) + tail - y[i] * eta
             score = y[i] - 0.5 * (1.0 + math.tanh(0.5 * eta))
         else:

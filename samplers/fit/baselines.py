@@ -17,7 +17,7 @@ from samplers.fit.equations import NormalEquations
 from samplers.fit.inputs import check_data, check_start
 from samplers.fit.loop import MAX_ITERATIONS, advance, negligible, summary
 from samplers.fit.losses import LAD, Logistic, Loss
-from samplers.fit.trace import Fit, Progress, Recorder
+from samplers.fit.trace import Fit, FitProgress, Recorder
 from samplers.fit.update import direction
 
 BLOCK = 8192  # rows accumulated together
@@ -32,7 +32,7 @@ def batch_irls(
     start: npt.ArrayLike | None = None,
     tolerance: float = 1e-10,
     max_iterations: int = 200,
-    progress: Progress | None = None,
+    progress: FitProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
     """IRLS that reads everything in every iteration; for logistic regression this is Newton's method.
@@ -72,7 +72,7 @@ def _everything(x: Floats, y: Floats, loss: Loss, theta: Floats) -> NormalEquati
 
 
 def mean_loss(x: Floats, y: Floats, loss: Loss, theta: Floats) -> float:
-    """Mean loss over all rows, say of test data; infinite when theta has run away."""
+    """Mean loss over all rows, say of test data; infinite when θ has run away."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = float(np.mean(loss.working(x @ theta, y, 1.0).value))
     return found if math.isfinite(found) else math.inf
@@ -101,7 +101,7 @@ def sgd(
     *,
     read: int | None = None,
     start: npt.ArrayLike | None = None,
-    progress: Progress | None = None,
+    progress: FitProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
     """Stochastic (sub)gradient descent, one row per step, each pass in a new random order.

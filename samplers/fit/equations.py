@@ -17,12 +17,12 @@ def left(n: int, n_data: int) -> float:
 
 
 class NormalEquations:
-    """A, g and the sums that give their variance, accumulated by blocks of rows at one theta.
+    """A, g and the sums that give their variance, accumulated by blocks of rows at one θ.
 
     Rank-k sums and one Cholesky factorisation per look, instead of K16's Sherman-Morrison recursion (Eqn 8): the same
     order of work when a block has D rows or more but in matrix products; no inverse carried along that collects
-    rounding errors or needs a regular start. Solving for d = u - theta rather than for u (Eqn 1) keeps the digits that
-    u - theta would cancel near the solution.
+    rounding errors or needs a regular start. Solving for d = u - θ rather than for u (Eqn 1) keeps the digits that
+    u - θ would cancel near the solution.
     """
 
     def __init__(self, loss: Loss, theta: Floats, unit: float | None = None) -> None:
@@ -30,10 +30,10 @@ class NormalEquations:
         self.loss, self.theta, self.unit = loss, theta, unit
         self.n = 0
         self.gram = np.zeros((d, d))  # A = sum a_i a_i', a_i = w_i x_i
-        self.score = np.zeros(d)  # g = sum a_i zeta_i, zeta_i = b_i - a_i' theta
-        self.outer = np.zeros((d, d))  # sum zeta_i^2 a_i a_i'
+        self.score = np.zeros(d)  # g = sum a_i zeta_i, zeta_i = b_i - a_i' θ
+        self.outer = np.zeros((d, d))  # sum zeta_i² a_i a_i'
         self.plain = np.zeros((d, d))  # sum x_i x_i'
-        self.squares = 0.0  # sum zeta_i^2
+        self.squares = 0.0  # sum zeta_i²
         self.value = 0.0
         self.value_squares = 0.0
 
@@ -57,7 +57,7 @@ class NormalEquations:
 
     @property
     def objective(self) -> float:
-        """Mean loss at theta over the rows so far."""
+        """Mean loss at θ over the rows so far."""
         return self.value / self.n
 
     def objective_se(self, n_data: int) -> float:

@@ -44,7 +44,7 @@ def _array(name: str, values: npt.ArrayLike) -> Floats:
 
 
 def check_start(start: npt.ArrayLike | None, d: int) -> Floats:
-    """Initial theta, or BadInput."""
+    """Initial θ, or BadInput."""
     theta = np.zeros(d) if start is None else _array("start", start).copy()
     if theta.shape != (d,) or not np.all(np.isfinite(theta)):
         raise BadInput(f"start: must be {d} finite numbers, one per column of x")

@@ -17,10 +17,10 @@ from samplers.decide.subsample import Subsampler
 from samplers.fit.equations import NormalEquations
 from samplers.fit.inputs import check_data, check_start
 from samplers.fit.losses import Loss
-from samplers.fit.trace import Fit, Progress, Recorder, Row
+from samplers.fit.trace import Fit, FitProgress, Iteration, Recorder
 from samplers.fit.update import Direction, Rule, direction
 
-ROUNDING = 1e-13  # an update this small relative to theta is rounding error
+ROUNDING = 1e-13  # an update this small relative to θ is rounding error
 ROWS_PER_PARAMETER = 10  # at the first look, at least: fewer rows do not know their own variance
 MAX_ITERATIONS = 10**6
 
@@ -40,7 +40,7 @@ def irls(
     tolerance: float = 1e-6,
     max_iterations: int = 200,
     max_read: int | None = None,
-    progress: Progress | None = None,
+    progress: FitProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
     """Minimise a mean loss, reading in each iteration as much data as its direction needs (K16 Alg. 1).
@@ -67,12 +67,12 @@ def irls(
         Above 1, each look of an iteration has at least so many times the rows of the one before: the increasingly
         larger intervals of K16 section 2.1. Fewer looks, so fewer chances to be wrong, but more rows in hard tests.
     start
-        Initial theta; zeros by default.
+        Initial θ; zeros by default.
     tolerance
         "converged" says that an update by all data gains less than this fraction of the objective. If the last
         iteration has read all data, it does. Otherwise two samples in a row, the second as large as the first and
         looked at once, put the limit of `Direction.decrement` below it: in error with a probability of at most
-        epsilon. An update that is not certain is then not taken. For LAD, whose least squares are steeper than the
+        ε. An update that is not certain is then not taken. For LAD, whose least squares are steeper than the
         loss, five to seven times as much is left as one update gains (floor 0.01).
     max_iterations, max_read
         Stop after so many iterations; begin no iteration after reading so many rows.
@@ -187,14 +187,14 @@ def negligible(move: Direction, equations: NormalEquations, tolerance: float) ->
 
 
 def advance(theta: Floats, move: Direction) -> Floats:
-    """theta plus the fraction of the update that is signal."""
+    """θ plus the fraction of the update that is signal."""
     moved: Floats = theta + move.fraction * move.update
     if not np.all(np.isfinite(moved)):
-        raise NumericalFailure("IRLS diverged: theta is not finite; begin nearer to the solution or raise the floor")
+        raise NumericalFailure("IRLS diverged: θ is not finite; begin nearer to the solution or raise the floor")
     return moved
 
 
-def summary(equations: NormalEquations, move: Direction, read: int, looks: int, n_data: int) -> Row:
+def summary(equations: NormalEquations, move: Direction, read: int, looks: int, n_data: int) -> Iteration:
     """An iteration's row of the trace."""
     estimate = equations.objective, equations.objective_se(n_data)
     return (read, equations.n, looks, *estimate, move.statistic, move.fraction, move.decrement)

@@ -13,14 +13,14 @@ from designer.core.errors import real
 
 
 class Working(NamedTuple):
-    """What IRLS needs of each datum at the current theta.
+    """What IRLS needs of each datum at the current θ.
 
     Attributes
     ----------
     weight
         w_i^2.
     score
-        w_i^2 (z_i - eta_i), minus the slope of the loss.
+        w_i² (z_i - eta_i), minus the slope of the loss.
     value
         Of the loss.
 
@@ -36,7 +36,7 @@ class Working(NamedTuple):
 
 
 class Loss(Protocol):
-    """What IRLS needs to know of a loss of the linear predictor eta = x' theta.
+    """What IRLS needs to know of a loss of the linear predictor η = x' θ.
 
     Examples
     --------
@@ -94,13 +94,13 @@ class LAD:
 
 @dataclass(frozen=True)
 class Logistic:
-    """Logistic regression, y in {0, 1}, by weights max(mu (1 - mu), floor).
+    """Logistic regression, y in {0, 1}, by weights max(μ (1 - μ), floor).
 
     Parameters
     ----------
     floor
-        Does not move the fixed point (the score stays y - mu); it bounds the step where the data are separable and
-        mu (1 - mu) underflows.
+        Does not move the fixed point (the score stays y - μ); it bounds the step where the data are separable and
+        μ (1 - μ) underflows.
 
     Examples
     --------

@@ -10,8 +10,8 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 
 Reason = Literal["converged", "iterations", "budget", "cancelled"]
-Row = tuple[int, int, int, float, float, float, float, float]  # one iteration of a `Trace`
-Progress = Callable[[int, int, float], None]
+Iteration = tuple[int, int, int, float, float, float, float, float]  # one iteration of a `Trace`
+FitProgress = Callable[[int, int, float], None]  # called with (rows read, rows of the iteration, objective)
 
 
 class Trace(NamedTuple):
@@ -24,7 +24,7 @@ class Trace(NamedTuple):
     n, looks
         Rows and looks of the iteration itself.
     objective, objective_se
-        Estimate of the mean loss at the theta that the iteration began with, and its standard error.
+        Estimate of the mean loss at the θ that the iteration began with, and its standard error.
     statistic, fraction, decrement
         See `samplers.fit.update.Direction`.
     theta
@@ -83,12 +83,12 @@ class Fit(NamedTuple):
 class Recorder:
     """Collects iterations into a `Trace` and tells the caller about each."""
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    def __init__(self, progress: FitProgress | None = None) -> None:
         self.progress = progress
-        self.rows: list[Row] = []
+        self.rows: list[Iteration] = []
         self.path: list[Floats] = []
 
-    def add(self, row: Row, theta: Floats) -> None:
+    def add(self, row: Iteration, theta: Floats) -> None:
         """Note an iteration and the estimate after it."""
         self.rows.append(row)
         self.path.append(theta.copy())

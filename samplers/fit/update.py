@@ -24,7 +24,7 @@ BOUND = -float(ndtri(0.01))  # normal quantile of the default confidence
 class Direction(NamedTuple):
     """The update d of a sample and what the tests make of it.
 
-    `statistic` is compared with the normal quantile of 1 - epsilon and `fraction` of the update is to be taken.
+    `statistic` is compared with the normal quantile of 1 - ε and `fraction` of the update is to be taken.
     `decrement` is what the update of all data gains per datum, d_N' A d_N / 2n: an upper confidence limit, or the
     value itself if the sample is `exact`, that is, all data.
     """
@@ -84,23 +84,23 @@ def _factor(gram: Floats) -> Solve | None:
 
 
 def _printed_noise(equations: NormalEquations, n_data: int, gain: float) -> Floats:
-    """M of K16 Eqn 7: omega^2 A, with omega^2 over n - D."""
+    """M of K16 Eqn 7: omega² A, with omega² over n - D."""
     free = equations.n - equations.theta.size
-    omega2 = (equations.squares - gain) / free  # Eqn 7c: e_n = sum (zeta_i - a_i' d)^2
+    omega2 = (equations.squares - gain) / free  # Eqn 7c: e_n = sum (zeta_i - a_i' d)²
     return equations.gram * (omega2 * left(equations.n, n_data))
 
 
 def _printed(update: Floats, covariance: Floats) -> float:
-    """mu / sigma of K16 Eqns 5-7. The probability in Eqn 4 is that of an inner product < 0, as Eqn 6 has it."""
-    return _ratio(float(update @ update), float(update @ covariance @ update))  # |d|^2 times Eqns 5a and 5b
+    """μ / σ of K16 Eqns 5-7. The probability in Eqn 4 is that of an inner product < 0, as Eqn 6 has it."""
+    return _ratio(float(update @ update), float(update @ covariance @ update))  # |d|² times Eqns 5a and 5b
 
 
 def _noise(equations: NormalEquations, n_data: int) -> Floats:
     """M, the variance of g under resampling.
 
-    From scores at theta, not at u: additive over blocks, and a row that alone determines a coefficient cannot hide its
+    From scores at θ, not at u: additive over blocks, and a row that alone determines a coefficient cannot hide its
     variance behind a residual of zero. To the rows read come `UNSEEN` more with the largest score there is. Without
-    them rows that all say the same have no variance: ten zeros in a logistic regression with rare ones sent theta to
+    them rows that all say the same have no variance: ten zeros in a logistic regression with rare ones sent θ to
     minus infinity with full confidence.
     """
     n, g = equations.n, equations.score
@@ -139,12 +139,12 @@ def _largest(noise: Floats, gram: Floats) -> float:
 
 
 def _limit(gain: float, relative: Floats, largest: float, bound: float) -> float:
-    """Upper confidence limit of |d_N|^2 in the metric of A, for an update of squared length `gain`.
+    """Upper confidence limit of |d_N|² in the metric of A, for an update of squared length `gain`.
 
-    Two limits, both of the lower tail of |d|^2 for a given d_N, so that the smaller one holds with the same
+    Two limits, both of the lower tail of |d|² for a given d_N, so that the smaller one holds with the same
     probability. The part of d along d_N alone is d_N plus a normal error of variance at most `largest`, hence
-    |d_N| <= |d| + z sqrt(largest): best in few dimensions. And L = |d_N|^2 satisfies T >= L - z sqrt(4 largest L + 2 q)
-    for T = |d|^2 - tr(SA), q = tr(SASA) (Birge 2001, Lemma 8.1, with z^2 / 2 for x), solved for L: best in many.
+    |d_N| <= |d| + z sqrt(largest): best in few dimensions. And L = |d_N|² satisfies T >= L - z sqrt(4 largest L + 2 q)
+    for T = |d|² - tr(SA), q = tr(SASA) (Birge 2001, Lemma 8.1, with z² / 2 for x), solved for L: best in many.
     An update shorter than noise makes it on average is luck, and counts as that long.
     """
     expected = float(np.trace(relative))

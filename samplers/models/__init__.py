@@ -56,15 +56,15 @@ class Model(Protocol):
         """Number of data N."""
 
     def log_prior(self, theta: Floats) -> float:
-        """Up to a constant; -inf where theta cannot be."""
+        """Up to a constant; -inf where θ cannot be."""
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """l_i = log p(x_i; theta_new) - log p(x_i; theta) for the given data."""
+        """lᵢ = log p(x_i; theta_new) - log p(x_i; θ) for the given data."""
 
 
 @runtime_checkable
 class LinearModel(Model, Protocol):
-    """A model whose data enter through a linear predictor eta_i = rows_i . theta: control variates know what to do.
+    """A model whose data enter through a linear predictor eta_i = rows_i . θ: control variates know what to do.
 
     Examples
     --------
@@ -81,10 +81,10 @@ class LinearModel(Model, Protocol):
         """log p(x_i; eta_i) for the given data."""
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
-        """Its first derivative in eta."""
+        """Its first derivative in η."""
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
-        """Its second derivative in eta."""
+        """Its second derivative in η."""
 
     def prior_curvature(self, theta: Floats) -> Floats:
         """Hessian of the log prior, (D, D)."""

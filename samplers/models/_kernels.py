@@ -1,6 +1,6 @@
 """Jitted likelihoods of ICA, the Gaussian mixture and L1 regression, and the rotation of the Stiefel walk.
 
-A `..._term` is l_i of one datum, for theta and theta' together, so that its row is touched once; a plural one fills an
+A `..._term` is lᵢ of one datum, for θ and θ' together, so that its row is touched once; a plural one fills an
 array for many data. `..._value` is log p of one datum.
 """
 
@@ -73,7 +73,7 @@ def places(n: int, indices: Ints | slice) -> Ints:
 
 
 def check_size(theta: Floats, size: int) -> None:
-    """The kernels read beyond a theta that is too short."""
+    """The kernels read beyond a θ that is too short."""
     if theta.shape != (size,):
         raise BadInput(f"theta has shape {theta.shape}: must be ({size},)")
 
@@ -83,7 +83,7 @@ def check_size(theta: Floats, size: int) -> None:
 
 @kernel
 def ica_term(row: Floats, w: Floats, w_new: Floats) -> float:
-    """l_i; the logarithms of all sources are taken as one, of a product of factors between 1/2 and 2."""
+    """lᵢ; the logarithms of all sources are taken as one, of a product of factors between 1/2 and 2."""
     d = row.size
     linear, ratio = 0.0, 1.0
     for j in range(d):
@@ -128,12 +128,12 @@ def ica_values(rows: Floats, w: Floats, indices: Ints, out: Floats) -> None:
 
 
 # --- mixture: with r = x - theta1 - theta2 / 2, h = theta2 / 2 and v = variance, log p = ----------------------------
-# --- -(r^2 + h^2) / (2 v) + log cosh(r h / v) + constant ------------------------------------------------------------
+# --- -(r² + h²) / (2 v) + log cosh(r h / v) + constant ------------------------------------------------------------
 
 
 @kernel
 def mixture_term(x: float, theta: Floats, theta_new: Floats, variance: float) -> float:
-    """l_i at temperature 1; differences of squares are factored, so that a distant x does not cancel."""
+    """lᵢ at temperature 1; differences of squares are factored, so that a distant x does not cancel."""
     h, h_new = 0.5 * theta[1], 0.5 * theta_new[1]
     r, r_new = x - (theta[0] + h), x - (theta_new[0] + h_new)
     z, z_new = abs(r * h) / variance, abs(r_new * h_new) / variance
@@ -174,12 +174,12 @@ def mixture_values(x: Floats, theta: Floats, variance: float, beta: float, indic
         out[i] = beta * mixture_value(x[indices[i]], theta, variance)
 
 
-# --- L1 regression: a row is x_i followed by y_i, log p = -precision / 2 (y - x . theta)^2 --------------------------
+# --- L1 regression: a row is x_i followed by y_i, log p = -precision / 2 (y - x . θ)² --------------------------
 
 
 @kernel
 def lasso_term(row: Floats, theta: Floats, theta_new: Floats, precision: float) -> float:
-    """l_i up to rounding of the difference alone: the squares are factored."""
+    """lᵢ up to rounding of the difference alone: the squares are factored."""
     old, move = 0.0, 0.0
     for k in range(theta.size):
         old += row[k] * theta[k]
@@ -211,7 +211,7 @@ def lasso_values(rows: Floats, theta: Floats, precision: float, indices: Ints, o
 
 @kernel
 def lasso_gradient(rows: Floats, theta: Floats, precision: float, indices: Ints, out: Floats) -> None:
-    """Sum of precision (y_i - x_i . theta) x_i."""
+    """Sum of precision (y_i - x_i . θ) x_i."""
     out[:] = 0.0
     for i in range(indices.size):
         row = rows[indices[i]]

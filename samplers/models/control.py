@@ -1,7 +1,7 @@
 """Control variates: the test sees only what a Taylor proxy of each datum's log-likelihood misses.
 
-A controlled model is again a `Model`: its terms are the residuals r_i = l_i - [p_i(theta') - p_i(theta)], and the sum
-of the proxies, O(D^2) from precomputed moments, moves into the prior. So A is unchanged, kappa shrinks, and every test,
+A controlled model is again a `Model`: its terms are the residuals r_i = lᵢ - [p_i(θ') - p_i(θ)], and the sum
+of the proxies, O(D²) from precomputed moments, moves into the prior. So A is unchanged, κ shrinks, and every test,
 proposal and trial run works on it as on any other model.
 """
 
@@ -110,7 +110,7 @@ class Controlled:
         return self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """What the proxies miss of each l_i."""
+        """What the proxies miss of each lᵢ."""
         rows = self.model.rows[indices]
         old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, indices).T
         exact = self.model.value(new, indices) - self.model.value(old, indices)
@@ -170,7 +170,7 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
 
 
 def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Floats:
-    """eta, slope and curvature (0 at order 1) of each datum's log-likelihood there: columns."""
+    """η, slope and curvature (0 at order 1) of each datum's log-likelihood there: columns."""
     curvature = model.curvature(eta, indices) if order == 2 else np.zeros(eta.size)
     return np.stack([eta, model.slope(eta, indices), curvature], axis=1)
 

@@ -36,7 +36,7 @@ class Whitened(NamedTuple):
 class ICA:
     """Independent component analysis: log p(x | W) = -sum_j [log 4 + 2 log cosh(w_j . x / 2)] (K14 section 6.2).
 
-    theta is W, flattened, and w_j are its rows. The prior is uniform on the orthonormal matrices and 0 elsewhere:
+    θ is W, flattened, and w_j are its rows. The prior is uniform on the orthonormal matrices and 0 elsewhere:
     log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which does not.
 
     Parameters
@@ -88,7 +88,7 @@ class ICA:
         return 0.0 if _kernels.departure(theta, self.rows.shape[1]) <= _kernels.ORTHONORMAL else -np.inf
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """l_i of these data."""
+        """lᵢ of these data."""
         _kernels.check_size(theta, self.dimension)
         _kernels.check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
@@ -104,7 +104,7 @@ class ICA:
         return out
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float:
-        """C >= max |l_i|: the slope of log p in w_j . x is -tanh, so |l_i| <= sum_j |(w'_j - w_j) . x_i|."""
+        """C >= max |lᵢ|: the slope of log p in w_j . x is -tanh, so |lᵢ| <= sum_j |(w'_j - w_j) . x_i|."""
         moves = (theta_new - theta).reshape(self.rows.shape[1], -1)
         return float(self._longest * np.linalg.norm(moves, axis=1).sum())
 

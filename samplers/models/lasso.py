@@ -17,7 +17,7 @@ from samplers.models import Rows, _kernels
 
 
 class _Half(NamedTuple):
-    """The 1-D posterior on one side of 0: a piece of N(mean, sd^2), and the log of its share of the whole."""
+    """The 1-D posterior on one side of 0: a piece of N(mean, sd²), and the log of its share of the whole."""
 
     mean: float
     log_share: float
@@ -28,7 +28,7 @@ class _Half(NamedTuple):
 class Lasso:
     """Linear regression with a Laplace prior (K14 section 6.4).
 
-    The posterior is proportional to exp(-precision / 2 sum (y_i - x_i . theta)^2 - penalty |theta|_1).
+    The posterior is proportional to exp(-precision / 2 sum (y_i - x_i . θ)² - penalty |θ|_1).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Lasso:
         return cls(data, real("precision", precision, 0.0, 1e300, open_low=True), real("penalty", penalty, 0.0, 1e300))
 
     def log_prior(self, theta: Floats) -> float:
-        """-penalty |theta|_1."""
+        """-penalty |θ|_1."""
         _kernels.check_size(theta, self.dimension)
         return -self.penalty * float(np.abs(theta).sum())
 
@@ -87,7 +87,7 @@ class Lasso:
         return -self.penalty * np.sign(theta)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """l_i of these data."""
+        """lᵢ of these data."""
         _kernels.check_size(theta, self.dimension)
         _kernels.check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
@@ -110,7 +110,7 @@ class Lasso:
         return out
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float:
-        """C >= max |l_i|: with d = theta' - theta, l_i = precision [y x . d - (x . d) (x . (theta + theta')) / 2]."""
+        """C >= max |lᵢ|: with d = θ' - θ, lᵢ = precision [y x . d - (x . d) (x . (θ + θ')) / 2]."""
         move, middle = np.linalg.norm(theta_new - theta), 0.5 * np.linalg.norm(theta_new + theta)
         products, squares = self._largest
         return float(self.precision * move * (products + squares * middle))
@@ -152,12 +152,12 @@ class Lasso:
             raise BadInput(f"the posterior has a closed form for one predictor only, there are {self.dimension}")
         squares = float(np.sum(self.rows[:, 0] ** 2))
         if squares == 0.0:
-            raise BadInput("x: all predictors are 0, the data say nothing about theta")
+            raise BadInput("x: all predictors are 0, the data say nothing about θ")
         return 1.0 / math.sqrt(self.precision * squares)
 
     @property
     def _halves(self) -> tuple[_Half, _Half]:
-        """Below and above 0: exp(-theta^2 / (2 sd^2) + slope theta) with slope = precision sum x y +- penalty."""
+        """Below and above 0: exp(-θ² / (2 sd²) + slope θ) with slope = precision sum x y +- penalty."""
         from scipy.special import log_ndtr
 
         sd, score = self._sd, self.precision * float(self.rows[:, 0] @ self.rows[:, 1])

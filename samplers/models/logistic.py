@@ -1,4 +1,4 @@
-"""Logistic regression with a Gaussian prior: p(y_i | x_i, theta) = sigm(y_i x_i . theta), y_i = ±1."""
+"""Logistic regression with a Gaussian prior: p(y_i | x_i, θ) = sigm(y_i x_i . θ), y_i = ±1."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Labels = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """Logistic regression; theta ~ N(0, I / prior_precision), flat if that is 0.
+    """Logistic regression; θ ~ N(0, I / prior_precision), flat if that is 0.
 
     `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
-    theta)). `mapped` leaves rows and labels where they are, say in a file larger than memory.
+    θ)). `mapped` leaves rows and labels where they are, say in a file larger than memory.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Logistic:
         return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
 
     def log_prior(self, theta: Floats) -> float:
-        """-prior_precision |theta|^2 / 2."""
+        """-prior_precision |θ|² / 2."""
         return -0.5 * self.prior_precision * float(theta @ theta)
 
     def prior_gradient(self, theta: Floats) -> Floats:
@@ -92,7 +92,7 @@ class Logistic:
         return -self.prior_precision * np.eye(theta.size)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """l_i of these data."""
+        """lᵢ of these data."""
         rows = self.rows[indices]
         return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
 
@@ -107,7 +107,7 @@ class Logistic:
         return total
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float:
-        """C >= max |l_i|: the slope of log p in eta is below 1, so |l_i| <= |row_i| |theta' - theta|."""
+        """C >= max |lᵢ|: the slope of log p in η is below 1, so |lᵢ| <= |row_i| |θ' - θ|."""
         return self._longest * float(np.linalg.norm(theta_new - theta))
 
     @cached_property
@@ -116,15 +116,15 @@ class Logistic:
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
-        """log p of each of these data, given its eta."""
+        """log p of each of these data, given its η."""
         return -np.logaddexp(0.0, -self._signed(eta, indices))
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
-        """Its derivative in eta."""
+        """Its derivative in η."""
         return self._signed(np.exp(-np.logaddexp(0.0, self._signed(eta, indices))), indices)
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
-        """Its second derivative in eta."""
+        """Its second derivative in η."""
         p = np.exp(-np.logaddexp(0.0, eta))
         return -p * (1.0 - p)
 

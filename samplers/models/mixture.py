@@ -88,7 +88,7 @@ class Mixture:
         return -0.5 * float(theta[0] ** 2 / first + theta[1] ** 2 / second)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """l_i of these data, divided by the temperature."""
+        """lᵢ of these data, divided by the temperature."""
         _kernels.check_size(theta, 2)
         _kernels.check_size(theta_new, 2)
         out = np.empty(indices.size)
@@ -104,9 +104,9 @@ class Mixture:
         return out
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float:
-        """C >= max |l_i|, without a pass over the data.
+        """C >= max |lᵢ|, without a pass over the data.
 
-        A ratio of sums lies between the least and the largest ratio of their summands, so l_i lies between those of the
+        A ratio of sums lies between the least and the largest ratio of their summands, so lᵢ lies between those of the
         two components; each of these is linear in x, and largest at an end of the data. Which of the old components is
         paired with which of the new ones is free, because their weights are the same.
         """
@@ -123,7 +123,7 @@ class Mixture:
 def draw_mixture(
     rng: np.random.Generator, n_data: int, theta: tuple[float, float] = (0.0, 1.0), variance: float = 2.0
 ) -> Floats:
-    """Data from the model, for theta of S17.
+    """Data from the model, for θ of S17.
 
     Examples
     --------

@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
-from samplers.compiled import conditionals
 from samplers.decide.comparison import Comparison
+from samplers.models import _mrf_kernels
+from samplers.models._mrf_kernels import Bits, Pairs
 
-Bits = npt.NDArray[np.int8]
-Pairs = npt.NDArray[np.int16]
+__all__ = ["MAX_DIMENSION", "Bits", "DenseMRF", "Pairs"]
 
 MAX_DIMENSION = 300  # 4.5 million triples, 0.7 GB with the terms
 
@@ -56,7 +55,7 @@ class DenseMRF:
             raise BadInput(f"log_psi[{bad[0][0]}, {bad[0][1]}] = {table[tuple(bad[0])]}: must be finite")
         n = (d - 1) * (d - 2) // 2
         steps = np.empty((d, n, 4))
-        conditionals.fill_steps(table, steps)
+        _mrf_kernels.fill_steps(table, steps)
         above = np.repeat(np.arange(d - 1), np.arange(d - 1))
         below = np.arange(n) - above * (above - 1) // 2
         values = {
@@ -86,12 +85,12 @@ class DenseMRF:
     def terms(self, x: Bits, site: int, indices: Ints) -> Floats:
         """log psi(X_i = 1, x_j, x_k) - log psi(X_i = 0, x_j, x_k) for the given pairs (j, k)."""
         out = np.empty(indices.size)
-        conditionals.pair_terms(self.steps, self.pairs, x, site, indices, out)
+        _mrf_kernels.pair_terms(self.steps, self.pairs, x, site, indices, out)
         return out
 
     def log_odds(self, x: Bits, site: int) -> float:
         """log P(X_i = 1 | x_-i) - log P(X_i = 0 | x_-i) (K14 Eqn 47)."""
-        return float(conditionals.log_odds(self.steps, self.pairs, x, site))
+        return float(_mrf_kernels.log_odds(self.steps, self.pairs, x, site))
 
     def probability(self, x: Bits, site: int) -> float:
         """P(X_i = 1 | x_-i) (K14 Eqn 39)."""
@@ -111,7 +110,7 @@ class DenseMRF:
 def _dimension(table: Floats) -> int:
     """D of a table with a row for each of D (D - 1) (D - 2) / 6 triples."""
     if table.ndim == 2 and table.shape[1] == 8:
-        d: int = round((6.0 * table.shape[0]) ** (1.0 / 3.0)) + 1  # D (D - 1) (D - 2) is just below (D - 1)^3
+        d: int = round((6.0 * table.shape[0]) ** (1.0 / 3.0)) + 1  # D (D - 1) (D - 2) is just below (D - 1)³
         if 3 <= d <= MAX_DIMENSION and math.comb(d, 3) == table.shape[0]:
             return d
     raise BadInput(

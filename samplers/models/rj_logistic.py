@@ -1,9 +1,9 @@
 """Which covariates? Logistic regression by reversible jump: birth, death and update moves (K14 6.3, supplement E).
 
-Chen, Wang and McKeown (2011) for a linear model. Of D coefficients, k >= 1 are active (gamma), with Laplace priors of a
-common scale nu, p(nu) = 1/nu; the prior of gamma is proportional to rate^k / (binom(D, k) k!). With nu integrated out
+Chen, Wang and McKeown (2011) for a linear model. Of D coefficients, k >= 1 are active (γ), with Laplace priors of a
+common scale nu, p(nu) = 1/nu; the prior of γ is proportional to rate^k / (binom(D, k) k!). With nu integrated out
 
-    p(beta, gamma) ~ |beta|_1^-k (rate / 2)^k B(k, D - k + 1).
+    p(beta, γ) ~ |beta|_1^-k (rate / 2)^k B(k, D - k + 1).
 
 Since the prior of nu is improper, so is the posterior: its mass near beta = 0, ∫ dr/r, is infinite in every model. A
 chain on much data never gets there; a `floor` under |beta|_1 makes the posterior proper.
@@ -21,8 +21,8 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule
-from samplers.compiled import conditionals
 from samplers.decide.comparison import Comparison
+from samplers.models import _jump_kernels
 from samplers.models.logistic import Logistic
 
 Bools = npt.NDArray[np.bool_]
@@ -172,7 +172,7 @@ class RJLogistic:
     def _birth_ratio(self, k: int, norm: float, new_norm: float, born: float) -> float:
         """c of a birth from k to k + 1 active coefficients (K14 Eqn 37); Eqn 38 is minus that of the reverse.
 
-        Read with rate / 2 for lambda, and with the choice of the component within p(gamma -> gamma').
+        Read with rate / 2 for lambda, and with the choice of the component within p(γ -> γ').
         """
         d = self.dimension
         forth, back = self.p_birth / (d - k), self.p_death / (k + 1)
@@ -187,11 +187,11 @@ class RJLogistic:
 
         def terms(indices: Ints) -> Floats:
             out = np.empty(indices.size)
-            conditionals.move_terms(*parts, indices, out)
+            _jump_kernels.move_terms(*parts, indices, out)
             return out
 
         def full() -> float:
-            return float(conditionals.move_total(*parts))
+            return float(_jump_kernels.move_total(*parts))
 
         bound = abs(jump.change) * float(self.largest[jump.component])  # the slope of log sigm is below 1
         return Comparison(self.n_data, terms, jump.log_ratio, rule, bound, full)

@@ -33,8 +33,8 @@ def best_candidates(
 ) -> Candidates:
     """Every test with the knobs that read the fewest data while its error stays within the tolerance.
 
-    The sequential design is that of `search`. The Barker test's sample is fixed by its variance, N² sigma² / b
-    (1 - b / N) < sigma_0²: what is left to choose is sigma_0, the largest whose correction is exact enough, and a batch
+    The sequential design is that of `search`. The Barker test's sample is fixed by its variance, N² σ² / b
+    (1 - b / N) < σ₀²: what is left to choose is σ₀, the largest whose correction is exact enough, and a batch
     that overshoots little. The concentration test is given delta = tolerance, which its guarantee keeps.
 
     Parameters
@@ -42,7 +42,7 @@ def best_candidates(
     trial
         The pairs.
     tolerance
-        Largest mean |Delta|.
+        Largest mean |Δ|.
     range_in_sd
         As in `Candidates`.
     least_batch
@@ -72,10 +72,10 @@ def best_candidates(
     barker = min(_barker(batches, tolerance), key=lambda test: float(barker_data(test, trial).mean()))
     careful = [ConcentrationTest(m=m, delta=min(tolerance, MOST_DELTA)) for m in batches]
     concentration = min(careful, key=lambda test: float(concentration_data(test, trial, range_in_sd).mean()))
-    return Candidates(found.best.bare, barker, concentration, range_in_sd)
+    return Candidates(found.best.without_notes, barker, concentration, range_in_sd)
 
 
 def _barker(batches: Sequence[int], tolerance: float) -> list[BarkerTest]:
-    """One test per batch, with the largest sigma_0 whose table is exact enough."""
+    """One test per batch, with the largest σ₀ whose table is exact enough."""
     fine = [sigma for sigma in SIGMAS if correction(sigma).error <= tolerance]
     return [BarkerTest(m=m, sigma=fine[0] if fine else SIGMAS[-1]) for m in batches]

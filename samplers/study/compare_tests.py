@@ -1,8 +1,8 @@
 """Which test should I use? What each acceptance test will cost and get wrong on the pairs of a trial run.
 
 `predict` needs the moments of the pairs alone; `measure` runs the real tests on populations with those moments.
-Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both theta and theta' at
-each datum it reads, an exact chain that keeps log p(x_i; theta) evaluates each datum once. What a step is worth
+Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both θ and θ' at
+each datum it reads, an exact chain that keeps log p(x_i; θ) evaluates each datum once. What a step is worth
 depends on the rule; `docs/which_test.md` derives how it is counted.
 """
 
@@ -29,7 +29,7 @@ from samplers.decide.correction import correction
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 
-__all__ = ["Candidates", "Measured", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
+__all__ = ["Candidates", "Measurement", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
 
 MOST_DATA = 2_000_000  # in a population that is made to measure on
 CACHED = "exact, cached"
@@ -53,9 +53,9 @@ class Prediction(NamedTuple):
     acceptance
         Of the test's own rule; Barker's is lower than Metropolis'.
     error
-        Mean |Delta| against that rule.
+        Mean |Δ| against that rule.
     per_move
-        Likelihood evaluations per right move, one that the test accepts and its rule does, too: mean(min(P, P + Delta))
+        Likelihood evaluations per right move, one that the test accepts and its rule does, too: mean(min(P, P + Δ))
         of all steps. Moves that it accepts by error are no progress. For small steps in many dimensions a right move
         is worth the same under either rule. Moves of the Barker and the concentration test are all taken as right.
     per_metropolis_step
@@ -84,7 +84,7 @@ class Prediction(NamedTuple):
     note: str
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     """Data and acceptance of the real test on some of the pairs.
 
     Attributes
@@ -98,7 +98,7 @@ class Measured(NamedTuple):
 
     Examples
     --------
-    >>> Measured("exact", 1000.0, 0.0, 0.5, 0.05, 1000.0, 0.51).predicted_acceptance
+    >>> Measurement("exact", 1000.0, 0.0, 0.5, 0.05, 1000.0, 0.51).predicted_acceptance
     0.51
     """
 
@@ -121,7 +121,7 @@ class Candidates(NamedTuple):
     barker, concentration
         The others.
     range_in_sd
-        Bounds |l_i - mean| in standard deviations of l_i, which the concentration test must be told.
+        Bounds |lᵢ - mean| in standard deviations of lᵢ, which the concentration test must be told.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     right = np.zeros(len(trial))
     lines: list[tuple[str, Rule, float, float, Floats, Floats, float, str]] = [
         ("exact, without cache", "metropolis", float(n_data), 2.0, metropolis, right, 0.0, "every decision is right"),
-        (CACHED, "metropolis", float(n_data), 1.0, metropolis, right, 0.0, "keeps log p(x_i; theta) of all data"),
+        (CACHED, "metropolis", float(n_data), 1.0, metropolis, right, 0.0, "keeps log p(xᵢ; θ) of all data"),
         (
             "sequential",
             "metropolis",
@@ -185,7 +185,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             step.probability,
             step.delta,
             step.mean_abs_delta,
-            "mean |Delta| by the normal theory",
+            "mean |Δ| by the normal theory",
         ),
         (
             "Barker minibatch",
@@ -205,7 +205,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             metropolis,
             right,
             delta,
-            f"at most {delta:g} by its guarantee, if |l_i| stays within {candidates.range_in_sd:g} sd",
+            f"at most {delta:g} by its guarantee, if |lᵢ| stays within {candidates.range_in_sd:g} sd",
         ),
     ]
     return [_prediction(*line) for line in lines]
@@ -236,14 +236,14 @@ def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
 
 
 def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
-    """The same pairs with smaller kappa, as control variates make them; their skewness is unknown.
+    """The same pairs with smaller κ, as control variates make them; their skewness is unknown.
 
     Parameters
     ----------
     trial
         The pairs.
     factor
-        By which kappa is divided, at least 1.
+        By which κ is divided, at least 1.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:
 
 
 def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
-    """Data of S17's test for each pair: batches until N^2 sigma^2 / b (1 - b / N) < sigma_0^2."""
+    """Data of S17's test for each pair: batches until N² σ² / b (1 - b / N) < σ₀^2."""
     n_data, m = trial.n_data, first_batch(test, trial)
     variance = (n_data * trial.sigma) ** 2
     enough = variance / (test.sigma**2 + variance / n_data)
@@ -298,7 +298,7 @@ def measure(
     repeats: int = 50,
     progress: Report | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> list[Measured]:
+) -> list[Measurement]:
     """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run, and predict.
 
     Populations are normal, or of gamma type where the trial run knows their skewness.
@@ -318,7 +318,7 @@ def measure(
 
     Returns
     -------
-    list of Measured
+    list of Measurement
         One per test.
 
     Examples
@@ -366,14 +366,14 @@ def _prediction(
     error: float,
     note: str,
 ) -> Prediction:
-    """Means over the pairs, each accepted with probability P + Delta, of which min(P, P + Delta) is right."""
+    """Means over the pairs, each accepted with probability P + Δ, of which min(P, P + Δ) is right."""
     accept, evaluations = probability + delta, data * evaluations_per_datum
     rate, per_move = float(accept.mean()), evaluations / max(float(np.minimum(probability, accept).mean()), 1e-300)
     return Prediction(test, rule, data, evaluations, rate, error, per_move, WORTH[rule] * evaluations, note)
 
 
 def _comparison(trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
-    """A population with exactly the moments mu and sigma of one pair, and about its skewness."""
+    """A population with exactly the moments μ and σ of one pair, and about its skewness."""
     skew = 0.0 if trial.skew is None else float(trial.skew[index])
     terms = trial.mu[index] + trial.sigma[index] * skewed_population(trial.n_data, skew)
     bound = abs(float(trial.mu[index])) + range_in_sd * float(trial.sigma[index])
@@ -381,11 +381,11 @@ def _comparison(trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
     return Comparison(trial.n_data, terms.take, float(trial.log_ratio[index]), "metropolis", bound, lambda: whole)
 
 
-def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measured:
+def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measurement:
     """Means over all decisions beside what is predicted of these pairs; standard errors are those within the pairs."""
     grouped = rows.reshape(pairs, -1, 2)
     within = grouped.var(axis=1, ddof=1).mean(axis=0)
     se = np.sqrt(within / rows.shape[0])
     data, accept = rows.mean(axis=0)
     seen = float(data), float(se[0]), float(accept), float(se[1])
-    return Measured(predicted.test, *seen, predicted.data, predicted.acceptance)
+    return Measurement(predicted.test, *seen, predicted.data, predicted.acceptance)

@@ -110,7 +110,7 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     screen.press("Pin this design")
     assert "<html" in download(screen, "Report (HTML)")  # first: a browser may ask before a second late download
     (chain / "design.toml").write_text(download(screen, "Design (TOML)"))
-    assert Design.from_toml((chain / "design.toml").read_text()).bare == best.bare
+    assert Design.from_toml((chain / "design.toml").read_text()).without_notes == best.without_notes
 
     screen.page.get_by_text("Load a design back").click()
     offer(screen, chain / "design.toml")

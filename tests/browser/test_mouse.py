@@ -36,7 +36,7 @@ def test_from_opening_to_a_file_with_the_mouse_alone(open_screen):
     wait_for(screen, f"Read {best.m:,} data")
     screen.press("Pin this design")
     wait_for(screen, "Unpin this design")
-    assert Design.from_toml(download(screen, "Design (TOML)")).bare == best.bare
+    assert Design.from_toml(download(screen, "Design (TOML)")).without_notes == best.without_notes
     assert screen.page.evaluate(KEYS) == 0
     assert screen.alarms() == [] and screen.wrong == []
     screen.slide("Tolerance Δ*", -1)

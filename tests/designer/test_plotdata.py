@@ -11,8 +11,8 @@ from designer import BadInput, Cancelled, Design, TrialRun, acceptance, characte
 from designer.check.simulate import pooled, simulate
 from designer.plotdata import (
     BARS,
-    EYE,
     MOST_PATHS,
+    PLOT_ACCURACY,
     affordable_repeats,
     look_table,
     paths,
@@ -39,7 +39,7 @@ def test_the_summary_is_the_worst_case():
 @pytest.mark.parametrize("design", DESIGNS, ids=repr)
 def test_a_span_shows_the_curve_from_its_maximum_to_its_end(design):
     shown = span([design])
-    curve = characteristics(design, shown.mu_std, EYE)
+    curve = characteristics(design, shown.mu_std, PLOT_ACCURACY)
     assert shown.mu_std[0] == 0.0
     assert np.all(np.diff(shown.mu_std) > 0)
     assert curve.error[-1] <= 0.1 * curve.error[0]
@@ -224,7 +224,7 @@ def test_the_largest_delta_is_found_between_the_points_of_its_curve(design, rule
 
 
 def test_the_largest_delta_is_never_told_smaller_than_it_may_be():
-    """With bounds this wide at first, what is known of Delta is less than the worst case says."""
+    """With bounds this wide at first, what is known of Δ is less than the worst case says."""
     curves = step_curves(Design(12_214, 500, 1e-9, 1.0), [0.5, 1.0, 2.0, 5.0])
     assert curves.largest.max() < curves.worst < curves.estimate
     assert curves.delta_max == curves.worst == pytest.approx(1.231731e-9, rel=1e-4)

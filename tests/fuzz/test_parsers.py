@@ -19,9 +19,8 @@ from app.cli.main import build_parser, main
 from designer.pairs.trial_run import TrialRun
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import DataTable
-from samplers.data import csv as csv_files
+from samplers.data import csv_table, memory
 from samplers.data import load as datasets
-from samplers.data import memory
 from tests.fuzz.bounds import bounded
 from tests.fuzz.damage import TOKENS, damaged
 from tests.fuzz.seeds import COMMANDS, seeds
@@ -165,9 +164,9 @@ def test_a_small_parquet_file_of_one_number_is_not_unpacked(tmp_path, refuses, m
 
 def test_lines_and_columns_of_data_are_limited(tmp_path, refuses):
     path = tmp_path / "wide.csv"
-    path.write_text("a" * (csv_files.MAX_LINE + 1))
+    path.write_text("a" * (csv_table.MAX_LINE + 1))
     refuses(lambda: datasets.load(DataTable(path=str(path)), None), "line 1 has more than 1,048,576 characters")
-    path.write_text("a\n1\n" + " " * (csv_files.MAX_LINE + 1))
+    path.write_text("a\n1\n" + " " * (csv_table.MAX_LINE + 1))
     refuses(lambda: datasets.load(DataTable(path=str(path)), None), "line 3 has more than 1,048,576 characters")
     path.write_text(",".join(f"x{k}" for k in range(datasets.MAX_COLUMNS + 1)))
     refuses(lambda: datasets.load(DataTable(path=str(path)), None), "10,001 columns, more than the limit of 10,000")

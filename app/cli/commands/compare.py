@@ -16,7 +16,7 @@ from designer.core.files import csv_text, write_whole
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
-    from samplers.study.compare_tests import Candidates, Measured, Prediction
+    from samplers.study.compare_tests import Candidates, Measurement, Prediction
 
 USUAL = {"m": 500, "epsilon": 0.05, "delta": 0.01}
 SIMULATED = ("data", "data_se", "acceptance", "acceptance_se", "predicted_data", "predicted_acceptance")
@@ -29,7 +29,7 @@ class _Part(NamedTuple):
     trial: TrialRun
     candidates: Candidates
     rows: list[Prediction]
-    seen: dict[str, Measured]
+    seen: dict[str, Measurement]
 
 
 def add_options(sub: argparse.ArgumentParser) -> None:
@@ -105,7 +105,7 @@ def _part(name: str, trial: TrialRun, options: argparse.Namespace, show: Show | 
             show(done, total, name)
 
     candidates = _candidates(trial, options, tell)
-    seen: dict[str, Measured] = {}
+    seen: dict[str, Measurement] = {}
     if options.simulate:
         rng = np.random.default_rng(options.seed)
         found = measure(rng, trial, candidates, pairs=options.pairs, repeats=options.repeats, progress=tell)

@@ -55,7 +55,7 @@ def posterior(options: argparse.Namespace) -> Answer:
 
 def _wish(options: argparse.Namespace, trial: TrialRun) -> Answer:
     from designer.engine.step_error import check_rule
-    from designer.further.posterior.error import tolerance_for
+    from designer.further.posterior.tolerance import tolerance_for
 
     if idle := [name for name in ("design", "epsilon", "growth") if getattr(options, name) is not None]:
         raise BadInput(f"give --sd-inflation or --{idle[0]}, not both")

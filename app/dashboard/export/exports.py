@@ -49,7 +49,7 @@ def sampler_config(design: Design, config: str | None) -> str:
 
 def read_design(text: str) -> Design:
     """The design in an exported TOML or JSON file, or in a sampler's config."""
-    return Design.from_json(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else Design.from_toml(text)
+    return Design.from_text(text)
 
 
 # --- reproducing lines ------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def html(design: Design, found: Answer, run: Loaded, source: Source, now: dateti
     asked, trial = found.question, run.trial
     step = acceptance(design, trial, asked.rule)
     marks, best = [_marked("this design", design, found, trial, "in view")], found.found.best
-    searched = best is not None and design.bare == best.bare
+    searched = best is not None and design.without_notes == best.without_notes
     legend = "the star is this one"
     if best is not None and not searched:
         marks.append(_marked("found by the search", best, found, trial, "found"))

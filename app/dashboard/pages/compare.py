@@ -22,7 +22,7 @@ from samplers.study.compare_tests import (
     CONTROLLED,
     PLAIN,
     Candidates,
-    Measured,
+    Measurement,
     Prediction,
     cheapest,
     measure,
@@ -208,7 +208,7 @@ def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
         )
 
 
-def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
+def _caption(measured: Mapping[str, Sequence[Measurement]]) -> str:
     """What the figure shows, in words."""
     words = (
         "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates; "
@@ -222,11 +222,11 @@ def _caption(measured: Mapping[str, Sequence[Measured]]) -> str:
     )
 
 
-def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measured]]:
+def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measurement]]:
     """Real tests beside the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
-    def work(job: jobs.Job) -> dict[str, list[Measured]]:
+    def work(job: jobs.Job) -> dict[str, list[Measurement]]:
         return {
             name: measure(session.stream(1), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled)
             for name, trial, part in _parts(trials, job)
@@ -244,18 +244,18 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
         return {}
     if job.was_cancelled:
         st.caption("Cancelled.")
-    found: dict[str, list[Measured]] | None = jobs.outcome_in_words(job)
+    found: dict[str, list[Measurement]] | None = jobs.outcome_in_words(job)
     if found is not None and job.key != key:
         st.caption("The simulation belongs to other settings; run it again to update the points.")
         return {}
     return found or {}
 
 
-def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measured]]]) -> None:
+def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measurement]]]) -> None:
     jobs.start(KIND, key, work)
 
 
-def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measured]) -> None:
+def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:
     st.dataframe(
         [
             {

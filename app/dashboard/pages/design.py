@@ -130,7 +130,7 @@ def _loaded_design(trial: TrialRun) -> Design | None:
 
 def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str) -> Marked:
     """A design with its error and data use by the criterion."""
-    judged = cached.judged(design.bare, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
+    judged = cached.judged(design.without_notes, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
     return Marked(name, design, judged.error, judged.usage, kind)
 
 
@@ -157,7 +157,7 @@ def _infeasible(found: Answer) -> None:
 
 
 def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) -> None:
-    design, step = mark.design, cached.steps(mark.design.bare, trial.digest, asked.rule, trial)
+    design, step = mark.design, cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
     more = "the same again" if design.growth == 1 else f"{design.growth:g} times as many"
     rule = (
         f"**Read {design.m:,} data; decide once the p-value is below the bound of ε = {design.epsilon:g} "
@@ -217,7 +217,7 @@ def _normality(design: Design, trial: TrialRun) -> None:
 
 
 def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
-    design = mark.design.bare
+    design = mark.design.without_notes
     step = cached.steps(design, trial.digest, asked.rule, trial)
     band = cached.bands(design, trial.digest, asked.rule, trial)
     over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, trial)
@@ -247,7 +247,7 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def _actions(design: Design, question: Question) -> None:
     with st.container(horizontal=True):
-        pinned = design.bare in session.pins()
+        pinned = design.without_notes in session.pins()
         st.button(
             "Unpin this design" if pinned else "Pin this design",
             icon=":material/push_pin:",
@@ -278,13 +278,15 @@ def _link_values(question: Question) -> dict[str, object]:
 def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
     asked = found.question
     st.subheader("What was tried")
-    pins = [design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.bare]
+    pins = [
+        design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.without_notes
+    ]
     marks, best = [mark], found.found.best
     cheapest = "the cheapest that the search found within it, by your cost of a step"
     star = f"the design in view: {cheapest}"
     if best is None:
         star = "the design that you loaded; the search found none within it"
-    elif best.bare != mark.design.bare:
+    elif best.without_notes != mark.design.without_notes:
         marks.append(_mark("found by the search", best, asked, trial, "found"))
         star = f"the design that you loaded; the hexagon is {cheapest}"
     marks += [_mark(f"pin {number}", design, asked, trial, "pin") for number, design in enumerate(pins, start=1)]
@@ -296,7 +298,7 @@ def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
         f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")
-    step = cached.steps(mark.design.bare, trial.digest, asked.rule, trial)
+    step = cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
     captioned(
         figures.pair_by_pair(step, trial),
         "pair-by-pair",
@@ -308,7 +310,7 @@ def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
 
 def _looks(design: Design) -> None:
     with st.expander("Table of looks"):
-        where = cached.stops(design.bare, 0.0)
+        where = cached.stops(design.without_notes, 0.0)
         table = look_table(where, design, 0.0)
         index = some_of(table.n, MOST_LOOKS)
         shown = table.rows(index)

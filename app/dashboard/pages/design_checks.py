@@ -105,7 +105,7 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
     if points is None:
         return
     test = halves(np.random.default_rng(SEED), trial)[1]
-    step = cached.steps(mark.design.bare, test.digest, asked.rule, test)
+    step = cached.steps(mark.design.without_notes, test.digest, asked.rule, test)
     shown = Marked("the design above", mark.design, step.mean_abs_delta, step.mean_usage)
     captioned(
         figures.frontier(points, shown),
@@ -138,13 +138,16 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
     """The design in view beside the pinned ones, on these pairs."""
-    others = [design for design in session.pins() if design != mark.design.bare]
+    others = [design for design in session.pins() if design != mark.design.without_notes]
     if not others:
         return
     st.subheader("Beside your pinned designs")
     fitting = [design for design in others if design.n_data == trial.n_data]
     rows = []
-    for name, design in [("in view", mark.design.bare), *((f"pin {k}", d) for k, d in enumerate(fitting, start=1))]:
+    for name, design in [
+        ("in view", mark.design.without_notes),
+        *((f"pin {k}", d) for k, d in enumerate(fitting, start=1)),
+    ]:
         step = cached.steps(design, trial.digest, asked.rule, trial)
         worst = cached.summary(design)
         rows.append(

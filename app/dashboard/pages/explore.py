@@ -117,7 +117,7 @@ def _answer(design: Design) -> None:
 def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: int | None) -> None:
     designs = list(dict.fromkeys([design, *pinned]))
     shown = plotdata.span(designs, mu_std)
-    drawn = [(_name(each, design), cached.curve(each, shown.mu_std, plotdata.EYE)) for each in designs]
+    drawn = [(_name(each, design), cached.curve(each, shown.mu_std, plotdata.PLOT_ACCURACY)) for each in designs]
     simulation = None if repeats is None else _simulation(design, plotdata.simulated_at(shown), repeats)
     words = (
         f"Above: probability of a wrong decision, {_error(drawn[0][1].error[0])} at a toss-up and falling with the "

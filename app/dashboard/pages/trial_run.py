@@ -22,7 +22,7 @@ from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import trial_run as figures
 from designer.core.errors import BadInput
 from designer.pairs.columns import TEMPLATE, BadFile
-from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, Summary, TailCheck
+from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, TailCheck, TrialSummary
 from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
@@ -326,7 +326,7 @@ def _describe(run: Loaded) -> None:
     _table(run, found)
 
 
-def _sentence(found: Summary) -> None:
+def _sentence(found: TrialSummary) -> None:
     """The page's answer."""
     kappa, accepted, usual = found.kappa.quantiles[3], found.probability.mean, found.usual
     st.info(
@@ -336,7 +336,7 @@ def _sentence(found: Summary) -> None:
     )
 
 
-def _metrics(found: Summary) -> None:
+def _metrics(found: TrialSummary) -> None:
     with st.container(horizontal=True):
         st.metric("Pairs", f"{found.pairs:,}", help="Proposals in the trial run.")
         st.metric("N", f"{found.n_data:,}", help="Number of data.")
@@ -401,7 +401,7 @@ def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
     )
 
 
-def _table(run: Loaded, found: Summary) -> None:
+def _table(run: Loaded, found: TrialSummary) -> None:
     with st.expander("The pairs, and their summary"):
         spreads = {name: getattr(found, name) for name in figures.PANELS if getattr(found, name) is not None}
         levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]

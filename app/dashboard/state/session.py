@@ -375,13 +375,13 @@ def pins() -> list[Design]:
 
 def pin(design: Design) -> None:
     """Pin a design; the oldest goes when there are too many."""
-    kept = [other for other in pins() if other != design.bare]
-    _write_pins([*kept, design.bare][-MOST_PINS:])
+    kept = [other for other in pins() if other != design.without_notes]
+    _write_pins([*kept, design.without_notes][-MOST_PINS:])
 
 
 def unpin(design: Design) -> None:
     """Take a pinned design away."""
-    _write_pins([other for other in pins() if other != design.bare])
+    _write_pins([other for other in pins() if other != design.without_notes])
 
 
 def pin_text(design: Design) -> str:

@@ -1,4 +1,4 @@
-"""Which epsilon for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
+"""Which ε for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
 
 All is per posterior variance of the quantity that is estimated: a risk of 0.01 is that of 100 independent draws of the
 posterior. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
@@ -17,7 +17,7 @@ from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.core.progress import Cancelled, Progress
 from designer.engine.step_error import Rule, check_rule
 from designer.further.posterior.acceptance_table import mean_acceptance
-from designer.further.posterior.error import MOST_PARAMETERS, heated
+from designer.further.posterior.temperature import MOST_PARAMETERS, effective_temperature
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
@@ -207,7 +207,7 @@ def _option(
     width.
     """
     try:
-        hot = heated(test, trial, rule, dimension=dimension, points=POINTS)
+        hot = effective_temperature(test, trial, rule, dimension=dimension, points=POINTS)
     except NumericalFailure:
         return None
     seconds = cost.of(trial.n_data, hot.steps.mean_usage, float(hot.steps.looks.mean()))
@@ -233,7 +233,7 @@ def best_epsilon(
     m: Sequence[int] | None = None,
     exact_seconds: float | None = None,
 ) -> Option:
-    """The epsilon and m with the least risk = bias² + variance when the time is over; exact if that is best.
+    """The ε and m with the least risk = bias² + variance when the time is over; exact if that is best.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def time_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
     """The phases, times and weights with the least risk at the end: at most two tests, the cheaper one first.
 
     The weighted mean of phases with biases b and spreads s, given times in proportion to w s, has risk
-    (sum w b)² + (sum w s)² / T: that of a point in the convex hull of the tests' (b, s). No fixed epsilon is below it,
+    (sum w b)² + (sum w s)² / T: that of a point in the convex hull of the tests' (b, s). No fixed ε is below it,
     and none reaches it where the hull leaves the curve of tests, as it does between the exact test and the others.
 
     Parameters
@@ -117,7 +117,7 @@ def time_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
 
 
 def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
-    """For a chain that may be stopped at any time up to `seconds`: epsilon falls as the time grows.
+    """For a chain that may be stopped at any time up to `seconds`: ε falls as the time grows.
 
     The time is doubled again and again; in each stretch the test is used that is best at its end.
 

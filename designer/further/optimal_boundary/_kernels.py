@@ -1,6 +1,6 @@
 """Dynamic programming over all stopping rules, from the last look back to the first; every jitted function of it.
 
-The state is z at look j. p(z) = sum_k f_k l_k(z), with l_k(z) = exp(mu_k z sqrt(t) - mu_k^2 t / 2) the likelihood ratio
+The state is z at look j. p(z) = sum_k f_k l_k(z), with l_k(z) = exp(mu_k z sqrt(t) - mu_k² t / 2) the likelihood ratio
 of drift mu_k against none, weighs the states; the value v(z) is the least expected cost still to come, given z.
 Logarithms of p are kept: likelihood ratios overflow, posterior means do not.
 """
@@ -27,8 +27,8 @@ SQRT_2PI = math.sqrt(2.0 * math.pi)
 class Stage(NamedTuple):
     """A look as the kernels want it.
 
-    mu, f: drifts (ascending) and their weights. s: cost of P(accept) at each drift, counted from the right decision:
-    accepting costs s where mu < 0, rejecting costs -s where mu > 0; |s| <= cap f, so no mean of it exceeds `cap`.
+    μ, f: drifts (ascending) and their weights. s: cost of P(accept) at each drift, counted from the right decision:
+    accepting costs s where μ < 0, rejecting costs -s where μ > 0; |s| <= cap f, so no mean of it exceeds `cap`.
     Accepting is allowed from z = -limit up, rejecting from z = limit down. Going on costs `price`; z' at the next look
     is rho z + r N(0, 1) without drift, and `after` are its nodes, ascending: rows z', weight, log p(z'), v(z') (none:
     the next look has all the data and is right).
@@ -53,7 +53,7 @@ class Stage(NamedTuple):
 def drift_weights(a, kappa, barker, edges, to_series, x, w, out):
     """out[i, q, k]: weight of node k of panel q in the integral of a smooth function over pair i's drifts.
 
-    The density of (A - log u) / kappa jumps at A / kappa, at another place for every pair, so it is not sampled at the
+    The density of (A - log u) / κ jumps at A / κ, at another place for every pair, so it is not sampled at the
     nodes: its moments with Legendre polynomials are integrated on the part of the panel where it lives (rule x, w).
     """
     order = out.shape[2]

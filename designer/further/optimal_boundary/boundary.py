@@ -1,8 +1,8 @@
-"""The best of *all* boundaries: least data read subject to mean |Delta| <= tolerance, with a proven lower bound.
+"""The best of *all* boundaries: least data read subject to mean |Δ| <= tolerance, with a proven lower bound.
 
 |Delta_i| = max of s_i Delta_i over |s_i| <= 1, and the curves of all (randomised) stopping rules form a convex set, so
 
-    min over rules { usage : mean |Delta| <= tolerance }
+    min over rules { usage : mean |Δ| <= tolerance }
         = max over lambda >= 0, |s_i| <= 1 of  min over rules { usage + lambda mean(s_i Delta_i) } - lambda tolerance.
 
 The inner minimum is a Bayes problem that `bayes.solve` solves exactly; every (lambda, s) gives a lower bound on what
@@ -21,7 +21,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.core.progress import Cancelled, Progress
-from designer.engine.step_error import Rule, check_rule, curves, integrate, reach_of
+from designer.engine.curves import curves, integrate
+from designer.engine.step_error import Rule, check_rule, reach_of
 from designer.further.optimal_boundary.dynamic_program import AGAINST, mixture, solve
 from designer.further.optimal_boundary.result import OptimalBoundary, Rival
 from designer.pairs.trial_run import TrialRun
@@ -29,7 +30,7 @@ from designer.rule.boundary import Boundary
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 from designer.rule.plan import Plan, as_plan
-from designer.search.annotate import documented
+from designer.search.annotate import evaluate
 from designer.search.search import ACCURACY, LEAST_TOLERANCE, search
 from designer.search.space import Space, usual_batch
 
@@ -39,7 +40,7 @@ FAMILIES: dict[str, tuple[float, float]] = {
     "Pocock": (0.5, 0.5),
     "O'Brien-Fleming": (1.0, 1.0),
     "best Wang-Tsiatis": (0.5, 1.0),
-}  # ranges of alpha
+}  # ranges of α
 SMALLEST_EPSILON = 1e-12  # of the families
 ROUGH_GAP, FINE_GAP = 3e-3, 1e-4  # between rule and bound, as shares of the data: while lambda is sought, and then
 NEAR = 0.03  # relative distance of the error from the tolerance at which lambda is good enough for the fine gap
@@ -64,7 +65,7 @@ class _Point(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """What the Lagrangian would gain if every sign were that of its Delta."""
+        """What the Lagrangian would gain if every sign were that of its Δ."""
         return self.price * float(np.mean(np.abs(self.delta) - self.signs * self.delta))
 
 
@@ -92,14 +93,14 @@ def optimal_boundary(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> OptimalBoundary:
-    """The boundary of least mean data use whose mean |Delta| over the pairs is at most `tolerance`.
+    """The boundary of least mean data use whose mean |Δ| over the pairs is at most `tolerance`.
 
     Parameters
     ----------
     trial
         Pairs from a trial run, at most 20,000.
     tolerance
-        Largest mean |Delta|.
+        Largest mean |Δ|.
     m, growth
         The looks, at most 400. Without m, the smallest batch that a search would consider: more looks never cost data.
     symmetric
@@ -126,7 +127,7 @@ def optimal_boundary(
     job = _Job(schedule, trial, target, check_rule(rule), symmetric, progress, cancelled)
     rivals = tuple(job.rival(name, alphas, growth) for name, alphas in FAMILIES.items())
     best = job.run(rivals)
-    design = job.documented(best, check_growth(growth))
+    design = job.annotated(best, check_growth(growth))
     found = job.measured(as_plan(design))
     usage, estimate = float(found[1].mean()), max(ACCURACY, _estimate(design))
     return OptimalBoundary(
@@ -235,7 +236,7 @@ class _Job:
         self.progress(self.done, max(80, self.done + self.done // 5))
 
     def measured(self, plan: Plan) -> Floats:
-        """Delta, usage and so on of every pair, by the engine."""
+        """Δ, usage and so on of every pair, by the engine."""
         curve = curves(plan, self.reach, ACCURACY, verify=False)
         return integrate(curve, self.trial.log_acceptance, self.trial.kappa, self.rule == "barker")
 
@@ -308,7 +309,7 @@ class _Job:
         return price, signs
 
     def settle(self, price: float, signs: Floats, gap: float) -> _Point:
-        """Maximise the bound over the signs, up to `gap`; it is concave in them, and its gradient is Delta."""
+        """Maximise the bound over the signs, up to `gap`; it is concave in them, and its gradient is Δ."""
         from scipy.optimize import minimize  # here, so that importing the package stays quick
 
         last: list[_Point] = []
@@ -345,7 +346,7 @@ class _Job:
 
     # -- the answer ---------------------------------------------------------------------------------------------------
 
-    def documented(self, best: _Point, growth: float) -> Design:
+    def annotated(self, best: _Point, growth: float) -> Design:
         """The rule as a design, its bounds rounded outwards if that keeps the tolerance, with what is predicted."""
         lower, upper = best.plan.boundary.lower, best.plan.boundary.upper
         assert lower is not None and upper is not None
@@ -356,7 +357,7 @@ class _Job:
         if np.abs(self.measured(as_plan(design))[0]).mean() > self.target:
             design = Design.with_bounds(n_data, m, lower, upper, growth=growth)
         kind = f"average, all {'symmetric ' if self.symmetric else ''}boundaries"
-        return documented(design, self.target, kind, self.trial, self.rule)
+        return evaluate(design, self.trial, self.rule).annotated(self.target, kind)
 
 
 def _estimate(design: Design) -> float:

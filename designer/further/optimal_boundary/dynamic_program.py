@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.engine.step_error import Rule, panel_rule
-from designer.further.optimal_boundary import _kernels as kernels
+from designer.engine.curves import panel_rule
+from designer.engine.step_error import Rule
+from designer.further.optimal_boundary import _kernels
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import Schedule
 
@@ -31,9 +32,9 @@ PAIR_ORDER = 16
 
 
 class Mixture(NamedTuple):
-    """Drifts mu (ascending, symmetric about 0) and each pair's weights on them, one row per pair.
+    """Drifts μ (ascending, symmetric about 0) and each pair's weights on them, one row per pair.
 
-    A row integrates smooth functions over mu_std = (A - log u) / kappa, u uniform. Drifts so large that the first look
+    A row integrates smooth functions over μ_std = (A - log u) / κ, u uniform. Drifts so large that the first look
     is certain to decide rightly are left out: they only cost the first batch.
     """
 
@@ -57,7 +58,7 @@ def mixture(schedule: Schedule, trial: TrialRun, rule: Rule) -> Mixture:
     """The drifts that the pairs of a trial run meet."""
     n = schedule.n[:-1].astype(np.float64)
     scale = np.sqrt((schedule.n_data - n) / n)  # 1 / sqrt(t)
-    end = (WINDOW + FIRST_WINDOW + kernels.REACH) * scale[0]
+    end = (WINDOW + FIRST_WINDOW + _kernels.REACH) * scale[0]
     edges = [0.0, min(scale[-1], end)]
     while edges[-1] < end:
         edges.append(min(end, edges[-1] + min(DRIFT_WIDTH * scale[0], (DRIFT_RATIO - 1.0) * edges[-1])))
@@ -66,13 +67,13 @@ def mixture(schedule: Schedule, trial: TrialRun, rule: Rule) -> Mixture:
     middle, radius = 0.5 * (both[1:] + both[:-1]), 0.5 * np.diff(both)
     weights = np.empty((len(trial), radius.size, DRIFT_ORDER))
     x, w, _ = panel_rule(PAIR_ORDER)
-    kernels.drift_weights(trial.log_acceptance, trial.kappa, rule == "barker", both, to_series, x, w, weights)
+    _kernels.drift_weights(trial.log_acceptance, trial.kappa, rule == "barker", both, to_series, x, w, weights)
     mu = (middle[:, None] + radius[:, None] * node).ravel()
     return Mixture(mu, weights.reshape(len(trial), -1))
 
 
 def solve(schedule: Schedule, mu: Floats, f: Floats, s: Floats, cap: float, limit: float = AGAINST) -> Solved:
-    """The best rule for weights f on the drifts mu and costs s of P(accept) at them, |s| <= cap f.
+    """The best rule for weights f on the drifts μ and costs s of P(accept) at them, |s| <= cap f.
 
     Rules may accept only where z >= -limit and reject only where z <= limit.
     """
@@ -84,25 +85,25 @@ def solve(schedule: Schedule, mu: Floats, f: Floats, s: Floats, cap: float, limi
     lower, upper, interval = np.empty(interim), np.empty(interim), True
     after, rho, r = np.empty((4, 0)), 0.0, 1.0
     for j in reversed(range(interim)):
-        stage = kernels.Stage(math.sqrt(t[j + 1]), mu, f, s, cap, limit, price[j], rho, r, after)
+        stage = _kernels.Stage(math.sqrt(t[j + 1]), mu, f, s, cap, limit, price[j], rho, r, after)
         rho, r = math.sqrt(t[j] / t[j + 1]), math.sqrt((t[j + 1] - t[j]) / t[j + 1])
         window = WINDOW + FIRST_WINDOW * r
         panels = math.ceil(2.0 * window / min(WIDEST, NARROW * r))
         edges = np.linspace(-window, window, panels + 1)
         nodes, changes = np.empty((4, (panels + MOST_CHANGES) * ORDER)), np.empty((2, MOST_CHANGES))
-        size, found, first = kernels.look(edges, x, w, stage, nodes, changes)
+        size, found, first = _kernels.look(edges, x, w, stage, nodes, changes)
         after = np.ascontiguousarray(nodes[:, :size])
         lower[j], upper[j], simple = _bounds(window, int(first), changes[:, :found])
         interval &= simple
     z, weight, log_p, v = after
-    later = float(np.sum(weight * v * np.exp(log_p - 0.5 * z * z))) / kernels.SQRT_2PI
+    later = float(np.sum(weight * v * np.exp(log_p - 0.5 * z * z))) / _kernels.SQRT_2PI
     return Solved(float(n[0]) / n_data + later, lower, upper, interval)
 
 
 def _bounds(window: float, first: int, changes: Floats) -> tuple[float, float, bool]:
     """Outermost bounds at one look, and whether the rule goes on everywhere between them."""
     decisions = [first, *changes[1].astype(int)]
-    low = float(changes[0, 0]) if first == kernels.REJECT and changes.size else -window
-    high = float(changes[0, -1]) if decisions[-1] == kernels.ACCEPT and changes.size else window
-    between = decisions[first == kernels.REJECT : len(decisions) - (decisions[-1] == kernels.ACCEPT)]
-    return low, max(low, high), all(decision == kernels.CONTINUE for decision in between) and len(between) <= 1
+    low = float(changes[0, 0]) if first == _kernels.REJECT and changes.size else -window
+    high = float(changes[0, -1]) if decisions[-1] == _kernels.ACCEPT and changes.size else window
+    between = decisions[first == _kernels.REJECT : len(decisions) - (decisions[-1] == _kernels.ACCEPT)]
+    return low, max(low, high), all(decision == _kernels.CONTINUE for decision in between) and len(between) <= 1

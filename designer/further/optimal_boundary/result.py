@@ -19,9 +19,9 @@ class Rival(NamedTuple):
     design
         None if no member keeps the tolerance, and then so are the numbers.
     error, usage
-        Mean |Delta| and mean share of the data.
+        Mean |Δ| and mean share of the data.
     largest
-        The largest |Delta| of any pair.
+        The largest |Δ| of any pair.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class OptimalBoundary(NamedTuple):
     design
         With explicit bounds; it is filed and run like any other.
     error, usage
-        Mean |Delta| and mean share of the data.
+        Mean |Δ| and mean share of the data.
     lower_bound
         On the share of the data read by any rule that keeps the tolerance and decides by the sign of z (or, if not
         `symmetric`, against it up to |z| = 6; `symmetric`: among rules that treat both signs alike).
@@ -64,7 +64,7 @@ class OptimalBoundary(NamedTuple):
     evaluated
         Number of rules tried.
     largest
-        The largest |Delta| of any pair, which the mean does not see.
+        The largest |Δ| of any pair, which the mean does not see.
     estimate
         A bound on the numerical error of error and usage.
 

@@ -1,4 +1,4 @@
-"""Acceptance probabilities with the errors of a test, P_a + Delta(A, kappa), tabulated for whole chains."""
+"""Acceptance probabilities with the errors of a test, P_a + Δ(A, κ), tabulated for whole chains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from designer.core.arrays import Floats
-from designer.engine.step_error import Rule, curves, exact_probability, integrate
+from designer.engine.curves import curves, integrate
+from designer.engine.step_error import Rule, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 
@@ -20,26 +21,26 @@ CERTAIN = 40.0  # log u is above -CERTAIN
 TOLERANCE = 1e-8  # of the engine's curves
 
 
-class Table(NamedTuple):
-    """P_a + Delta of one test at some values of A (rising, odd in number, 0 in the middle) for some kappa (rising)."""
+class AcceptanceTable(NamedTuple):
+    """P_a + Δ of one test at some values of A (rising, odd in number, 0 in the middle) for some κ (rising)."""
 
     kappa: Floats
     a: Floats
     y: Floats  # a = width sinh(y), y evenly spaced
     width: float
-    probability: Floats  # kappa x a
-    largest: float  # |Delta|
+    probability: Floats  # κ x a
+    largest: float  # |Δ|
 
     def at(self, kappa: Floats) -> Floats:
-        """Rows for other values of kappa, interpolated in its logarithm."""
+        """Rows for other values of κ, interpolated in its logarithm."""
         if self.kappa.size == 1:
             return np.repeat(self.probability, kappa.size, axis=0)
         spline = scipy.interpolate.CubicSpline(np.log(self.kappa), self.probability, axis=0)
         return np.asarray(np.clip(spline(np.log(kappa)), 0.0, 1.0))
 
 
-def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> Table:
-    """The engine's Delta on a grid that is fine where |A| is small, on the scale of the smallest kappa."""
+def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> AcceptanceTable:
+    """The engine's Δ on a grid that is fine where |A| is small, on the scale of the smallest κ."""
     reach = float(CERTAIN / kappa.min()) + 1e3
     curve = curves(plan, reach, TOLERANCE)
     far = CERTAIN + float(kappa.max()) * float(curve.edges[-1])
@@ -48,11 +49,11 @@ def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> T
     a = width * np.sinh(y)
     pairs = np.repeat(kappa, a.size), np.tile(a, kappa.size)
     delta = integrate(curve, pairs[1], pairs[0], barker)[0].reshape(kappa.size, a.size)
-    return Table(kappa, a, y, width, exact_probability(a, barker) + delta, float(np.abs(delta).max()))
+    return AcceptanceTable(kappa, a, y, width, exact_probability(a, barker) + delta, float(np.abs(delta).max()))
 
 
 def spanning(kappa: Floats, size: int = KAPPAS) -> Floats:
-    """Values of kappa from the least to the largest, evenly spaced in the logarithm; one if they are all the same."""
+    """Values of κ from the least to the largest, evenly spaced in the logarithm; one if they are all the same."""
     low, high = float(kappa.min()), float(kappa.max())
     return np.array([low]) if high <= low * (1.0 + 1e-9) else np.geomspace(low, high, size)
 
@@ -60,7 +61,7 @@ def spanning(kappa: Floats, size: int = KAPPAS) -> Floats:
 def quantile_levels(step: float = SPACING) -> tuple[Floats, Floats]:
     """Levels p and weights, so that a mean over a distribution is the weighted sum over its quantiles at p.
 
-    p is the distribution function of a normal variable, evenly spaced: quantiles of lengths and of kappa are smooth in
+    p is the distribution function of a normal variable, evenly spaced: quantiles of lengths and of κ are smooth in
     it, but for the steps of a sample's own.
 
     Examples

@@ -11,7 +11,7 @@ import scipy  # its parts are loaded when they are used
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure
 from designer.engine.step_error import exact_probability
-from designer.further.posterior.acceptance_table import KAPPAS, Table, mean_acceptance, tabulate
+from designer.further.posterior.acceptance_table import KAPPAS, AcceptanceTable, mean_acceptance, tabulate
 from designer.further.posterior.target_density import Target
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
@@ -26,7 +26,7 @@ UNSURE = 0.01  # relative numerical error of the sd from which on there is no an
 SMALLEST, LARGEST = 1e-5, 30.0  # steps considered by Barker's rule
 
 
-class Settled(NamedTuple):
+class StationaryLaw(NamedTuple):
     """What the chain samples in the long run: mean and sd, total variation from the target, acceptance rate."""
 
     mean: float
@@ -36,7 +36,7 @@ class Settled(NamedTuple):
     edge: float  # probability near the ends of the grid
 
 
-class ErringWalk(NamedTuple):
+class WalkWithErrors(NamedTuple):
     """A walk on one parameter: its target, its step, and the pairs and the table that say how it errs."""
 
     target: Target
@@ -44,10 +44,10 @@ class ErringWalk(NamedTuple):
     trial: TrialRun
     barker: bool
     kappas: Floats
-    table: Table
+    table: AcceptanceTable
 
     @classmethod
-    def like(cls, plan: Plan, trial: TrialRun, barker: bool, target: Target) -> ErringWalk:
+    def like(cls, plan: Plan, trial: TrialRun, barker: bool, target: Target) -> WalkWithErrors:
         """The walk that accepts as often as the trial run did, decided by a test."""
         step = _step(mean_acceptance(trial, "barker" if barker else "metropolis"), barker)
         low, high = float(trial.kappa.min()), float(trial.kappa.max())
@@ -62,7 +62,7 @@ class ErringWalk(NamedTuple):
         return np.linspace(-width, width, size // 2 + 1 if coarse else size)
 
     def accepted(self, x: Floats) -> Floats:
-        """P_a + Delta from each state to each. kappa rises with the length of a step: both at the same quantile."""
+        """P_a + Δ from each state to each. κ rises with the length of a step: both at the same quantile."""
         table, dx = self.table, x[1] - x[0]
         level = scipy.special.erf(np.arange(x.size) * dx / self.step / math.sqrt(2.0))  # P(|step| is shorter)
         log_kappa = np.log(np.quantile(self.trial.kappa, np.minimum(level, 1.0)))
@@ -97,7 +97,7 @@ class ErringWalk(NamedTuple):
         return max(float(0.5 * np.abs(rows - row).sum(axis=1).max()) for row in rows)
 
 
-def settle(walk: ErringWalk) -> tuple[Settled, float]:
+def settle(walk: WalkWithErrors) -> tuple[StationaryLaw, float]:
     """The stationary distribution on a grid that is wide enough, and how far its sd is from that of a coarser grid."""
     width, found = WIDTH, _settled(walk, walk.states(WIDTH))
     while found.edge > OUTSIDE:
@@ -111,7 +111,7 @@ def settle(walk: ErringWalk) -> tuple[Settled, float]:
     return found, apart
 
 
-def _settled(walk: ErringWalk, x: Floats) -> Settled:
+def _settled(walk: WalkWithErrors, x: Floats) -> StationaryLaw:
     """Without errors it is the target itself: its detailed balance holds on the grid."""
     accepted = walk.accepted(x)
     move = walk.transitions(x, accepted)
@@ -121,7 +121,7 @@ def _settled(walk: ErringWalk, x: Floats) -> Settled:
     same = (x[1] - x[0]) / walk.step / math.sqrt(2.0 * math.pi)  # moves within a state are moves, too
     rate = float(found @ (1.0 - np.diag(move) + same * np.diag(accepted)))
     sd = math.sqrt(float(found @ (x - mean) ** 2))
-    return Settled(mean, sd, away, rate, float(found[:3].sum() + found[-3:].sum()))
+    return StationaryLaw(mean, sd, away, rate, float(found[:3].sum() + found[-3:].sum()))
 
 
 def _stationary(move: Floats) -> Floats:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats, Ints
-from designer.engine.step_error import acceptance, sweep_bound
+from designer.engine.bounds import sweep_bound
+from designer.engine.step_error import acceptance
 from designer.pairs.trial_run import TrialRun
 from samplers.chains import gibbs
 from samplers.decide.comparison import AcceptTest

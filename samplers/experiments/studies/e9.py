@@ -30,7 +30,7 @@ from samplers.experiments.problems.time_to_target import (
     target_sentence,
     target_table,
 )
-from samplers.fit import LAD, Fit, Logistic, Progress, Rule, irls
+from samplers.fit import LAD, Fit, FitProgress, Logistic, Rule, irls
 from samplers.fit.baselines import GRID, Steps, batch_irls, mean_loss, sgd, tune_sgd
 
 LAD_DATA = ("year-prediction", "flights")
@@ -152,7 +152,7 @@ def _fit(
 
 
 def _sequential(
-    settings: Settings, rule: Rule, given: RegressionData, rng: np.random.Generator, tick: Progress
+    settings: Settings, rule: Rule, given: RegressionData, rng: np.random.Generator, tick: FitProgress
 ) -> Fit | None:
     n, d = given.x.shape
     try:

@@ -343,7 +343,7 @@ def test_the_reproducing_lines_reproduce(question, source, tmp_path, monkeypatch
     exec(exports.python_lines(question, source, trial, best), names)
     assert names["found"].best == best
     comment = exports.python_lines(question, source, trial, best).splitlines()[-1].removeprefix("# ")
-    assert eval(comment, {"Design": Design}) == best.bare
+    assert eval(comment, {"Design": Design}) == best.without_notes
 
 
 def test_the_lines_of_a_given_design_reproduce(tmp_path, monkeypatch, capsys):
@@ -383,7 +383,7 @@ def test_the_prediction_is_shown_with_and_without_skewness():
     trial = example("logistic")
     found = page("design")
     design = search(trial, 0.01).best
-    corrected = predictions(design.bare, trial).skewed
+    corrected = predictions(design.without_notes, trial).skewed
     assert f"mean |Δ| {corrected.mean_abs_delta:.4g}, data {corrected.mean_usage:.2%}" in everything(found)
     made_up = page("design", **SMALL)
     assert "does not record the skewness" in everything(made_up)

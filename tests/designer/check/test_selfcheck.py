@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from designer.check import selfcheck as module
 from designer.check.selfcheck import reference_rows, selfcheck
+from designer.engine.walk import characteristics
 
 
 def test_this_machine_passes():
@@ -14,8 +14,9 @@ def test_this_machine_passes():
 
 
 def test_a_wrong_engine_is_noticed(monkeypatch):
-    right = module.characteristics
-    monkeypatch.setattr(
-        module, "characteristics", lambda design, mu: right(design, mu)._replace(error=right(design, mu).error + 1e-9)
-    )
+    def off(design, mu):
+        right = characteristics(design, mu)
+        return right._replace(error=right.error + 1e-9)
+
+    monkeypatch.setattr("designer.check.selfcheck.characteristics", off)
     assert not all(check.passed for check in selfcheck())

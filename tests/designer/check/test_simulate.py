@@ -17,7 +17,7 @@ from designer import (
     simulate,
     simulate_step,
 )
-from designer.check.simulate import _Tests, student_bounds
+from designer.check.simulate import _Tests
 
 N_DATA = 4000
 
@@ -40,7 +40,7 @@ def test_error_and_usage_are_within_four_standard_errors_of_the_theory(design):
     drifts = [-2.0, 0.0, 0.7, 3.0]
     seen = simulate(np.random.default_rng(8), design, drifts, repeats=6000)
     theory = characteristics(design, drifts)
-    # at mu_std = 0 exactly, a decision at the last look is a coin toss of rounding: both sides count half in theory
+    # at μ_std = 0 exactly, a decision at the last look is a coin toss of rounding: both sides count half in theory
     away = np.array(drifts) != 0
     assert np.all(np.abs(seen.error - theory.error)[away] < 4 * seen.error_se[away])
     assert np.all(np.abs(seen.usage - theory.usage) < 4 * seen.usage_se)
@@ -96,15 +96,6 @@ def test_a_sample_without_spread_decides_by_its_mean_or_goes_on():
     assert np.all(above[0])  # every sample mean exceeds -0.5
     assert above[1].mean() < 0.02  # constant samples decided at once
     assert below[1].min() > 0.01  # a constant sample at its own threshold says nothing: go on
-
-
-def test_student_bounds_have_the_normal_tail_probability():
-    from scipy.special import ndtr, stdtr
-
-    bounds = np.array([-2.0, 0.5, 3.0])
-    assert stdtr(9.0, student_bounds(bounds, np.full(3, 10))) == pytest.approx(ndtr(bounds), rel=1e-9)
-    assert student_bounds(np.array([-np.inf, 0.0, np.inf]), np.full(3, 10)).tolist() == [-np.inf, 0.0, np.inf]
-    assert student_bounds(np.array([1.645]), np.array([10**6]))[0] == pytest.approx(1.645, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer.engine.step_error import acceptance, stationary_bound, sweep_bound
+from designer.engine.bounds import stationary_bound, sweep_bound
+from designer.engine.step_error import acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from tests.naive import dobrushin, stationary, total_variation
@@ -44,7 +45,7 @@ def test_theorem_1_on_a_metropolis_chain_with_the_engines_own_errors(epsilon, se
 
 @pytest.mark.parametrize(("up", "down", "error"), [(0.3, 0.2, 0.05), (0.5, 0.5, 0.1), (0.05, 0.1, 0.01)])
 def test_theorem_1_is_attained(up, down, error):
-    """Two states: the bound is the distance itself, so no smaller factor than 1 / (1 - eta) will do."""
+    """Two states: the bound is the distance itself, so no smaller factor than 1 / (1 - η) will do."""
     exact = np.array([[1 - up, up], [down, 1 - down]])
     approximate = np.array([[1 - up - error, up + error], [down - error, 1 - down + error]])
     distance = total_variation(stationary(exact), stationary(approximate))
@@ -70,7 +71,7 @@ def sweep_kernel(p_one):
 
 
 def test_theorem_4_needs_the_number_of_sites():
-    """Independent fair bits: eta = 0, and the distance exceeds the printed bound Delta_max / (1 - eta)."""
+    """Independent fair bits: η = 0, and the distance exceeds the printed bound Δ_max / (1 - η)."""
     sites, delta = 6, 0.05
     exact, approximate = (
         sweep_kernel(np.full((sites, 2**sites), 0.5)),

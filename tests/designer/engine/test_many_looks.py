@@ -53,7 +53,7 @@ def test_merging_costs_no_more_than_the_estimate(looks, width, epsilon, alpha, m
     [(19_347, 8e-6, 0.94, 0.894), (19_373, 2.97e-5, 0.86, -0.771), (17_591, 1.02e-5, 0.97, 0.0)],
 )
 def test_the_estimate_for_a_single_mean(m, epsilon, alpha, mu, monkeypatch):
-    """Two resolutions may agree by chance at one mu_std; that must not pass for accuracy."""
+    """Two resolutions may agree by chance at one μ_std; that must not pass for accuracy."""
     plan = as_plan(Design(10**8, m, epsilon, alpha))
     curve = characteristics(plan, [mu])
     assert differences(curve, exactly(plan, [mu], monkeypatch)) <= curve.estimate
@@ -172,7 +172,7 @@ def test_only_fractions_matter_not_the_number_of_data():
 
 
 def test_small_batches_from_ever_more_data():
-    """At mu_std = 0 the error tends to one half and the usage to nothing as N grows with m fixed."""
+    """At μ_std = 0 the error tends to one half and the usage to nothing as N grows with m fixed."""
     cases = [worst_case(Design(10**k, 100, 0.05)) for k in (4, 6, 9, 12, 15)]
     error, usage = np.array([c.error[0] for c in cases]), np.array([c.usage[0] for c in cases])
     assert np.all(np.diff(error) > 0)

@@ -29,7 +29,7 @@ THREE = Plan(Schedule.explicit(1000, [100, 300, 600]), Boundary.explicit([-1.2, 
 
 
 def pairs(n_data, log_acceptance, kappa, skew=None):
-    """A trial run whose pairs have these A, kappa and skewness."""
+    """A trial run whose pairs have these A, κ and skewness."""
     a, k = np.broadcast_arrays(np.atleast_1d(np.asarray(log_acceptance, dtype=float)), kappa)
     skew = None if skew is None else np.broadcast_to(skew, a.shape)
     return TrialRun(n_data, a / n_data, k * math.sqrt(n_data - 1) / n_data, skew=skew)
@@ -41,7 +41,7 @@ def information(plan):
 
 
 def edgeworth(t, low, high, mu, nodes=60):
-    """Change of P(low < z < high) per unit of gamma / sqrt(N): the joint expansion with cumulants t_a (1 - t_b)."""
+    """Change of P(low < z < high) per unit of γ / sqrt(N): the joint expansion with cumulants t_a (1 - t_b)."""
     order = range(t.size)
     root = np.sqrt(t)
     inverse = np.linalg.inv(np.minimum.outer(root, root) / np.maximum.outer(root, root))
@@ -91,7 +91,7 @@ def test_exits_are_those_of_the_joint_expansion(mu):
 
 @pytest.mark.parametrize("mu", [0.0, 1.5])
 def test_one_interim_look_in_closed_form(mu):
-    """The bound moves by (G/2) sqrt((1-f)/n) (G - mu sqrt(t)); the mean's third cumulant is (1-2f)/sqrt(n(1-f))."""
+    """The bound moves by (G/2) sqrt((1-f)/n) (G - μ sqrt(t)); the mean's third cumulant is (1-2f)/sqrt(n(1-f))."""
     n_data, n, g = 1000, 200, 1.645
     plan = Plan(Schedule.equal(n_data, n), Boundary.explicit([-g, -50, -50, -50], [g, 50, 50, 50]))
     f = n / n_data
@@ -165,7 +165,7 @@ def test_pairs_keep_their_own_skewness(rule):
     ],
 )
 def test_the_real_step_agrees(kind, m, skew, a, rule):
-    """math.md §5 in small: N = 5000, 60,000 repetitions; the uncorrected theory is off by far more."""
+    """docs/skewness.md in small: N = 5000, 60,000 repetitions. The uncorrected theory is off by far more."""
     n_data, kappa, repeats = 5000, 1.3, 60_000
     population = math.copysign(1.0, skew) * skewness.population(Group(kind, abs(skew), m), n_data)
     skew = float((population**3).mean())
@@ -220,7 +220,7 @@ def test_no_batch_of_more_than_all_data_is_advised():
 
 
 def test_clear_decisions_allow_more_skewness():
-    """With a small kappa the first look decides nearly always; the second order hardly counts. But there is a limit."""
+    """With a small κ the first look decides nearly always; the second order hardly counts. But there is a limit."""
     design, a, skew = Design(20_000, 500, 0.05), np.full(2, -0.5), np.array([4.0, 40.0])
     found = acceptance(design, pairs(20_000, a, 0.005, skew), skew=True)
     assert np.isnan(found.delta).tolist() == [False, True]

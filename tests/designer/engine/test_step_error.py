@@ -1,4 +1,4 @@
-"""One accept/reject step: Delta, usage and looks against quadrature over u, published values and bounds."""
+"""One accept/reject step: Δ, usage and looks against quadrature over u, published values and bounds."""
 
 import math
 import sys
@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from designer.engine.step_error import acceptance, curves, cut, integrate, reach_of
+from designer.engine.curves import curves, cut, integrate
+from designer.engine.step_error import acceptance, reach_of
 from designer.engine.walk import characteristics, outcomes, worst_case
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import Boundary
@@ -30,7 +31,7 @@ PLANS = {
     "asymmetric": Plan(Schedule.equal(1000, 100), Boundary.explicit(-1.0 - LOOKS, 2.5 - LOOKS)),
     "beyond zero": Plan(Schedule.equal(1000, 100), Boundary.explicit(0.2 + LOOKS, 2.5 + LOOKS)),
 }
-EXTREME = [  # (A, kappa)
+EXTREME = [  # (A, κ)
     *[(a, 1.3) for a in (-1e4, -700.0, -50.0, -10.0, -3.0, -0.7, -0.1, -1e-8, 0.0, 1e-8, 0.5, 2.0, 10.0, 1e4)],
     *[(a, kappa) for a in (-0.7, 0.0, 0.5) for kappa in (1e-6, 1e-4, 0.01, 0.1, 10.0, 100.0, 1e4, 1e6)],
     *[(-1e4, 1e3), (1e4, 1e4), (-40.0, 20.0), (40.0, 20.0), (-1e4, 1e6), (1e4, 1e-6)],
@@ -38,13 +39,13 @@ EXTREME = [  # (A, kappa)
 
 
 def pairs(n_data, log_acceptance, kappa):
-    """A trial run whose pairs have these A and kappa."""
+    """A trial run whose pairs have these A and κ."""
     a, k = np.broadcast_arrays(np.atleast_1d(np.asarray(log_acceptance, dtype=float)), kappa)
     return TrialRun(n_data, a / n_data, k * math.sqrt(n_data - 1) / n_data)
 
 
 def over_u(plan, a, kappa, rule):
-    """P_a, Delta, E_u[usage] and E_u[looks] by quadrature over u."""
+    """P_a, Δ, E_u[usage] and E_u[looks] by quadrature over u."""
     found = {}
 
     def curves(mu):
@@ -60,13 +61,13 @@ def over_u(plan, a, kappa, rule):
     ("m", "a", "delta"), [(500, -0.7, 0.0264), (100, 0.5, -0.1968), (500, 0.5, -0.1152), (100, -0.7, 0.0282)]
 )
 def test_theory_of_the_simulated_table(m, a, delta):
-    """math.md §5: N = 20,000, kappa = 1.3, epsilon = 0.05. It prints .0281 for the last, which is .028209."""
+    """The Gaussian Δ of docs/skewness.md: N = 20,000, κ = 1.3, ε = 0.05."""
     result = acceptance(Design(20_000, m, 0.05), pairs(20_000, a, 1.3))
     assert result.delta[0] == pytest.approx(delta, abs=5e-5)
 
 
 def test_delta_is_not_monotone_in_epsilon():
-    """math.md §4: the errors of the two kinds cancel more or less well."""
+    """Wrong acceptances and wrong rejections cancel, more or less completely (docs/numerics.md)."""
     trial = pairs(20_000, -0.7, 1.3)
     deltas = [acceptance(Design(20_000, 500, epsilon), trial).delta[0] for epsilon in (0.05, 0.15, 0.4)]
     assert deltas == pytest.approx([0.0264, 0.0367, 0.0210], abs=5e-5)
@@ -90,7 +91,7 @@ def test_against_quadrature_over_u(name, rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_against_the_literal_equations(rule):
-    """Both steps by their definitions: the recursion per mu_std, then the integral over u."""
+    """Both steps by their definitions: the recursion per μ_std, then the integral over u."""
     n, lower, upper = [250, 500, 1000], [-1.0, -1.4], [1.8, 0.9]
     plan = Plan(Schedule.explicit(1000, n), Boundary.explicit(lower, upper))
     result = acceptance(plan, pairs(1000, [-0.7, 0.4], [1.3, 0.8]), rule)
@@ -110,7 +111,7 @@ def test_against_the_literal_equations(rule):
 
 @pytest.mark.parametrize("a", [1e6, -1e6, 1e8, 1e12])
 def test_a_very_noisy_pair_faces_a_single_mean(a):
-    """As kappa grows with A / kappa fixed, mu_std no longer depends on u and the step is one point of the curves."""
+    """As κ grows with A / κ fixed, μ_std no longer depends on u and the step is one point of the curves."""
     design = Design(20_000, 500, 0.05)
     curve, result = characteristics(design, math.copysign(0.1, a)), acceptance(design, pairs(20_000, a, 10 * abs(a)))
     slack = result.estimate + 0.1 / abs(a)
@@ -155,7 +156,7 @@ def test_the_log_ratio_moves_a():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_barker_is_odd_and_metropolis_is_not(rule):
-    """Swapping theta and theta' turns A into -A, and Barker's Delta into -Delta."""
+    """Swapping θ and θ' turns A into -A, and Barker's Δ into -Δ."""
     result = acceptance(Design(20_000, 500, 0.05), pairs(20_000, [-0.7, 0.7], 1.3), rule)
     assert bool(abs(result.delta.sum()) < 1e-13) is (rule == "barker")
 
@@ -163,7 +164,7 @@ def test_barker_is_odd_and_metropolis_is_not(rule):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("name", PLANS)
 def test_the_estimate_covers_what_finer_panels_change(name, rule, monkeypatch):
-    plan, module = PLANS[name], sys.modules["designer.acceptance"]
+    plan, module = PLANS[name], sys.modules["designer.engine.curves"]
     trial = pairs(plan.schedule.n_data, *np.transpose(EXTREME))
     result = acceptance(plan, trial, rule)
     for constant, value in {"ORDER": 24, "RATIO": 1.4, "WIDTH": 2.0, "MOST_PANELS": 2000}.items():
@@ -212,7 +213,7 @@ def test_bad_tolerances(tolerance, refuses):
     ],
 )
 def test_steep_curves_are_resolved(design):
-    """O'Brien-Fleming bounds at growing looks: the usage falls by much where mu_std grows by little, far from zero."""
+    """O'Brien-Fleming bounds at growing looks: the usage falls by much where μ_std grows by little, far from zero."""
     trial = pairs(design.n_data, [0.0, -0.7, 0.0, 0.5, 0.0], [10.0, 1e-3, 1e-4, 1e-5, 1e-6])
     found, plan = acceptance(design, trial), as_plan(design)
     curve = curves(plan, reach_of(trial), 1e-10)

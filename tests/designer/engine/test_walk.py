@@ -109,7 +109,7 @@ def test_converged_values_of_the_published_dynamic_programme(m, epsilon, error):
 
 
 def table():
-    """Rows of the reference tables by design: (m of 10,000 data, epsilon, alpha), rows."""
+    """Rows of the reference tables by design: (m of 10,000 data, ε, α), rows."""
     rows = []
     for name in ("operating_characteristics", "many_looks"):
         with (Path(__file__).parents[2] / "data" / f"{name}.csv").open() as file:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Cost, Quantity, TrialRun, best_epsilon, best_step, time_schedule
-from designer.further.budget import epsilon as budget
+from designer.further.budget import epsilon
 from designer.further.budget.epsilon import Option, best_option, sensitivity, time_options
 from designer.further.budget.phases import anytime_schedule, risk_curves, risk_over_time, weighted
 
@@ -86,8 +86,8 @@ def test_biases_of_the_other_sign_are_weighed_alike():
 def test_the_best_epsilon_at_an_end_of_the_grid_is_sought_next_to_it(monkeypatch):
     """Of three epsilons the smallest is best, and one between it and the second is better."""
     trial, quantity = TrialRun.at_stationarity(20_000, 0.9, 30, np.random.default_rng(1)), Quantity(500.0, 0.3)
-    monkeypatch.setattr(budget, "EPSILONS", (0.02, 0.45, 0.5))
-    monkeypatch.setitem(budget.time_options.__kwdefaults__, "epsilons", budget.EPSILONS)
+    monkeypatch.setattr(epsilon, "EPSILONS", (0.02, 0.45, 0.5))
+    monkeypatch.setitem(epsilon.time_options.__kwdefaults__, "epsilons", epsilon.EPSILONS)
     grid = time_options(trial, COST, quantity, m=[200], exact_seconds=math.inf)
     seconds = 2.0
     assert best_option(grid, seconds).epsilon == 0.02

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from designer import Boundary, Cancelled, Design, Plan, Schedule, TrialRun, acceptance, characteristics, worst_case
 from designer.check.simulate import simulate, simulate_step
 from designer.core.errors import BadInput, NumericalFailure
-from designer.further.optimal_boundary import boundary as optimal
+from designer.further.optimal_boundary import boundary
 from designer.further.optimal_boundary.boundary import (
     MOST_LOOKS,
     bounds_of,
@@ -126,7 +126,7 @@ def test_what_is_promised_holds(symmetric, rule):
 
 
 def test_no_boundary_at_random_is_below_the_bound():
-    """Duality: usage + lambda (mean |Delta| - tolerance) is at least the bound, whatever the boundary."""
+    """Duality: usage + lambda (mean |Δ| - tolerance) is at least the bound, whatever the boundary."""
     symmetric, free = found(True), found(False)
     rng = np.random.default_rng(5)
     schedule = Schedule.equal(20_000, 2000)
@@ -186,7 +186,7 @@ def test_a_bound_above_what_is_read_is_no_proof(monkeypatch, excess, believed):
         solved = solve(*arguments, **options)
         return solved._replace(value=solved.value + excess)
 
-    monkeypatch.setattr(optimal, "solve", too_high)
+    monkeypatch.setattr(boundary, "solve", too_high)
     if believed:
         assert 0.0 <= optimal_boundary(TRIAL, TOLERANCE, 4000).gap < 1e-3
     else:

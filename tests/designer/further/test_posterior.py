@@ -9,17 +9,19 @@ import pytest
 from scipy.special import gammaincinv, ndtri
 
 from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
-from designer.further.posterior import error as posterior
+from designer.further.posterior import temperature
 from designer.further.posterior.acceptance_table import quantile_levels
-from designer.further.posterior.error import heated, inflation_curve, marginals
+from designer.further.posterior.error import marginals
 from designer.further.posterior.target_density import Target
+from designer.further.posterior.temperature import effective_temperature
+from designer.further.posterior.tolerance import inflation_curve
 from designer.rule.plan import as_plan
 
 N_DATA = 12_214
 
 
 def walk(kappa: float, n_data: int = N_DATA) -> TrialRun:
-    """Pairs of a walk with A ~ N(-kappa²/2, kappa²), at its quantiles."""
+    """Pairs of a walk with A ~ N(-κ²/2, κ²), at its quantiles."""
     a = -0.5 * kappa**2 + kappa * ndtri((np.arange(2000) + 0.5) / 2000)
     return TrialRun(n_data, a / n_data, np.full(2000, kappa * math.sqrt(n_data - 1) / n_data))
 
@@ -71,8 +73,8 @@ def test_many_parameters_are_the_limit_of_few():
 
 
 def test_the_numerical_error_is_below_the_estimate():
-    """Steps of unequal lengths and kappa over a decade: against finer tables and averages."""
-    from designer.further.posterior.error import _Fineness, _temperature
+    """Steps of unequal lengths and κ over a decade: against finer tables and averages."""
+    from designer.further.posterior.temperature import _Fineness, _temperature
 
     rng = np.random.default_rng(1)
     kappa = np.exp(rng.normal(0.3, 0.6, 400))
@@ -80,7 +82,7 @@ def test_the_numerical_error_is_below_the_estimate():
     trial = TrialRun(20_000, a / 20_000, kappa * math.sqrt(19_999) / 20_000)
     plan = as_plan(Design(20_000, 200, 0.05))
     for dimension in (None, 5):
-        found = heated(plan, trial, dimension=dimension)
+        found = effective_temperature(plan, trial, dimension=dimension)
         fine, _ = _temperature(plan, trial, False, dimension, _Fineness(40, 201, 0.01))
         assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < found.estimate < 1e-3
 
@@ -114,9 +116,9 @@ def test_steps_too_short_for_the_grid_are_refused_and_rare_acceptance_is_not():
         assert 1.5 < posterior_error(design, long, dimension=dimension).sd_ratio < 2.0
 
 
-def test_a_wish_is_found_where_large_epsilons_heat_beyond_all(monkeypatch):
+def test_a_tolerance_is_found_where_large_epsilons_heat_beyond_all(monkeypatch):
     trial = TrialRun.at_stationarity(20_000, 0.1, 50, np.random.default_rng(1))
-    monkeypatch.setattr(posterior, "HOTTEST", 3.0)
+    monkeypatch.setattr(temperature, "HOTTEST", 3.0)
     with pytest.raises(NumericalFailure, match="beyond a temperature of 3"):
         posterior_error(Design(20_000, 100, 0.5), trial)
     wish = tolerance_for(trial, 0.05, m=100)
@@ -134,11 +136,11 @@ def test_a_wish_for_a_skewed_parameter_of_few_data():
 
 
 def test_temperature_by_the_definition():
-    """E[A (P_a + Delta)] over A ~ N(-k²/2, k² T) vanishes, by plain quadrature."""
+    """E[A (P_a + Δ)] over A ~ N(-k²/2, k² T) vanishes, by plain quadrature."""
     from designer import acceptance
 
     design, k = Design(N_DATA, 500, 0.05), 1.7
-    hot = heated(design, walk(k)).temperature
+    hot = effective_temperature(design, walk(k)).temperature
     a, step = np.linspace(-18.0, 14.0, 4001, retstep=True)
     pairs = TrialRun(N_DATA, a / N_DATA, np.full(a.size, k * math.sqrt(N_DATA - 1) / N_DATA))
     found = acceptance(design, pairs)

@@ -16,7 +16,7 @@ SPACE = Space(500, 2000, (0.5, 0.5))
 
 
 def gaussian_pairs(rng: np.random.Generator, dimension: int, step: float, pairs: int, ratio: float = 1.0) -> TrialRun:
-    """Pairs of a random walk on N(0, I) at stationarity; kappa is `ratio` times the length of the step."""
+    """Pairs of a random walk on N(0, I) at stationarity; κ is `ratio` times the length of the step."""
     theta, move = rng.standard_normal((2, pairs, dimension))
     q = step**2 * (move**2).sum(axis=1)
     a = -step * (theta * move).sum(axis=1) - 0.5 * q
@@ -36,7 +36,7 @@ def test_the_law_finds_the_length_of_the_steps():
 
 
 def test_kappa_that_is_not_the_length_is_not_taken_for_it():
-    """With control variates kappa is large where |A| is, of either sign."""
+    """With control variates κ is large where |A| is, of either sign."""
     rng = np.random.default_rng(2)
     trial = gaussian_pairs(rng, 50, 2.38 / math.sqrt(50), 2000)
     fooled = TrialRun(N, trial.mu, 1e-3 * (0.2 + np.abs(trial.log_acceptance)) / math.sqrt(N))

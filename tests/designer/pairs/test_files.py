@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from designer.core.errors import BadInput
-from designer.pairs import columns as trial_table
-from designer.pairs import files as trial_files
-from designer.pairs import text as trial_text
-from designer.pairs.columns import TEMPLATE, BadFile, Problem
+from designer.pairs import files, limits, text
+from designer.pairs.columns import TEMPLATE, BadFile, FileProblem, defects
 from designer.pairs.trial_run import TrialRun
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -125,7 +123,7 @@ def test_first_twenty_problems_then_a_count():
     text = "# n_data: 9\nmu,sd\n" + "1,1\n1,x\n" * 143
     error = refusal(TrialRun.from_csv, text.encode())
     assert (error.count, len(error.problems)) == (143, 20)
-    assert error.problems[0] == Problem(4, "sd", "x", "not a number")
+    assert error.problems[0] == FileProblem(4, "sd", "x", "not a number")
     assert str(error).split("\n")[-2:] == ["line 42, column sd: 'x': not a number", "and 123 more"]
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.problems, again.count) == (str(error), error.problems, error.count)
@@ -200,23 +198,23 @@ def test_numbers_below_prose_are_not_guessed():
 
 def test_names_in_a_comment_keep_the_line_numbers():
     error = refusal(TrialRun.from_csv, b"# N = 9\n# mu sigma\n1 2\n1 x\n")
-    assert error.problems == [Problem(4, "sigma", "x", "not a number")]
+    assert error.problems == [FileProblem(4, "sigma", "x", "not a number")]
 
 
 def test_quotes_and_comments_mean_the_same_in_extra_columns():
     error = refusal(TrialRun.from_csv, b'mu,sigma,x,y\n1,2,"a,b"\n', 9)
-    assert error.problems == [Problem(2, "", '1,2,"a,b"', "3 fields where the header has 4")]
+    assert error.problems == [FileProblem(2, "", '1,2,"a,b"', "3 fields where the header has 4")]
     assert TrialRun.from_csv(b"x,mu,sigma\na,1,2\n#b,3,4\n", 9) == TrialRun(9, [1], [2])
 
 
 def test_decimal_comma_only_where_it_cannot_separate():
     assert TrialRun.from_csv(b"mu;sigma\n-0,5;1,25\n3;1e-2\n", 9) == TrialRun(9, [-0.5, 3], [1.25, 0.01])
     error = refusal(TrialRun.from_csv, b"mu,sigma\n0,5,1,25\n", 9)
-    assert error.problems == [Problem(2, "", "0,5,1,25", "4 fields where the header has 2")]
+    assert error.problems == [FileProblem(2, "", "0,5,1,25", "4 fields where the header has 2")]
     error = refusal(TrialRun.from_csv, b'mu,sigma\n"1,234","5"\n', 9)  # rather thousands
-    assert error.problems == [Problem(2, "mu", "1,234", "not a number")]
+    assert error.problems == [FileProblem(2, "mu", "1,234", "not a number")]
     error = refusal(TrialRun.from_csv, b"mu;sigma\n0,5;1,2\n0.5;2\n", 9)
-    assert error.problems == [Problem(3, "mu", "0.5", "not a number")]
+    assert error.problems == [FileProblem(3, "mu", "0.5", "not a number")]
     error = refusal(TrialRun.from_csv, b"mu;sigma\n0,5;1,2\n0,5;x\n1,2,3;1\n", 9)
     assert [(p.line, p.column, p.value) for p in error.problems] == [(3, "sigma", "x"), (4, "mu", "1,2,3")]
 
@@ -231,19 +229,19 @@ def test_write_table_of_r_is_refused_not_shifted():
 
 def parsed(path_of_text, data):
     """(columns as lists, N stated) or the message; by one parser only."""
-    layout = trial_text._layout(data)
+    layout = text.find_layout(data)
     if path_of_text == "fast":
-        columns = trial_text._fast(data, layout)
+        columns = text.plain_columns(layout)
         return None if columns is None else {name: column.tolist() for name, column in columns.items()}
     try:
-        columns, _ = trial_text._careful(data, layout)
+        columns, _ = text.careful_columns(layout)
     except BadFile as error:
         return str(error)
     return {name: column.tolist() for name, column in columns.items()}
 
 
 def sound(columns):
-    return columns is not None and not trial_table.defects({k: np.array(v) for k, v in columns.items()}, 0)[1]
+    return columns is not None and not defects({k: np.array(v) for k, v in columns.items()}, 0)[1]
 
 
 cells = st.one_of(
@@ -277,13 +275,13 @@ def test_parsers_agree_on_numbers(rows, separator, point):
 def test_what_the_fast_parser_takes_is_what_the_careful_one_reads(data):
     """Random damage to a good file: a sound answer of the fast parser must be that of the careful one."""
     separator = data.draw(st.sampled_from(",;\t"))
-    text = list("mu,sigma,x,log_ratio\n1.5,2,a,-3e-1\n1.5,2,a,-3e-1\n0.25,1e3,,.5\n".replace(",", separator))
+    damaged = list("mu,sigma,x,log_ratio\n1.5,2,a,-3e-1\n1.5,2,a,-3e-1\n0.25,1e3,,.5\n".replace(",", separator))
     for _ in range(data.draw(st.integers(0, 4))):
-        place = data.draw(st.integers(21, len(text)))
-        text[place : place + data.draw(st.integers(0, 2))] = data.draw(
+        place = data.draw(st.integers(21, len(damaged)))
+        damaged[place : place + data.draw(st.integers(0, 2))] = data.draw(
             st.text(',;\t \n"#_.+-eE019naifx\xa0é٣\x1f', max_size=4)
         )
-    raw = trial_text._normal("".join(text).encode())
+    raw = "".join(damaged).encode()
     fast = parsed("fast", raw)
     if sound(fast):
         assert parsed("careful", raw) == fast
@@ -307,7 +305,7 @@ def test_no_line_is_lost(lines):
 
 
 def test_plain_files_do_not_need_the_careful_parser(monkeypatch):
-    monkeypatch.setattr(trial_text, "_careful", None)
+    monkeypatch.setattr(text, "careful_columns", None)
     for name in (
         "plain.csv",
         "crlf.csv",
@@ -319,7 +317,7 @@ def test_plain_files_do_not_need_the_careful_parser(monkeypatch):
     ):
         assert TrialRun.load(CORPUS / name) == TRIAL
     monkeypatch.undo()
-    monkeypatch.setattr(trial_text, "_fast", lambda data, layout: None)
+    monkeypatch.setattr(text, "plain_columns", lambda layout: None)
     for name in GOOD:
         assert TrialRun.load(CORPUS / name) == TRIAL
 
@@ -446,10 +444,10 @@ def test_large_files_are_refused_before_parsing(kind, tmp_path, monkeypatch):
     data = packed(TRIAL, kind)
     path = tmp_path / f"trial.{kind}"
     path.write_bytes(data)
-    monkeypatch.setattr(trial_table, "MAX_BYTES", len(data))
+    monkeypatch.setattr(limits, "MAX_BYTES", len(data))
     assert TrialRun.load(path) == TRIAL
-    monkeypatch.setattr(trial_table, "MAX_BYTES", len(data) - 1)
-    for module, parser in ((trial_text, "parse"), (trial_files, "_parse_parquet"), (trial_files, "_parse_npz")):
+    monkeypatch.setattr(limits, "MAX_BYTES", len(data) - 1)
+    for module, parser in ((text, "parse"), (files, "_parse_parquet"), (files, "_parse_npz")):
         monkeypatch.setattr(module, parser, None)
     sources = [path, data, io.BytesIO(data)] + ([io.StringIO(data.decode())] if kind == "csv" else [])
     for source in sources:
@@ -475,20 +473,20 @@ def test_endless_sources_are_given_up():
 
     source = Endless()
     assert "larger than the limit of 256 MiB" in str(refusal(TrialRun.from_csv, source))
-    assert source.given <= trial_table.MAX_BYTES + 2**25
+    assert source.given <= limits.MAX_BYTES + 2**25
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_too_many_rows_are_refused(kind, monkeypatch):
     data = packed(TRIAL, kind)
     monkeypatch.setattr(parquet.ParquetFile, "read", None)
-    monkeypatch.setattr(trial_table, "MAX_PAIRS", 2)
+    monkeypatch.setattr(limits, "MAX_PAIRS", 2)
     text = str(refusal(reader(kind), data))
     assert text == "the data: 3 rows, more than the limit of 2"
 
 
 def test_too_many_lines_are_refused(monkeypatch):
-    monkeypatch.setattr(trial_table, "MAX_PAIRS", 2)
+    monkeypatch.setattr(limits, "MAX_PAIRS", 2)
     text = str(refusal(TrialRun.from_csv, b"\n" * 100_003))
     assert text == "the data: 100,003 lines; a trial run has at most 2 pairs"
 
@@ -496,8 +494,8 @@ def test_too_many_lines_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"1" * 100_000_000, "line 1 has 100,000,000 bytes, more than the limit of 100,000"),
-        (b"mu,sigma\n1,2\n" + b"," * 1_000_000, "line 3 has 1,000,000 bytes, more than the limit of 100,000"),
+        (b"1" * 100_000_000, "line 1 has more than 100,000 characters"),
+        (b"mu,sigma\n1,2\n" + b"," * 1_000_000, "line 3 has more than 100,000 characters"),
         (b"mu,sigma" + b"," * 99_000 + b"\n", "line 1: 99,002 columns, more than the limit of 1,000"),
         (b'mu,sigma\n"' + b"1," * 49_000 + b"\n", "1 field where the header has 2"),
         (b"mu,sigma\n" + (b"," * 90_000 + b"\n") * 100, "100 problems, nothing loaded"),
@@ -644,6 +642,6 @@ def test_only_wanted_members_are_unpacked():
 
 def test_defects_are_in_the_order_of_rows():
     columns = {"mu": np.array([0.0, math.nan, math.inf]), "sigma": np.array([-1.0, 1.0, 0.0])}
-    found, count = trial_table.defects(columns, most=3)
+    found, count = defects(columns, most=3)
     assert count == 4
     assert [(d.row, d.column) for d in found] == [(0, "sigma"), (1, "mu"), (2, "mu")]

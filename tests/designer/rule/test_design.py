@@ -117,7 +117,7 @@ def test_numpy_scalars_become_plain_numbers():
         ({"growth": 1.02}, "growth = 1.02: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": math.inf}, "growth = inf: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": True}, "growth = True: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
-        ({"predicted": 3}, "predicted = 3: Input should be a valid dictionary or instance of Predicted"),
+        ({"predicted": 3}, "predicted = 3: must be a valid dictionary or instance of Predicted"),
         ({"epsilon": 0.7, "alpha": 2}, "epsilon = 0.7: must lie in (0, 0.5]; alpha = 2: must lie in [0.5, 1]"),
     ],
 )
@@ -149,7 +149,7 @@ def test_frozen_hashable_and_compared_by_everything():
     assert again == FULL
     assert hash(FULL) == hash(again)
     different = [
-        FULL.bare,
+        FULL.without_notes,
         Design(1_950_000, 600, 0.01, 0.75, 1.5, FULL.predicted),
         Design(1_950_000, 600, 0.01, 0.75, 1.5, Predicted(), FULL.provenance),
         Design(1_950_000, 601, 0.01, 0.75, 1.5, FULL.predicted, FULL.provenance),
@@ -157,10 +157,10 @@ def test_frozen_hashable_and_compared_by_everything():
     assert len({FULL, *different}) == 5
 
 
-def test_bare_is_the_test_alone():
-    assert FULL.bare == Design(1_950_000, 600, 0.01, 0.75, 1.5)
-    assert hash(FULL.bare) == hash(Design(1_950_000, 600, 0.01, 0.75, 1.5))
-    assert PLAIN.bare == PLAIN
+def test_without_notes_it_is_the_test_alone():
+    assert FULL.without_notes == Design(1_950_000, 600, 0.01, 0.75, 1.5)
+    assert hash(FULL.without_notes) == hash(Design(1_950_000, 600, 0.01, 0.75, 1.5))
+    assert PLAIN.without_notes == PLAIN
 
 
 def test_records_and_their_errors_survive_pickling():
@@ -221,6 +221,38 @@ def test_layout_of_the_file():
     }
     assert "predicted" not in json.loads(PLAIN.to_json())
     assert json.loads(Design(9, 3, 0.1, predicted=Predicted(estimate=0.0)).to_json())["predicted"] == {"estimate": 0.0}
+
+
+@pytest.mark.parametrize("name", ["design.toml", "design.json", "DESIGN.JSON", "design"])
+def test_files_give_back_the_same_design(tmp_path, name):
+    for design in (FULL, PLAIN):  # the second replaces the first
+        design.save(tmp_path / name)
+        assert Design.load(tmp_path / name) == Design.load(str(tmp_path / name)) == design
+    text = (tmp_path / name).read_text()
+    assert text == (PLAIN.to_json() if name.lower().endswith(".json") else PLAIN.to_toml())
+    assert Design.from_text(text) == Design.from_text("\ufeff\n " + text) == PLAIN
+    assert [*tmp_path.iterdir()] == [tmp_path / name]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("no.toml", None, "cannot be read: No such file or directory"),
+        ("latin.toml", b"# \xe9", "cannot be read: not UTF-8"),
+        ("d.json", b"[test]", "broken JSON: "),
+        ("d.toml", b"{}", "broken TOML: "),
+        (
+            "d.toml",
+            b"[test]\nkind = 'sequential'\nn_data = 9\nm = 10\nepsilon = 1",
+            "test.m = 10: must be a whole number",
+        ),
+        ("long.toml", b" " * 1_048_577, "TOML of more than 1,048,576 characters"),
+    ],
+)
+def test_refusals_of_files_name_them(tmp_path, name, content, text):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert message(Design.load, tmp_path / name).startswith(f"{tmp_path / name}: {text}")
 
 
 def test_config_of_a_run_is_a_design_file():
@@ -301,7 +333,7 @@ def test_refusals_of_json(broken, text):
 
 
 def test_strata_are_refused_with_what_to_do_instead():
-    written = (Path(__file__).parents[1] / "data" / "strata.toml").read_text()
+    written = (Path(__file__).parents[2] / "data" / "strata.toml").read_text()
     refusal = (
         "test: strata (several designs, chosen by κ) were removed in 0.2.0; "
         "choose a single design with `austerity design`"

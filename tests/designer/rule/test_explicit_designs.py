@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_the_format_rises_only_for_bounds():
 
 def test_bounds_are_part_of_the_identity():
     other = Design.with_bounds(1000, 300, LOWER, [4.0, 2.5, 0.6])
-    assert other != DESIGN and DESIGN.bare != other.bare and hash(DESIGN) != hash(other)
+    assert other != DESIGN and DESIGN.without_notes != other.without_notes and hash(DESIGN) != hash(other)
     assert DESIGN.explicit and not Design(1000, 300, 0.05).explicit
     assert DESIGN.epsilon == pytest.approx(0.309)  # beyond 0.5, to three digits
 
@@ -81,6 +82,7 @@ def test_refusals(bounds, message):
 
 
 def test_a_file_says_where_it_is_wrong():
-    broken = DESIGN.to_toml().replace("[-3.0, -2.0, -1.0]", "[-3.0, -2.0]").replace("[4.0, 2.5, 0.5]", "[4.0, 2.5]")
+    broken = re.sub(r",\s*(-1.0|0.5),\s*\]", "]", DESIGN.to_toml())
+    assert broken.count("]") == DESIGN.to_toml().count("]")
     with pytest.raises(BadInput, match=r"^test\.bounds: 2 given for 3 interim looks$"):
         Design.from_toml(broken)

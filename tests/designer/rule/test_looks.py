@@ -22,7 +22,7 @@ def test_equal_batches(n_data, m):
 
 
 def test_the_number_of_looks_is_not_computed_in_floating_point():
-    """ceil(1 / pi_1) is off by one for 691 of the first 10^4 values of J, first at J = 49 (math.md §2)."""
+    """ceil(1 / pi_1) is off by one for 691 of the first 10^4 values of J, first at J = 49 (docs/equations.md)."""
     sizes = range(1, 10_001)
     assert [Schedule.equal(2 * j, 2).size for j in sizes] == list(sizes)
     wrong = [j for j in sizes if math.ceil(1 / (2 / (2 * j))) != j]

@@ -15,7 +15,7 @@ N_DATA = 20_000
 
 
 def pairs(count: int = 60, seed: int = 0, n_data: int = N_DATA) -> TrialRun:
-    """Pairs as at stationarity, with varying kappa."""
+    """Pairs as at stationarity, with varying κ."""
     rng = np.random.default_rng(seed)
     kappa = np.exp(rng.normal(0.3, 0.3, count))
     a = rng.normal(-0.5 * kappa**2, kappa)
@@ -28,7 +28,7 @@ def test_the_grid_search_is_brute_force():
     feasible = [(step.mean_usage, design) for design, step in steps if step.mean_abs_delta <= 0.02]
     usage, design = min(feasible, key=lambda item: item[0])
     found = search(trial, 0.02, grid=grid)
-    assert found.best.bare == design
+    assert found.best.without_notes == design
     assert found.usage == pytest.approx(usage, abs=1e-6)
     assert len(found.evaluated) == len(steps) == 48
     assert found.evaluated.feasible.sum() == len(feasible)
@@ -58,6 +58,8 @@ def test_reported_numbers_are_those_of_the_engine():
     predicted, worst = found.best.predicted, worst_case(found.best)
     assert predicted.mean_abs_delta == pytest.approx(full.mean_abs_delta, abs=1e-9)
     assert predicted.worst_error == pytest.approx(worst.error[0], abs=1e-9)
+    assert found.acceptance.mean_abs_delta == predicted.mean_abs_delta
+    assert found.acceptance.delta == pytest.approx(full.delta, abs=1e-9)
     assert predicted.worst_usage == pytest.approx(worst.usage[0], abs=1e-9)
     assert found.best.provenance.trial == trial.digest
     assert found.best.provenance.pairs == len(trial)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import Design, TrialRun, acceptance
-from designer.engine.step_error import sweep_bound
+from designer.engine.bounds import sweep_bound
 from samplers.chains import gibbs
 from samplers.decide import BarkerTest, Comparison, ConcentrationTest, ExactTest, SequentialTest
 from samplers.models.mrf import DenseMRF

@@ -127,7 +127,7 @@ def test_no_datum_is_left_out_of_the_sum_and_nothing_overflows(n_data, size):
 
 
 def exact_residual(old: float, new: float, centre: float) -> tuple[Decimal, Decimal]:
-    """l_i and the change of its proxy, in 50 digits."""
+    """lᵢ and the change of its proxy, in 50 digits."""
 
     def value(eta: Decimal) -> Decimal:
         return -(1 + (-eta).exp()).ln()

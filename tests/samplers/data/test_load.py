@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from designer.core.text_table import MOST_TEXTS
 from samplers.config.schema import DataTable
 from samplers.data import memory
-from samplers.data.csv import MOST_TEXTS
 from samplers.data.load import MAX_COLUMNS, load
 
 X = [[1.5, -2.0], [0.25, 3e-3], [4.0, 5.0]]
@@ -43,6 +43,8 @@ def read(tmp_path):
         "a,b,y\n1.5,-2,true\n0.25,3e-3,FALSE\n4,5,True\n",
         "a,b,y\n1.5,-2,1.0\n0.25,3e-3,0.0\n4,5,1.0\n",
         "a;b;y\n1,5;-2;1,0\n0,25;3e-3;-1,0\n4;5;1,0\n",
+        "a,b,y\r\n1.5,-2,1\r\n0.25,3e-3,0\r\n4,5,1\r\n".encode("utf-16"),
+        "a;b;y\n1,5;-2;1\n0,25;3e-3;0\n4;'5';1\n".replace("'", '"').encode("utf-32"),
     ],
     ids=[
         "plain",
@@ -56,6 +58,8 @@ def read(tmp_path):
         "bools",
         "1.0",
         "1,0",
+        "utf-16",
+        "utf-32",
     ],
 )
 def test_tables_are_read_as_they_are_written(read, text):
@@ -119,7 +123,7 @@ def test_intercept_and_standardised_columns(read):
         ("a,y\n1,1\n2,0\n3,-1\n", {}, ["data.label: has the values '-1', '0', '1'"]),
         ("a,y\n" + "".join(f"1,{k}\n" for k in range(9)), {}, ["has the values '0', '1', '2', '3', '4', '5', …"]),
         (b"a,y\n\xff\xff,1\n", {}, ["not a text in UTF-8"]),
-        ("a,y\n1,1\n".encode("utf-16"), {}, ["UTF-16"]),
+        ("a,y\n1,1\n".encode("utf-16") + b"1", {}, ["not a text in UTF-8, nor in UTF-16"]),
         ("a,y\n1,1\n1,0\n", {"standardise": True}, ["data.standardise: column 'a' is constant"]),
         ("intercept,y\n1,1\n2,0\n", {"intercept": True}, ["data.intercept: there is a column 'intercept' already"]),
     ],
@@ -237,7 +241,7 @@ def test_columns_of_any_size_can_be_standardised(read, size):
 
 def test_commas_that_may_separate_thousands_are_not_taken_for_decimal_points(read, refuses):
     for text in ("a\ty\n1,100\t0\n2,500\t1\n", "a;y\n7;0\n1,234,567.5;1\n"):
-        refuses(lambda text=text: read(text), "may have a decimal comma or one between thousands", "'1,")
+        refuses(lambda text=text: read(text), "the comma may be a decimal point or separate thousands", "'1,")
     assert read("a\ty\n1,100\t0\n2,5\t1\n").x[:, 0].tolist() == [1.1, 2.5]
     assert read("a\ty\n0,125\t0\n2,500\t1\n").x[:, 0].tolist() == [0.125, 2.5]
 

@@ -17,7 +17,7 @@ EXPONENTIAL = np.random.default_rng(2).exponential(size=N)
 
 
 def population(x: np.ndarray, a: float, kappa: float) -> np.ndarray:
-    """l_i of the shape of x, with log acceptance exactly A and noise kappa."""
+    """lᵢ of the shape of x, with log acceptance exactly A and noise κ."""
     n = x.size
     return a / n + kappa * math.sqrt(n - 1) / n * (x - x.mean()) / x.std()
 
@@ -44,7 +44,7 @@ def change(test: BarkerTest, values: np.ndarray, repeats: int) -> tuple[np.ndarr
 )
 @pytest.mark.parametrize("a", [-1.5, 0.0, 0.8])
 def test_acceptance_is_barkers(test, a):
-    """Gaussian l_i, b of a few hundred; also the difference from the exact decision, which varies less."""
+    """Gaussian lᵢ, b of a few hundred; also the difference from the exact decision, which varies less."""
     repeats = 2500
     differing, accept, _ = change(test(), population(GAUSS, a, 0.12), repeats)
     p = 1 / (1 + math.exp(-a))
@@ -63,7 +63,7 @@ def test_noise_is_needed():
 
 @pytest.mark.parametrize("kappa", [0.02, 0.5, 1.0, 3.0])
 def test_data_use(kappa):
-    """b / N = kappa^2 / (sigma^2 + kappa^2): the variance without replacement (math.md section 7)."""
+    """b / N = κ² / (σ² + κ²): the variance without replacement (docs/which_test.md)."""
     for sigma in (0.7, 1.0):
         _, _, used = change(BarkerTest(50, sigma), population(GAUSS, 0.0, kappa), 20)
         expected = max(50.0, N * kappa**2 / (sigma**2 + kappa**2) + 25)
@@ -78,7 +78,7 @@ def test_all_the_data_give_the_exact_decision():
 
 
 def test_variance_of_the_estimate():
-    """s^2 estimates the variance of Delta* without replacement, at b / N = 1/4; and Delta* is unbiased."""
+    """s² estimates the variance of Δ* without replacement, at b / N = 1/4; and Δ* is unbiased."""
     values = population(GAUSS[:400], 0.7, 0.5)
     comparison = Comparison(400, values.take, 0.2, "barker")
     rng, test = np.random.default_rng(3), BarkerTest(100)
@@ -90,7 +90,7 @@ def test_variance_of_the_estimate():
 
 
 def test_third_cumulant_of_skewed_data():
-    """E[(Delta* + X_nc - A)^3] = E[D^3] - 3 E[D s^2], by sampling; not that of Delta* alone, and for any b / N."""
+    """E[(Δ* + X_nc - A)³] = E[D³] - 3 E[D s²], by sampling; not that of Δ* alone, and for any b / N."""
     rng, n = np.random.default_rng(4), 120
     x = np.random.default_rng(5).exponential(size=n)
     x = (x - x.mean()) / x.std(ddof=1)
@@ -108,7 +108,7 @@ def test_third_cumulant_of_skewed_data():
 
 
 def accept_probability(test: BarkerTest, seen: np.ndarray, scale: float, a: float) -> np.ndarray:
-    """P(accept | sample) with X_nc and X_corr integrated out, for samples (rows) of standardised l_i at a fixed b."""
+    """P(accept | sample) with X_nc and X_corr integrated out, for samples (rows) of standardised lᵢ at a fixed b."""
     b, result = seen.shape[1], []
     for row in seen:
         s2 = scale**2 * row.var(ddof=1) / b
@@ -125,7 +125,7 @@ def accept_probability(test: BarkerTest, seen: np.ndarray, scale: float, a: floa
 
 
 def test_skewed_tables_remove_the_error_at_a_given_size():
-    """b = 40 exponential l_i, s = 0.6, A = 0: 0.003 too many acceptances without the tables, none with them."""
+    """b = 40 exponential lᵢ, s = 0.6, A = 0: 0.003 too many acceptances without the tables, none with them."""
     rng, b, s = np.random.default_rng(6), 40, 0.6
     seen, scale = rng.exponential(size=(6000, b)) - 1.0, s * math.sqrt(b)
     control = 0.25 * scale * seen.mean(axis=1)  # has mean 0, and takes most of the variance
@@ -177,7 +177,7 @@ def test_report_and_its_bound():
 
 
 def test_bound_in_closed_form():
-    """Standardised: E|Z| = sqrt(2 / pi), E|Z|^3 = 2 sqrt(2 / pi); location and scale do not matter."""
+    """Standardised: E|Z| = sqrt(2 / pi), E|Z|³ = 2 sqrt(2 / pi); location and scale do not matter."""
     z = np.random.default_rng(7).standard_normal(400_000)
     expected = (6.4 * 2 + 2) * math.sqrt(2 / math.pi) / math.sqrt(z.size)
     assert clt_bound(z) == pytest.approx(expected, rel=0.01)
@@ -204,7 +204,7 @@ def test_options_are_checked(refuses):
 
 @pytest.mark.parametrize("a", [-1.5, 0.5])
 def test_logistic_is_reached_without_noise_in_the_data(a):
-    """Constant l_i: s = 0, so X_nc + X_corr alone must be logistic."""
+    """Constant lᵢ: s = 0, so X_nc + X_corr alone must be logistic."""
     comparison = Comparison(100, np.full(100, a / 100).take, rule="barker")
     accepts = [BarkerTest(10).decide(np.random.default_rng(seed), comparison).accept for seed in range(4000)]
     p = expit(a)

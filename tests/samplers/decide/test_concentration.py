@@ -15,7 +15,7 @@ N = 5000
 
 
 def frozen(test, rng, values, mu_0, bound, rule="metropolis"):
-    """A decision at a fixed mu_0: log_ratio cancels the u that the test is about to draw."""
+    """A decision at a fixed μ₀: log_ratio cancels the u that the test is about to draw."""
     c = values.size * mu_0 - draw_threshold(copy.deepcopy(rng), rule)
     return test.decide(rng, Comparison(values.size, values.take, c, rule, bound))
 
@@ -24,7 +24,7 @@ def frozen(test, rng, values, mu_0, bound, rule="metropolis"):
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("rule", ["metropolis", "barker"])
 def test_wrong_decisions_are_rarer_than_delta(replace, skewed, rule):
-    """Worst when mu_0 is close to the mean; delta is large here so that a violation would show."""
+    """Worst when μ₀ is close to the mean; delta is large here so that a violation would show."""
     rng = np.random.default_rng(1)
     values = rng.random(N) < 0.02 if skewed else rng.random(N)
     values = values - values.mean()

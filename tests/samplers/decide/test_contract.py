@@ -18,8 +18,8 @@ from samplers.decide import (
     NonFiniteTerm,
     SequentialTest,
     draw_threshold,
+    reading,
 )
-from samplers.decide import reading as reading_module
 from samplers.decide.comparison import BLOCK, total
 
 N = 240
@@ -47,7 +47,7 @@ EVERY = {**THOROUGH, **{f"quick {name}": test for name, test in QUICK.items()}}
 
 
 class Recorder:
-    """l_i of a small population, remembering what was asked for."""
+    """lᵢ of a small population, remembering what was asked for."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values, self.asked = np.asarray(values, dtype=float), []
@@ -70,7 +70,7 @@ def ask(test, seed, values, rule="metropolis", c=0.0, **more) -> Decision:
 
 
 def population(rng: np.random.Generator, a: float, kappa: float, n: int = N) -> np.ndarray:
-    """l_i with log acceptance exactly A and noise kappa."""
+    """lᵢ with log acceptance exactly A and noise κ."""
     x = rng.standard_normal(n)
     x = (x - x.mean()) / x.std()
     return a / n + kappa * math.sqrt(n - 1) / n * x
@@ -123,7 +123,7 @@ def test_a_decision_depends_on_the_generator_alone(name):
         ask(test, seed, values, **more)
     again = [ask(pickle.loads(pickle.dumps(test)), seed, values, **more) for seed in range(10)]
     assert again == fresh
-    reading_module._kept.free.clear()
+    reading._kept.free.clear()
     assert [ask(test, seed, values, **more) for seed in range(10)] == fresh
 
 
@@ -142,7 +142,7 @@ def test_terms_may_ask_another_test_of_the_same_size():
 def test_permutations_kept_are_few():
     for n in range(50, 70):
         ask(BarkerTest(m=10), 1, np.zeros(n), "barker")
-    assert len(reading_module._kept.free) <= reading_module.MOST_KEPT
+    assert len(reading._kept.free) <= reading.MOST_KEPT
 
 
 @pytest.mark.parametrize("name", EVERY)

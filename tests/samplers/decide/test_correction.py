@@ -71,7 +71,7 @@ def test_fitted_tables_are_far_better_than_ridge(sigma, limit):
     assert error < limit
     assert error <= table.error * 1.01
     assert table.mass.min() > 0 and table.mass.sum() == pytest.approx(1.0, abs=1e-12)
-    # moments of the logistic: mean 0, variance pi^2 / 3
+    # moments of the logistic: mean 0, variance pi² / 3
     assert table.mass @ table.x == pytest.approx(0.0, abs=1e-6)
     assert table.mass @ table.x**2 + sigma**2 == pytest.approx(math.pi**2 / 3, abs=5e-4)
 

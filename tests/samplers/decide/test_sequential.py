@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from designer import Boundary, Design, Plan, Schedule, TrialRun, acceptance, characteristics
-from designer.check.simulate import student_bounds
-from samplers.decide import Comparison, ExactTest, SequentialTest, _moments, draw_threshold
+from designer.check import _t_test_kernels
+from designer.check.simulate import _Tests
+from designer.rule.plan import as_plan
+from designer.rule.t_test import student_bounds
+from samplers.decide import Comparison, ExactTest, SequentialTest, draw_threshold
 
 N = 2000
 REPEATS = 2500
@@ -23,7 +26,7 @@ def z() -> np.ndarray:
 
 
 def frozen(test, rng, values, mu_0):
-    """A decision at a fixed mu_0: log_ratio cancels the u that the test is about to draw."""
+    """A decision at a fixed μ₀: log_ratio cancels the u that the test is about to draw."""
     c = values.size * mu_0 - draw_threshold(copy.deepcopy(rng), "metropolis")
     return test.decide(rng, Comparison(values.size, values.take, c))
 
@@ -74,7 +77,7 @@ def test_change_of_the_acceptance_probability_is_that_of_the_calculator(z, rule)
 
 
 def test_small_epsilon_gives_the_exact_decisions_with_the_same_u(z):
-    """As epsilon falls, disagreements with the exact test vanish, and data use rises."""
+    """As ε falls, disagreements with the exact test vanish, and data use rises."""
     values = -0.7 / N + 1.3 / math.sqrt(N) * z
     comparison = Comparison(N, values.take)
     exact = [ExactTest().decide(np.random.default_rng(seed), comparison).accept for seed in range(400)]
@@ -111,7 +114,7 @@ def test_against_the_algorithm_in_plain_words(z):
 
 
 def test_a_huge_common_offset_changes_nothing():
-    """The spread is 1e-9 of the mean: sums of squares of l_i itself would have lost it."""
+    """The spread is 1e-9 of the mean: sums of squares of lᵢ itself would have lost it."""
     rng, n = np.random.default_rng(5), 2000
     x = np.ldexp(np.round(rng.standard_normal(n) * 2**10), -10)  # so that adding the offset is exact
     design = SequentialTest.from_design(Design(n, 100, 0.05))
@@ -125,19 +128,6 @@ def test_without_spread_the_mean_decides_unless_it_is_mu_0():
     test, values = SequentialTest.from_design(Design(100, 10, 0.05)), np.full(100, 0.25)
     assert frozen(test, np.random.default_rng(1), values, 0.24) == (True, 10, 1)
     assert frozen(test, np.random.default_rng(1), values, 0.26) == (False, 10, 1)
-    assert _moments.decide(0.0, 0.0, 10, 100, 0.0, -1.7, 1.7) == 0
-
-
-@pytest.mark.parametrize(
-    ("distance", "spread", "verdict"),
-    [(0.1, 0.0, 1), (-0.1, 0.0, -1), (0.0, 0.0, 0), (0.5, 0.1, 1), (-0.5, 0.1, -1), (0.01, 0.1, 0)],
-)
-def test_one_look(distance, spread, verdict):
-    n, bound = 16, 2.0
-    x = np.tile([-spread, spread], n // 2) + 7.0
-    total, squares = _moments.add_shifted(x, 7.0, 0.0, 0.0)
-    assert _moments.decide(total, squares, n, 1000, distance, -bound, bound) == verdict
-    assert _moments.decide(total, squares, n, 1000, distance, -np.inf, np.inf) == 0  # never is never, spread or not
 
 
 def test_the_first_look_waits_for_k0_batches(z, refuses):
@@ -170,6 +160,22 @@ def test_bounds_grow_in_blocks_and_are_right():
     n, lower, upper = small.bounds()
     assert (n.tolist(), upper[-1], lower[-1]) == ([1000, 1200], 0.0, 0.0)
     assert upper[0] == pytest.approx(1.646380345427535, rel=1e-9)  # Student, 999 degrees of freedom
+
+
+def test_the_simulated_test_decides_alike_on_the_same_data(z):
+    """`designer.check` has its own loop over the looks: on the same samples it makes the same decisions."""
+    plan, decided = as_plan(Design(N, 50, 0.05, 0.7)), []
+    test = SequentialTest.from_plan(plan)
+    for seed, mu_0 in enumerate(np.linspace(-0.08, 0.08, 40)):
+        accepted, used = _Tests(np.random.default_rng(seed), plan, z).run(np.array([mu_0]))
+        rng, order = np.random.default_rng(seed), np.arange(N)
+        sample = z[[_t_test_kernels.pick.py_func(rng, order, k) for k in range(N)]]
+        blocks = np.split(sample, plan.schedule.n[:-1])
+        read = {int(n): block for n, block in zip(plan.schedule.n, blocks, strict=True)}
+        decided.append(test._look_by_look(lambda n, read=read: iter([read[n]]), Comparison(N, z.take), N * mu_0))
+        assert decided[-1][:2] == (accepted[0], round(N * used[0]))
+    assert len({decision.n_used for decision in decided}) > 3
+    assert {decision.accept for decision in decided} == {True, False}
 
 
 def test_more_looks_than_one_block():

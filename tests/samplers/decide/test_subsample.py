@@ -107,7 +107,7 @@ def test_memory_depends_on_the_sample_and_not_on_the_data():
 
 
 class Far:
-    """l_i = a (1 + sin i) from N data that nobody holds."""
+    """lᵢ = a (1 + sin i) from N data that nobody holds."""
 
     n_data = HUGE
 

@@ -13,7 +13,7 @@ from tests.samplers.fit.test_fit import LOSSES, filled, made, near_the_solution
 
 
 def gain_left(x, y, loss, theta):
-    """What an update by all data gains at theta, as a fraction of the objective."""
+    """What an update by all data gains at θ, as a fraction of the objective."""
     equations = filled(loss, theta, x, y)
     return direction(equations, y.size).decrement / equations.objective
 
@@ -70,7 +70,7 @@ def test_rare_ones_are_not_overlooked():
 @LOSSES
 @pytest.mark.parametrize(("rule", "d"), [("descent", 1), ("descent", 15), ("euclidean", 4)])
 def test_the_limit_of_what_is_left_to_gain_holds(loss, rule, d):
-    """The share of samples whose limit is below the gain that all data have is at most epsilon."""
+    """The share of samples whose limit is below the gain that all data have is at most ε."""
     n_data, n = 6000, 400
     x, y, theta, update, score = near_the_solution(loss, d, n_data, n, 2.0)
     gain = 0.5 * update @ score / n_data

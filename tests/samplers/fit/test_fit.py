@@ -82,7 +82,7 @@ def test_blocks_agree_with_the_corrected_sherman_morrison_recursion(loss):
         e += (bi - ai @ u) * (bi - ai @ old)
     found = direction(equations, 5000, "printed")
     np.testing.assert_allclose(found.update, u - theta, rtol=1e-8)
-    sigma = e / (120 - 3) * inverse * (1.0 - 119 / 4999)  # Eqn 7d, omega^2 over n - D
+    sigma = e / (120 - 3) * inverse * (1.0 - 119 / 4999)  # Eqn 7d, omega² over n - D
     mu = np.linalg.norm(u - theta)
     along = (u - theta) / mu
     assert found.statistic == pytest.approx(mu / math.sqrt(along @ sigma @ along), rel=1e-8)
@@ -133,7 +133,7 @@ def test_all_data_leave_no_doubt(rule):
 
 
 def near_the_solution(loss, d, n_data, n, distance):
-    """Data, and a theta `distance` sampling errors of n rows away from the solution, with all the data's g there."""
+    """Data, and a θ `distance` sampling errors of n rows away from the solution, with all the data's g there."""
     x, y = made(loss, n_data, d)
     solution = batch_irls(x, y, loss).theta
     gram = filled(loss, solution, x, y).gram
@@ -177,7 +177,7 @@ def test_a_clear_direction_is_recognised(loss):
 def test_the_printed_test_takes_the_noise_of_many_coordinates_for_signal():
     confident, wrong = rates(Logistic(), "printed", 0.1, repeats=300)
     assert confident > 0.5
-    assert wrong > 0.2  # against epsilon = 0.05: why it is not the default
+    assert wrong > 0.2  # against ε = 0.05: why it is not the default
 
 
 @LOSSES
@@ -357,7 +357,7 @@ def test_the_trace_adds_up(loss):
     truth = np.array([mean_loss(x, y, loss, theta) for theta in path])
     partial = trace.n < 30_000
     off = np.abs(trace.objective - truth)
-    assert np.all(off[partial] <= 5 * trace.objective_se[partial])  # at theta = 0 every loss is log 2
+    assert np.all(off[partial] <= 5 * trace.objective_se[partial])  # at θ = 0 every loss is log 2
     np.testing.assert_allclose(trace.objective[~partial], truth[~partial], rtol=1e-10)
 
 

@@ -111,7 +111,7 @@ def test_terms_and_likelihoods_are_the_printed_equations(case, scale):
         )
         for new in (*thetas, theta + 1e-7):  # also a tiny step, where subtracting the two values would lose digits
             exact = np.array([naive(data[i], new) - before for i, before in zip(indices, value, strict=True)], float)
-            # rounding of theta' - theta and of |W x| themselves is all that may remain
+            # rounding of θ' - θ and of |W x| themselves is all that may remain
             np.testing.assert_allclose(
                 model.terms(theta, new, indices), exact, rtol=1e-8 if new is not theta else 0, atol=4e-15 * (1 + scale)
             )
@@ -138,7 +138,7 @@ def test_nan_in_the_data_is_not_swallowed():
     assert np.isnan(Lasso(np.array([x, x[::-1]]).T).terms(np.zeros(1), np.ones(1), both)).all()
 
 
-# --- bounds on l_i --------------------------------------------------------------------------------------------------
+# --- bounds on lᵢ --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", [ica_case, mixture_case, lasso_case])

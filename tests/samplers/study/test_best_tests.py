@@ -27,11 +27,11 @@ def test_every_test_keeps_the_tolerance_and_none_reads_more_than_as_given(trial)
         if row.error <= 0.02:
             assert rows[row.test].data <= row.data * (1 + 1e-9)
     found = search(trial, 0.02, space=Space(100, N // 2)).best
-    assert best.sequential == found.bare
+    assert best.sequential == found.without_notes
 
 
 def test_barkers_sample_is_fixed_by_its_variance(trial):
-    """No batch makes it read less than N² sigma² / b (1 - b / N) = sigma_0² asks for."""
+    """No batch makes it read less than N² σ² / b (1 - b / N) = σ₀² asks for."""
     best = best_candidates(trial, 0.02, least_batch=100).barker
     needed = trial.kappa**2 / (best.sigma**2 + trial.kappa**2) * N
     data = barker_data(best, trial)

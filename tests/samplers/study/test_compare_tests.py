@@ -81,7 +81,7 @@ def test_moves_accepted_by_error_are_no_progress():
 
 
 def test_barker_needs_kappa_squared_over_one_plus_it():
-    """math: b / N = kappa^2 / (1 + kappa^2), up to whole batches."""
+    """math: b / N = κ² / (1 + κ²), up to whole batches."""
     trial = stationary(0.5)
     share = trial.kappa**2 / (1.0 + trial.kappa**2)
     row = next(p for p in predict(trial, CANDIDATES) if p.test == "Barker minibatch")

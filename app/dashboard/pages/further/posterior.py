@@ -16,14 +16,8 @@ from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import BATCH, EPSILON, Knob, batch_knob, knob
 from app.figures import posterior as figures
 from designer.core.errors import BadInput
-from designer.further.posterior.error import (
-    PosteriorError,
-    Wish,
-    inflation_curve,
-    marginals,
-    posterior_error,
-    tolerance_for,
-)
+from designer.further.posterior.error import PosteriorError, marginals, posterior_error
+from designer.further.posterior.tolerance import PosteriorTolerance, inflation_curve, tolerance_for
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 
@@ -90,7 +84,7 @@ class _Found(NamedTuple):
     """Each part on its own: a test may heat beyond what is computed, and a wish be out of reach; then it is said."""
 
     error: PosteriorError | str
-    wish: Wish | str
+    wish: PosteriorTolerance | str
     epsilons: list[float]
     errors: list[PosteriorError]
 

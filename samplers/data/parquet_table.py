@@ -13,9 +13,9 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, shown
+from designer.core.text_table import MOST_TEXTS, Texts
 from samplers.config.schema import Labels
 from samplers.data import memory
-from samplers.data.csv import MOST_TEXTS, Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
