@@ -9,11 +9,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e1 import EXPERIMENT, _z
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e1"))
-
-
 def test_error_and_usage_lie_on_the_theory(done):
     assert all(done.report.checks.values())
     rows = np.array(done.report.tables[0].rows)

@@ -9,11 +9,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, WorstCaseResult
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e12"))
-
-
 def rows(done, test):
     return [WorstCaseResult(*row) for row in done.report.tables[0].rows if row[1] == test]
 

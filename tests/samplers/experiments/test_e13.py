@@ -9,11 +9,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e13 import EXPERIMENT, PUBLISHED
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e13"))
-
-
 def test_the_printed_errors_are_met(done):
     assert all(done.report.checks.values())
     rows = {row[1]: row for row in done.report.tables[0].rows if row[0].startswith("ridge")}

@@ -18,11 +18,6 @@ from samplers.proposals import RandomWalk
 NAMES = ("exact", "ε = 0.01", "ε = 0.1", "control variates", "proxy proposals")
 
 
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e3"), "tiny")
-
-
 def test_finding(done):
     assert all(done.report.checks.values()), done.report.checks
     rows = {row[0]: row for row in done.report.tables[0].rows}

@@ -9,11 +9,6 @@ from samplers.experiments.framework.shared import Shared
 from samplers.experiments.studies import e4
 
 
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e4"), "tiny")
-
-
 def test_finding(done):
     assert all(done.report.checks.values()), done.report.checks
     rows = {row[0]: row for row in done.report.tables[0].rows}

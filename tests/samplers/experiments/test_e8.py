@@ -8,11 +8,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e8 import Settings, _count, _errors
 
 
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e8"), "tiny")
-
-
 def test_finding(done):
     assert all(done.report.checks.values()), done.report.checks
     rows = {row[0]: row for row in done.report.tables[0].rows}
