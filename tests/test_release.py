@@ -20,7 +20,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 IN_THE_WHEEL = (
     "app/dashboard/pages/method.md",
-    "app/dashboard/export/report.html",
+    "app/dashboard/export/report.html.jinja",
     "app/dashboard/widgets/static/figure.js",
     "app/dashboard/widgets/static/plotly-basic.min.js",
     "app/dashboard/widgets/static/plotly-basic.LICENSE",

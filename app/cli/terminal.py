@@ -17,7 +17,7 @@ from designer.core.files import is_special, shorten
 
 if TYPE_CHECKING:
     from designer.rule.design import Design
-    from samplers.chains.chain import Progress
+    from samplers.chains.parallel import RunProgress
     from samplers.cluster.client import Cluster
 
 
@@ -155,13 +155,13 @@ def doing(what: str, *, quiet: bool) -> Iterator[None]:
             print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
 
 
-def steps_shown_by(show: Show | None) -> Callable[[Progress], None] | None:
+def steps_shown_by(show: Show | None) -> Callable[[RunProgress], None] | None:
     """Show the progress of chains, a few times a second."""
     if show is None:
         return None
     shown = [0.0]
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: RunProgress) -> None:
         if progress.seconds - shown[0] >= 0.2 or progress.done == progress.total:
             shown[0] = progress.seconds
             note = (

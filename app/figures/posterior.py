@@ -10,15 +10,17 @@ from app.figures.style import BLUE, GREY, LOG_AXIS, RED, layout
 from designer.further.posterior.error import Marginals, PosteriorError
 
 
-def marginals(found: Marginals) -> go.Figure:
+def marginals(densities: Marginals) -> go.Figure:
     """The density of one parameter, exact and as the chain with the test samples it."""
     drawn = go.Figure()
     for name, density, colour, dash in (
-        ("exact posterior", found.exact, GREY, "dash"),
-        ("with the test", found.sampled, BLUE, "solid"),
+        ("exact posterior", densities.exact, GREY, "dash"),
+        ("with the test", densities.sampled, BLUE, "solid"),
     ):
         line = {"color": colour, "dash": dash}
-        drawn.add_trace(go.Scatter(x=found.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}"))
+        drawn.add_trace(
+            go.Scatter(x=densities.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}")
+        )
     return layout(drawn, "parameter, in posterior standard deviations", "density", height=340)
 
 

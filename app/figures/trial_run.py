@@ -33,34 +33,39 @@ PANELS = {
 }
 
 
-def bars(name: str, found: Histogram) -> go.Figure:
+def bars(name: str, histogram: Histogram) -> go.Figure:
     """The histogram of one quantity over the pairs."""
     title, axis, _ = PANELS[name]
-    hover = [f"{low:.4g} to {high:.4g}: {count:,} pairs" for low, high, count in _bins(found)]
+    hover = [f"{low:.4g} to {high:.4g}: {count:,} pairs" for low, high, count in _bins(histogram)]
     figure = go.Figure(
         go.Bar(
-            x=found.centres, y=found.counts, width=found.widths, marker_color=BLUE, hovertext=hover, hoverinfo="text"
+            x=histogram.centres,
+            y=histogram.counts,
+            width=histogram.widths,
+            marker_color=BLUE,
+            hovertext=hover,
+            hoverinfo="text",
         )
     )
     layout(figure, axis, "pairs", height=240, title=title)
     figure.update_layout(bargap=0, hovermode="closest", showlegend=False, uirevision=name)
-    figure.update_xaxes(range=[found.edges[0], found.edges[-1]])
+    figure.update_xaxes(range=[histogram.edges[0], histogram.edges[-1]])
     return figure
 
 
-def caption(name: str, found: Histogram) -> str:
+def caption(name: str, histogram: Histogram) -> str:
     """What the histogram of one quantity shows, and what it does not."""
-    return PANELS[name][2] + outside_in_words(found)
+    return PANELS[name][2] + outside_in_words(histogram)
 
 
-def outside_in_words(found: Histogram | StudentCheck) -> str:
+def outside_in_words(shown: Histogram | StudentCheck) -> str:
     """What a figure leaves out."""
-    return f" Not shown: {found.outside:,} farther out." if found.outside else ""
+    return f" Not shown: {shown.outside:,} farther out." if shown.outside else ""
 
 
-def quantiles(found: StudentCheck, m: int) -> go.Figure:
+def quantiles(check: StudentCheck, m: int) -> go.Figure:
     """Quantiles of the resampled t statistic against Student's (K14 Fig. 7)."""
-    x, y = found.curve()
+    x, y = check.curve()
     ends = [float(min(x[0], y[0])), float(max(x[-1], y[-1]))]
     line = {"color": GREY, "dash": "dash"}
     figure = go.Figure()
@@ -72,5 +77,7 @@ def quantiles(found: StudentCheck, m: int) -> go.Figure:
     return figure
 
 
-def _bins(found: Histogram) -> list[tuple[float, float, int]]:
-    return list(zip(found.edges[:-1].tolist(), found.edges[1:].tolist(), found.counts.tolist(), strict=True))
+def _bins(histogram: Histogram) -> list[tuple[float, float, int]]:
+    return list(
+        zip(histogram.edges[:-1].tolist(), histogram.edges[1:].tolist(), histogram.counts.tolist(), strict=True)
+    )

@@ -9,7 +9,8 @@ import numpy as np
 from designer import Design, search
 from designer.pairs.trial_run import TrialRun
 from samplers.adapt.redesign import Followed, follow_from
-from samplers.config.assemble import Parts, build
+from samplers.chains.spec import ChainSpec
+from samplers.config.assemble import build
 from samplers.config.built_in import built_in
 from samplers.config.schema import RedesignTable
 from samplers.decide.exact import ExactTest
@@ -46,7 +47,7 @@ def report() -> list[str]:
     return [*lines, ""]
 
 
-def _best(parts: Parts) -> Design:
+def _best(parts: ChainSpec) -> Design:
     """The design from a trial run."""
     chain = parts._replace(test=ExactTest()).chain(_rng())
     trial: TrialRun = observe(chain, 1000, 10).trial(parts.model.n_data)  # type: ignore[arg-type]
@@ -55,7 +56,7 @@ def _best(parts: Parts) -> Design:
     return found
 
 
-def _row(name: str, m: int, epsilon: float, found: Followed, parts: Parts, seconds: float) -> str:
+def _row(name: str, m: int, epsilon: float, found: Followed, parts: ChainSpec, seconds: float) -> str:
     first, last, n_data = found.log[0], found.log[-1], found.n_data
     kept = parts._replace(test=SequentialTest.from_design(Design(n_data, m, epsilon))).chain(_rng())
     unchanged = int(kept.advance(STEPS).n_used.sum())

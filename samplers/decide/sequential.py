@@ -49,6 +49,20 @@ class _Looks:
         return n, lower, upper
 
 
+def check_designed_for(test: object, n_data: int, what: str = "the model has", unit: str = "") -> None:
+    """Refuse a sequential test that was designed for another number of data; other tests take any number.
+
+    Examples
+    --------
+    >>> check_designed_for(SequentialTest.from_design(Design(1000, 100, 0.05)), 999)
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: the test was designed for n_data = 1,000, the model has 999
+    """
+    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != n_data:
+        made_for = test.plan.schedule.n_data
+        raise BadInput(f"the test was designed for n_data = {made_for:,}, {what} {n_data:,}{unit}")
+
+
 @dataclass(frozen=True, eq=False)
 class SequentialTest:
     """Reads batches without replacement until the mean of lᵢ is surely on one side of μ₀.
@@ -116,20 +130,15 @@ class SequentialTest:
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
         """Accept iff the mean of lᵢ seems to exceed μ₀ = (v + log_ratio) / N; the last look is exact."""
-        self._check(comparison)
+        check_designed_for(self, comparison.n, "the comparison has")
         v, forced = begin(rng, comparison)
         return forced if forced is not None else self._decided(rng, comparison, v)
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         """The same with a threshold v that the caller has drawn: a slice's level, a difference of Gumbel variables."""
-        self._check(comparison)
+        check_designed_for(self, comparison.n, "the comparison has")
         forced = begin_at(comparison, v)
         return forced if forced is not None else self._decided(rng, comparison, v)
-
-    def _check(self, comparison: Comparison) -> None:
-        n_data = self.plan.schedule.n_data
-        if comparison.n != n_data:
-            raise BadInput(f"n = {comparison.n:,}: the test was designed for n_data = {n_data:,}")
 
     def _decided(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         with reading(rng, comparison) as read:

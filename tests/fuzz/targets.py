@@ -20,7 +20,8 @@ import numpy as np
 from app.cli.main import build_parser
 from app.cli.terminal import read_design
 from app.dashboard.pages.posterior_upload import UNPACKED
-from app.dashboard.state.session import Source, design_of
+from app.dashboard.state.design_text import parse_design
+from app.dashboard.state.source import Source
 from designer.core.errors import BadInput
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -194,7 +195,7 @@ def netcdf(data: bytes) -> bool:
 
 def url_design(data: bytes) -> bool:
     """A design in a link; a damaged one is as good as none."""
-    return design_of(_text(data)) is None
+    return parse_design(_text(data)) is None
 
 
 def url_source(data: bytes) -> bool:

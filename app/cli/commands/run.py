@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from samplers.adapt.redesign import Change
-    from samplers.chains.chain import Progress
+    from samplers.chains.parallel import RunProgress
     from samplers.runs.results import Steps, Summary
 
 SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
@@ -65,24 +65,22 @@ def run_chains(options: argparse.Namespace) -> Answer:
     """`austerity run`."""
     from samplers.adapt.redesign import logs_in
     from samplers.config.config import SamplerConfig
-    from samplers.runs.results import steps, summary, to_netcdf
+    from samplers.runs.results import steps, summary
     from samplers.runs.run import run_config
-    from samplers.runs.store import Store
+    from samplers.runs.saved_run import RESULTS
 
     config = SamplerConfig.load(
         options.config, read_design(options.design), **given(options, "chains", "draws", "seed")
     )
     if options.resume:
         _check_resumable(Path(options.output))
-    reached: list[Progress] = []
+    reached: list[RunProgress] = []
     with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as show:
         tell = _remembering(reached, steps_shown_by(show))
         run = run_config if cluster is None else cluster.run_config
         results = run(config, options.output, resume=options.resume, progress=tell)
-    target = Path(options.output) / "results.nc"
-    with doing("writing and summarising the results", quiet=options.quiet or options.json):
-        with Store(options.output).alone():
-            to_netcdf(results, target)
+    target = Path(options.output) / RESULTS
+    with doing("summarising the results", quiet=options.quiet or options.json):
         found, done = summary(results), steps(results)
     data = {
         "chains": found.chains,
@@ -149,10 +147,12 @@ def can_go_on(options: argparse.Namespace) -> bool:
     return hasattr(options, "resume") and (Path(options.output) / "run.bin").exists()
 
 
-def _remembering(reached: list[Progress], tell: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+def _remembering(
+    reached: list[RunProgress], tell: Callable[[RunProgress], None] | None
+) -> Callable[[RunProgress], None]:
     """Pass progress on, and keep the last of it."""
 
-    def both(progress: Progress) -> None:
+    def both(progress: RunProgress) -> None:
         reached[:] = [progress]
         if tell is not None:
             tell(progress)
@@ -160,7 +160,7 @@ def _remembering(reached: list[Progress], tell: Callable[[Progress], None] | Non
     return both
 
 
-def _done_line(done: Steps, reached: list[Progress]) -> str:
+def _done_line(done: Steps, reached: list[RunProgress]) -> str:
     usage = "" if done.usage is None else f" ({done.usage:.3%})"
     line = f"acceptance {done.acceptance:.3f}, {done.data_per_step:,.0f} data per step{usage}"
     if done.gradient_data:

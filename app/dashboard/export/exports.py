@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from app.dashboard.state.question import Question
-from app.dashboard.state.session import STATIONARY, Source
+from app.dashboard.state.source import STATIONARY, Source
 from designer.core.files import csv_text
 from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
+from app.dashboard.state.in_use import run_in_use
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, reset_button, shown
 from app.figures.compare import costs
@@ -112,7 +115,7 @@ KNOBS = (M, EPSILON, TOLERANCE, DELTA, RANGE, FACTOR)
 def show() -> None:
     """Draw the page."""
     st.title("Compare tests")
-    run = session.in_use()
+    run = run_in_use()
     if run is None:
         return
     st.caption(f"{run.line} ({run.origin})")
@@ -128,9 +131,9 @@ def show() -> None:
         _answer(rows, values[TOLERANCE.key])
         measured = _simulation(trials, tests)
         captioned(costs(rows, measured), "costs", _caption(measured))
-    for name, found in rows.items():
+    for name, predictions in rows.items():
         st.header(name.capitalize())
-        _table(found, tests[name], measured.get(name, []))
+        _table(predictions, tests[name], measured.get(name, []))
     st.caption(
         "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
         "concentration test are predicted to a few per cent. The simulation checks them all."
@@ -156,7 +159,7 @@ def _knobs() -> dict[str, float]:
     with st.expander("Concentration test"):
         values |= {spec.key: knob(spec) for spec in ((RANGE,) if best else (DELTA, RANGE))}
     reset_button(KNOBS, {BEST: False})
-    share.copy_link(values | session.link_values())
+    share.copy_link(values | share.session_values())
     return values
 
 
@@ -177,17 +180,17 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
     tolerance, spread = values[TOLERANCE.key], values[RANGE.key]
     key = repr((tolerance, spread, [trial.digest for trial in trials.values()]))
 
-    def work(job: jobs.Job) -> dict[str, Candidates]:
+    def work(job: Job) -> dict[str, Candidates]:
         return {
             name: best_candidates(trial, tolerance, spread, progress=part, cancelled=job.cancelled)
             for name, trial, part in _parts(trials, job)
         }
 
-    found: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
-    return found
+    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
+    return candidates
 
 
-def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
+def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
     """Each set of pairs, with what tells its progress as a part of the whole job's."""
     for before, (name, trial) in enumerate(trials.items()):
 
@@ -199,8 +202,8 @@ def _parts(trials: Mapping[str, TrialRun], job: jobs.Job) -> Iterator[tuple[str,
 
 def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
     """The cheapest test per right move, in a sentence."""
-    for name, found in rows.items():
-        best = cheapest(found, tolerance)
+    for name, predictions in rows.items():
+        best = cheapest(predictions, tolerance)
         st.markdown(
             f"**{name.capitalize()}: {best.test}** needs the fewest likelihood evaluations of the tests with an error "
             f"of at most {tolerance:g}: {best.per_move:,.0f} per right move ({best.data:,.0f} data per step, "
@@ -226,9 +229,11 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
     """Real tests beside the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
-    def work(job: jobs.Job) -> dict[str, list[Measurement]]:
+    def work(job: Job) -> dict[str, list[Measurement]]:
         return {
-            name: measure(session.stream(1), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled)
+            name: measure(
+                np.random.default_rng([1]), trial, tests[name], pairs=PAIRS, progress=part, cancelled=job.cancelled
+            )
             for name, trial, part in _parts(trials, job)
         }
 
@@ -244,14 +249,14 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
         return {}
     if job.was_cancelled:
         st.caption("Cancelled.")
-    found: dict[str, list[Measurement]] | None = jobs.outcome_in_words(job)
-    if found is not None and job.key != key:
+    measured: dict[str, list[Measurement]] | None = jobs.outcome_in_words(job)
+    if measured is not None and job.key != key:
         st.caption("The simulation belongs to other settings; run it again to update the points.")
         return {}
-    return found or {}
+    return measured or {}
 
 
-def _start(key: str, work: Callable[[jobs.Job], dict[str, list[Measurement]]]) -> None:
+def _start(key: str, work: Callable[[Job], dict[str, list[Measurement]]]) -> None:
     jobs.start(KIND, key, work)
 
 
@@ -300,7 +305,7 @@ def _said(knobs: Mapping[str, float]) -> str:
 
 def _columns(rows: Mapping[str, Sequence[Prediction]], tests: Mapping[str, Candidates]) -> dict[str, Any]:
     """Long form: one row per set of pairs and test."""
-    parts = [(name, row) for name, found in rows.items() for row in found]
+    parts = [(name, row) for name, predictions in rows.items() for row in predictions]
     return (
         {"pairs": [name for name, _ in parts]}
         | {field: [getattr(row, field) for _, row in parts] for field in Prediction._fields}

@@ -9,9 +9,12 @@ import streamlit as st
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.pages import design_checks, design_export, design_knobs
-from app.dashboard.state import session, share
-from app.dashboard.state.question import Answer, Question, answer
-from app.dashboard.state.session import Loaded
+from app.dashboard.state import share
+from app.dashboard.state.chosen import choose_design, chosen_design
+from app.dashboard.state.in_use import run_in_use
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.pins import pin, pinned_designs, unpin
+from app.dashboard.state.question import Question, SearchAnswer, answer_question
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import design as figures
@@ -32,7 +35,7 @@ def show() -> None:
     """Draw the page."""
     st.title("Design")
     st.markdown("The sequential test that keeps the acceptance probability within your tolerance and reads least data.")
-    run = session.in_use()
+    run = run_in_use()
     if run is None:
         return
     left, right = st.columns([1, 2], gap="large")
@@ -54,54 +57,52 @@ def show() -> None:
             design_export.load_back(run)
     with right, problems_in_words():
         now = st.session_state.pop("search-now", False) or now
-        found = _search(question, run.trial, now=now)
-        if found is not None:
-            _tell(found, question, run)
+        answer = _search(question, run.trial, now=now)
+        if answer is not None:
+            _tell(answer, question, run)
         elif question is None:
-            st.info(
-                "Nothing was searched yet: first put right what is marked in red at the knobs.", icon=":material/tune:"
-            )
+            st.info("No search has run yet. First correct the knobs marked in red.", icon=":material/tune:")
 
 
-def _search(question: Question | None, trial: TrialRun, *, now: bool) -> Answer | None:
-    """The answer to show: that of the last search on this trial run. Nothing searched yet: it is started.
+def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchAnswer | None:
+    """The answer of the last search on this trial run; starts a search if there was none.
 
-    Without a question that makes sense nothing is started, and the last answer stays.
+    Without a valid question no search is started, and the last answer stays.
     """
     job = jobs.current("search")
     if question is not None:
         if now:
-            session.set_chosen(None)
+            choose_design(None)
         if now or job is None or not job.key.startswith(trial.digest):
-            jobs.start("search", question.key(trial), partial(answer, question, trial)).wait(PATIENCE)
+            jobs.start("search", question.key(trial), partial(answer_question, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
         st.info("The search was cancelled. **Find the design** starts it again.", icon=":material/cancel:")
     elif ended is not None:
-        found = jobs.outcome_in_words(ended)
-        if found is not None:
-            st.session_state["answer"] = found
-    kept: Answer | None = st.session_state.get("answer")
-    return kept if kept is not None and kept.digest == trial.digest else None
+        outcome = jobs.outcome_in_words(ended)
+        if outcome is not None:
+            st.session_state["answer"] = outcome
+    answer: SearchAnswer | None = st.session_state.get("answer")
+    return answer if answer is not None and answer.digest == trial.digest else None
 
 
-def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
+def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
     """All that is known of the design in view: the one that was loaded, or the one that was found."""
     loaded = _loaded_design(run.trial)
-    if found.question != question:
+    if answer.question != question:
         since = (
             "the knobs have changed since, and do not fit together: what to put right is marked in red at them."
             if question is None
             else "the knobs have changed since. **Find the design** brings it up to date."
         )
         st.warning(
-            f"**Stale:** this is the answer for tolerance {found.question.tolerance:g} ({found.question.criterion}); "
+            f"**Stale:** this is the answer for tolerance {answer.question.tolerance:g} ({answer.question.criterion}); "
             f"{since}",
             icon=":material/history:",
         )
-    asked, design = found.question, loaded or found.found.best
+    asked, design = answer.question, loaded or answer.result.best
     if design is None:
-        _infeasible(found)
+        _infeasible(answer)
         share.copy_link(_link_values(question or asked))
         return
     mark = _mark("in view", design, asked, run.trial, "in view")
@@ -109,17 +110,17 @@ def _tell(found: Answer, question: Question | None, run: Loaded) -> None:
     _metrics(mark, asked, run.trial)
     _normality(design, run.trial)
     _actions(design, question or asked)
-    _pictures(mark, found, run.trial)
+    _pictures(mark, answer, run.trial)
     _looks(design)
     design_checks.fresh_pairs(asked, run.trial)
     design_checks.frontier(mark, asked, run.trial)
     design_checks.pinned(mark, asked, run.trial)
-    design_export.offer(design, found, run, given=loaded is not None)
+    design_export.offer(design, answer, run, given=loaded is not None)
 
 
 def _loaded_design(trial: TrialRun) -> Design | None:
     """The design that was loaded to be looked at, if it is for these data."""
-    design = session.chosen()
+    design = chosen_design()
     if design is not None and design.n_data != trial.n_data:
         st.warning(
             f"The loaded design is for N = {design.n_data:,} and left out: these pairs are of N = {trial.n_data:,}."
@@ -134,21 +135,21 @@ def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str
     return Marked(name, design, judged.error, judged.usage, kind)
 
 
-def _infeasible(found: Answer) -> None:
+def _infeasible(answer: SearchAnswer) -> None:
     """Why there is no design, and what would help, one click away."""
-    st.error(f"**No design is feasible:** {found.found.reason}.", icon=":material/block:")
-    if found.advice:
+    st.error(f"**No design is feasible:** {answer.result.reason}.", icon=":material/block:")
+    if answer.advice:
         st.markdown("Any one of these helps:")
-    for advice in found.advice:
+    for advice in answer.advice:
         st.button(
             advice.action,
             key=f"relax-{advice.knob}",
             icon=":material/tune:",
             on_click=design_knobs.relax,
-            args=(found.question, advice),
+            args=(answer.question, advice),
         )
         st.caption(advice.effect)
-    figure = figures.trade_off(found.found.evaluated, found.question.tolerance, found.question.criterion, [])
+    figure = figures.trade_off(answer.result.evaluated, answer.question.tolerance, answer.question.criterion, [])
     captioned(
         figure,
         "trade-off",
@@ -173,7 +174,7 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
     )
     if given:
         st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
-        st.button("Back to what the search finds", icon=":material/undo:", on_click=session.set_chosen, args=(None,))
+        st.button("Back to what the search finds", icon=":material/undo:", on_click=choose_design, args=(None,))
     else:
         st.success(words, icon=":material/check_circle:")
     if asked.criterion in ("worst-case", "quantile"):
@@ -187,13 +188,13 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
 
 def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
     """What the recorded skewness of the pairs does to the prediction."""
-    found = cached.skewed(design, trial.digest, asked.rule, trial)
-    if found.skewed is None or found.remark is not None:
-        st.caption(f"By the normal theory; not corrected for skewness: {found.remark}.")
+    both = cached.skewed(design, trial.digest, asked.rule, trial)
+    if both.skewed is None or both.remark is not None:
+        st.caption(f"By the normal theory; not corrected for skewness: {both.remark}.")
         return
     st.caption(
-        f"By the normal theory. With the skewness of your pairs: mean |Δ| {found.skewed.mean_abs_delta:.4g}, data "
-        f"{found.skewed.mean_usage:.2%}."
+        f"By the normal theory. With the skewness of your pairs: mean |Δ| {both.skewed.mean_abs_delta:.4g}, data "
+        f"{both.skewed.mean_usage:.2%}."
     )
 
 
@@ -247,11 +248,11 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def _actions(design: Design, question: Question) -> None:
     with st.container(horizontal=True):
-        pinned = design.without_notes in session.pins()
+        pinned = design.without_notes in pinned_designs()
         st.button(
             "Unpin this design" if pinned else "Pin this design",
             icon=":material/push_pin:",
-            on_click=session.unpin if pinned else session.pin,
+            on_click=unpin if pinned else pin,
             args=(design,),
             disabled=design.explicit,
             help="Pinned designs are compared below and on the page Explore; the link carries them. Only tests with "
@@ -272,16 +273,16 @@ def _link_values(question: Question) -> dict[str, object]:
     usual = design_knobs.values(design_knobs.USUAL)
     turned = {key: value for key, value in design_knobs.values(question).items() if value != usual[key]}
     shown = {key: True for key in ("folds", "frontier") if st.session_state.get(key)}
-    return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **session.link_values()}
+    return {"tol": question.tolerance, "criterion": question.criterion, **turned, **shown, **share.session_values()}
 
 
-def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
-    asked = found.question
+def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
+    asked = answer.question
     st.subheader("What was tried")
     pins = [
-        design for design in session.pins() if design.n_data == trial.n_data and design != mark.design.without_notes
+        design for design in pinned_designs() if design.n_data == trial.n_data and design != mark.design.without_notes
     ]
-    marks, best = [mark], found.found.best
+    marks, best = [mark], answer.result.best
     cheapest = "the cheapest that the search found within it, by your cost of a step"
     star = f"the design in view: {cheapest}"
     if best is None:
@@ -290,11 +291,11 @@ def _pictures(mark: Marked, found: Answer, trial: TrialRun) -> None:
         marks.append(_mark("found by the search", best, asked, trial, "found"))
         star = f"the design that you loaded; the hexagon is {cheapest}"
     marks += [_mark(f"pin {number}", design, asked, trial, "pin") for number, design in enumerate(pins, start=1)]
-    figure = figures.trade_off(found.found.evaluated, asked.tolerance, asked.criterion, marks)
+    figure = figures.trade_off(answer.result.evaluated, asked.tolerance, asked.criterion, marks)
     captioned(
         figure,
         "trade-off",
-        f"Each of the {len(found.found.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
+        f"Each of the {len(answer.result.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
         f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.jobs.jobs import Job
-from app.dashboard.state import session
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.question import Question
 from app.dashboard.widgets.captioned import captioned
 from app.figures import design as figures
@@ -50,19 +50,19 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     if len(trial) < 2 * FOLDS:
         st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; at least {2 * FOLDS}.")
         return
-    found: CrossValidation | None = jobs.automatic(
+    checked: CrossValidation | None = jobs.automatic(
         "folds", asked.key(trial), "Searching in parts", partial(_folds, asked, trial)
     )
-    if found is None:
+    if checked is None:
         return
-    if found.test_error is None:
+    if checked.test_error is None:
         st.error("No part has a feasible design.")
         return
-    tell, verdict = (st.success, "It holds") if found.holds else (st.error, "It does not hold")
+    tell, verdict = (st.success, "It holds") if checked.holds else (st.error, "It does not hold")
     name = figures.ERRORS[asked.criterion]
     tell(
         f"**{verdict}:** on pairs they had not seen, designs for tolerance {asked.tolerance:g} have a {name} of "
-        f"**{found.test_error:.4g} ± {found.test_error_se:.2g}**."
+        f"**{checked.test_error:.4g} ± {checked.test_error_se:.2g}**."
     )
     st.dataframe(
         [
@@ -75,7 +75,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
                 "data, seen": fold.train_usage,
                 "data, fresh": fold.test_usage,
             }
-            for number, fold in enumerate(found.folds, start=1)
+            for number, fold in enumerate(checked.folds, start=1)
         ],
         hide_index=True,
         column_config=SHARES,
@@ -138,7 +138,7 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
     """The design in view beside the pinned ones, on these pairs."""
-    others = [design for design in session.pins() if design != mark.design.without_notes]
+    others = [design for design in pinned_designs() if design != mark.design.without_notes]
     if not others:
         return
     st.subheader("Beside your pinned designs")

@@ -7,18 +7,20 @@ from collections.abc import Callable
 import streamlit as st
 
 from app.dashboard.export import exports, report
-from app.dashboard.state import session, share
-from app.dashboard.state.question import Answer
-from app.dashboard.state.session import Loaded
+from app.dashboard.state import share
+from app.dashboard.state.chosen import choose_design
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.question import SearchAnswer
+from app.dashboard.state.source import current_source
 from designer.core.errors import BadInput
 from designer.core.toml_json import MAX_TEXT
 from designer.rule.design import Design
 
 
-def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:
+def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> None:
     """Download buttons and reproducing lines."""
     st.subheader("Take it away")
-    asked, source = found.question, session.source()  # here: a download is made outside the session
+    asked, source = answer.question, current_source()  # here: a download is made outside the session
     what = "Sampler config (TOML)" if run.config else "Design (TOML)"
     with st.container(horizontal=True):
         _button(
@@ -31,7 +33,7 @@ def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:
         _button("Design (JSON)", design.to_json(), "design.json", "application/json", "The same for other programs.")
         _button(
             "All designs tried (CSV)",
-            exports.evaluated_csv(found.found.evaluated),
+            exports.evaluated_csv(answer.result.evaluated),
             "evaluated.csv",
             "text/csv",
             "Every design that the search evaluated, with error, data use and cost.",
@@ -45,7 +47,7 @@ def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:
         )
         _button(
             "Report (HTML)",
-            lambda: report.html(design, found, run, source),
+            lambda: report.html(design, answer, run, source),
             "report.html",
             "text/html",
             "One file with the figures, the table of looks, assumptions and provenance; opens without a network.",
@@ -54,7 +56,7 @@ def offer(design: Design, found: Answer, run: Loaded, *, given: bool) -> None:
         command, script = exports.given_lines(design, asked, source, run.trial)
     else:
         command = exports.command_line(asked, source, run.trial)
-        script = exports.python_lines(asked, source, run.trial, found.found.best)
+        script = exports.python_lines(asked, source, run.trial, answer.result.best)
     st.markdown("**The same on the command line**")
     if exports.trial_name(run.trial) in command:
         st.caption("with the trial run saved beside it (the button *Trial run*)")
@@ -90,7 +92,7 @@ def load_back(run: Loaded) -> None:
                 f"N = {run.trial.n_data:,}"
             )
         st.session_state["design-read"] = file.file_id
-        session.set_chosen(design)
+        choose_design(design)
 
 
 def _button(label: str, data: str | Callable[[], str], name: str, mime: str, words: str) -> None:

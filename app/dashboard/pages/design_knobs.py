@@ -57,8 +57,8 @@ def ask(trial: TrialRun) -> Question:
         rule, quantile, cost = _judgement(criterion)
     ranges = Question(tolerance, criterion, m_low, m_high, alpha, epsilon, growth)
     question = ranges._replace(cost=cost, rule=rule, quantile=quantile, fixed_m=fixed_m)
-    if found := list(misfits(question, trial.n_data)):
-        raise BadInput("; ".join(found))
+    if problems := list(misfits(question, trial.n_data)):
+        raise BadInput("; ".join(problems))
     question.space.checked(trial.n_data)
     return question
 
@@ -138,16 +138,16 @@ def _batches(trial: TrialRun, *, fixed: bool) -> tuple[int | None, int | None, i
         help="Smaller batches waste less on easy decisions, but below some hundreds the normal theory is not to be "
         "trusted. If empty: from 500, or N/20 if that is less, to half of the data.",
     )
-    found = []
+    limits = []
     for place, label, key, usual in zip(
         st.columns(2), ("from", "to"), ("mlow", "mhigh"), (automatic.m_low, automatic.m_high), strict=True
     ):
         with place:
             given = _number(label, key, (2, MAX_N_DATA), None, disabled=fixed, placeholder=f"{usual:,}")
-            found.append(None if given is None else int(given))
+            limits.append(None if given is None else int(given))
     usual_m, words = min(USUAL.fixed_m, trial.n_data), "Only for the criterion fixed-m; 500 or 600 in the paper."
     fixed_m = _number("Batch of the fixed-m rule", "fixedm", (2, MAX_N_DATA), usual_m, disabled=not fixed, help=words)
-    return found[0], found[1], int(fixed_m or usual_m)
+    return limits[0], limits[1], int(fixed_m or usual_m)
 
 
 def _bounds(*, fixed: bool) -> tuple[tuple[float, float], tuple[float, float], tuple[float, ...]]:
@@ -205,17 +205,17 @@ def _range(
 ) -> tuple[float, float]:
     """Two numbers, from and to."""
     st.markdown(f"**{label}**", help=words)
-    found = []
+    values = []
     for place, name, value, key in zip(st.columns(2), ("from", "to"), usual, keys, strict=True):
         with place:
-            found.append(_number(name, key, ends, value, disabled=disabled) or value)
-    return found[0], found[1]
+            values.append(_number(name, key, ends, value, disabled=disabled) or value)
+    return values[0], values[1]
 
 
 def _number(label: str, key: str, ends: tuple[float, float], usual: float | None, **more: Any) -> float | None:
     """A number kept in the URL under its key, whole if its ends are."""
     form = "%d" if isinstance(ends[0], int) else "%.6g"
-    found: float | None = st.number_input(
+    number: float | None = st.number_input(
         label, *ends, usual, key=key, bind="query-params", persist_state="session", format=form, **more
     )
-    return found
+    return number

@@ -22,12 +22,12 @@ def show() -> None:
     """Draw the page."""
     st.title("Experiments of the papers")
     name = _chosen()
-    found = experiment(name)
-    st.markdown(f"**{found.question}** ({found.source})")
+    chosen = experiment(name)
+    st.markdown(f"**{chosen.question}** ({chosen.source})")
     share.copy_link({IN_URL: name})
-    kept = cached.stored_experiment(name)
-    if kept is not None:
-        described, report = kept
+    stored = cached.stored_experiment(name)
+    if stored is not None:
+        described, report = stored
         st.header("Stored result")
         st.caption(f"{SIZE} Made with austerity {described['version']}.")
         _draw(report, "stored")

@@ -12,7 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
+from app.dashboard.state.design_text import design_text
+from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from app.figures import explore as figures
@@ -83,7 +86,7 @@ def show() -> None:
         )
         repeats = int(knob(REPEATS) if simulated else REPEATS.default)
         link = st.container()
-    pinned, pins = session.pins(), st.container()
+    pinned, pins = pinned_designs(), st.container()
     st.subheader("Watch it run")
     beside, picture = st.columns([2, 3], gap="large")
     with beside:
@@ -98,19 +101,19 @@ def show() -> None:
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
     values |= {"table": True} if st.session_state["table"] else {}
     with link:
-        share.copy_link(values | {"pin": [session.pin_text(other) for other in pinned]})
+        share.copy_link(values | {"pin": [design_text(other) for other in pinned]})
 
 
 def _answer(design: Design) -> None:
-    found = cached.summary(design)
-    looks = "1 look" if found.looks == 1 else f"{found.looks:,} looks"
+    summary = cached.summary(design)
+    looks = "1 look" if summary.looks == 1 else f"{summary.looks:,} looks"
     st.markdown(
         f"#### N = {design.n_data:,}, m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}: {looks}, "
-        f"worst error {_error(found.worst_error)}, uses {_share(found.worst_usage)} of the data at worst."
+        f"worst error {_error(summary.worst_error)}, uses {_share(summary.worst_usage)} of the data at worst."
     )
     st.caption(
-        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(found.first_share)} of them. "
-        f"These two numbers are accurate to {found.estimate:.1g}, for data whose batch means are normal."
+        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of them. "
+        f"These two numbers are accurate to {summary.estimate:.1g}, for data whose batch means are normal."
     )
 
 
@@ -154,8 +157,8 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
     """The simulated points of this design, once there are any; the first ones are made without being asked for."""
     key = repr((design, mu_std, repeats))
 
-    def work(job: jobs.Job) -> Simulation:
-        rng = session.stream(repeats)
+    def work(job: Job) -> Simulation:
+        rng = np.random.default_rng([repeats])
         return plotdata.simulate_for_picture(rng, design, mu_std, repeats, job.progress, job.cancelled)
 
     job = jobs.current(SIMULATION)
@@ -165,11 +168,11 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
         return None
     if job.key != key:
         st.info("The test has changed since it was simulated.", icon=":material/history:")
-    found: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
-    if found is None and st.button("Simulate this test", icon=":material/play_arrow:"):
+    simulation: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
+    if simulation is None and st.button("Simulate this test", icon=":material/play_arrow:"):
         jobs.start(SIMULATION, key, work)
         st.rerun()
-    return found
+    return simulation
 
 
 # --- pinned designs ---------------------------------------------------------------------------------------------------
@@ -180,10 +183,10 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
     st.button(
         "Pin this design",
         icon=":material/push_pin:",
-        on_click=session.pin,
+        on_click=pin,
         args=(design,),
         disabled=design in pinned,
-        help=f"Keeps its curves in the picture as knobs are turned. Up to {session.MOST_PINS}; then the oldest goes.",
+        help=f"Keeps its curves in the picture as knobs are turned. Up to {MOST_PINS}; then the oldest goes.",
     )
     if not pinned:
         st.caption("None yet. Pin this one, turn a knob, and see both.")
@@ -192,14 +195,14 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
 
 
 def _pin(k: int, design: Design, box: DeltaGenerator) -> None:
-    found = cached.summary(design)
+    summary = cached.summary(design)
     words, use, away = box.columns([6, 2, 2], vertical_alignment="center")
     words.markdown(
-        f"**{_name(design)}**: {found.looks:,} looks, worst error {_error(found.worst_error)}, "
-        f"at worst {_share(found.worst_usage)} of the data"
+        f"**{_name(design)}**: {summary.looks:,} looks, worst error {_error(summary.worst_error)}, "
+        f"at worst {_share(summary.worst_usage)} of the data"
     )
     use.button("Use this", key=f"use-{k}", width="stretch", on_click=turn_to, args=(design,))
-    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=session.unpin, args=(design,))
+    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=unpin, args=(design,))
 
 
 # --- how it runs ------------------------------------------------------------------------------------------------------
@@ -209,7 +212,7 @@ def _set_of_runs() -> int:
     """Which runs are drawn: a number that stands for their random numbers, so that a link shows the same."""
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
     right.button("New runs", icon=":material/casino:", on_click=_new_runs, width="stretch")
-    found = left.number_input(
+    number = left.number_input(
         "Set of runs",
         0,
         MOST_SETS,
@@ -219,7 +222,7 @@ def _set_of_runs() -> int:
         persist_state="session",
         help="Seed of the random numbers behind the runs drawn. The same number shows the same runs.",
     )
-    return int(found)
+    return int(number)
 
 
 def _new_runs() -> None:
@@ -230,7 +233,7 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
     """Runs of the test, where it stops, and the table of looks, for a chosen standardised mean."""
     where = cached.stops(design, mu_std)
     logarithmic = plotdata.span([design]).logarithmic
-    runs = plotdata.paths(session.stream(seed), where, design, mu_std, PATHS)
+    runs = plotdata.paths(np.random.default_rng([seed]), where, design, mu_std, PATHS)
     drawn = plotdata.some_of(where.n[:-1], plotdata.PATH_POINTS, logarithmic=logarithmic)
     figure = figures.run(
         where,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from app.dashboard.serve.server import MOST_MEGABYTES
-from app.dashboard.state.session import LIMITS
+from app.dashboard.state.source import LIMITS
 from designer.core.errors import BadInput
 from samplers.study.posterior_files import pairs_of_file
 from samplers.study.posterior_pairs import KINDS, Kind, PosteriorPairs

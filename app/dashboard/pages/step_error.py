@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from app.dashboard import cached
-from app.dashboard.state import session, share
+from app.dashboard.state import share
+from app.dashboard.state.in_use import loaded_run
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs
 from app.figures import step_error as figures
@@ -64,7 +65,7 @@ def show() -> None:
 
 
 def _rule() -> Rule:
-    found = st.segmented_control(
+    rule = st.segmented_control(
         "Acceptance rule",
         get_args(Rule),
         default="metropolis",
@@ -75,7 +76,7 @@ def _rule() -> Rule:
         help="Metropolis accepts with min(1, e^A); Barker's rule, which is also Gibbs sampling of one of two values, "
         "with 1/(1 + e^-A). A is the log of the Metropolis ratio.",
     )
-    return check_rule(found or "metropolis")  # a link may say nothing
+    return check_rule(rule or "metropolis")  # a link may say nothing
 
 
 def _kappa() -> tuple[float, ...]:
@@ -91,7 +92,7 @@ def _kappa() -> tuple[float, ...]:
         help="κ is about √N times the standard deviation of the log-likelihood differences. Larger steps raise it: a "
         "well-tuned random walk has about 1 to 2.4, control variates bring it far below 1. Type any other value.",
     )
-    run = session.loaded()
+    run = loaded_run()
     if run is not None:
         least, *_, most = summarise(run.trial).kappa.quantiles
         st.caption(f"The trial run in use ({run.name}) has κ from {least:.3g} to {most:.3g}.")
@@ -112,11 +113,11 @@ def _answer(curves: plotdata.StepCurves, eta: float) -> None:
         f"#### With κ = {listed}, the acceptance probability is off by at most {curves.delta_max:.2g}; "
         f"the worst case alone would say {curves.worst:.2g}."
     )
-    found, worst = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
+    bound, worst_bound = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
     st.markdown(
         f"If every move had such a κ and one exact step shrinks differences by η = {eta:g}, the distribution sampled "
-        f"lies within **{found:.2g}** of the posterior in total variation (from the worst case: {worst:.2g})."
-        + (" A distance is never above 1: this says nothing." if found >= 1 else "")
+        f"lies within **{bound:.2g}** of the posterior in total variation (from the worst case: {worst_bound:.2g})."
+        + (" A distance is never above 1: this says nothing." if bound >= 1 else "")
     )
     st.caption(f"Theorem 1: at most Δ_max/(1 − η). Accurate to {curves.estimate:.1g}.")
 

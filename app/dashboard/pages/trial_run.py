@@ -13,8 +13,22 @@ from app.dashboard.jobs import jobs
 from app.dashboard.pages import posterior_upload
 from app.dashboard.pages.posterior_upload import FromDraws
 from app.dashboard.serve.server import MOST_MEGABYTES
-from app.dashboard.state import session, share
-from app.dashboard.state.session import FIRST, LIMITS, STATIONARY, UPLOAD, Builtin, Loaded, Source
+from app.dashboard.state import share
+from app.dashboard.state.built_in_chains import TRIAL_JOB, BuiltInChain, chain_of, chains_by_key
+from app.dashboard.state.in_use import (
+    available_run,
+    being_made,
+    job_of_link,
+    last_run,
+    load_from,
+    loaded_run,
+    missing_file,
+    next_seed,
+    use_outcome,
+    use_upload,
+)
+from app.dashboard.state.loaded import Loaded, remembered_files
+from app.dashboard.state.source import FIRST, LIMITS, STATIONARY, UPLOAD, Source, choose_source, current_source
 from app.dashboard.widgets import knobs
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
@@ -74,13 +88,13 @@ def show() -> None:
     """Draw the page."""
     st.title("Trial run")
     st.markdown("What do the proposals of your chain look like? From that the calculator finds the best test for them.")
-    if session.being_made():
+    if being_made():
         return
     left, right = st.columns([1, 2], gap="large")
     with left, problems_in_words():
         _choose_source()
     with right, problems_in_words():
-        _describe(session.present())
+        _describe(available_run())
     with left:
         _link_and_reset()  # last, when all knobs are known
 
@@ -89,12 +103,12 @@ def show() -> None:
 
 
 def _choose_source() -> None:
-    wanted, files = session.source(), session.kept_files()
-    builtins = {builtin.key: builtin for builtin in session.builtin_sources()}
+    wanted, files = current_source(), remembered_files()
+    chains = chains_by_key()
     titles = {name: f"Example: {example.title}" for name, example in EXAMPLES.items()}
-    titles |= {STATIONARY: "No trial run yet: make one up", UPLOAD: "Upload a file"}
+    titles |= {STATIONARY: "No trial run yet: synthetic pairs", UPLOAD: "Upload a file"}
     titles |= {digest: f"Your file: {run.name} ({digest[:8]})" for digest, run in files.items()}
-    titles |= {key: f"Run: {builtin.title}" for key, builtin in builtins.items()}
+    titles |= {key: f"Run: {chain.title}" for key, chain in chains.items()}
     if st.session_state.get("source-kind") not in titles:  # a new session, or a file that is no longer kept
         st.session_state["source-kind"] = wanted.digest if wanted.digest in files else wanted.kind
     kind = st.selectbox(
@@ -106,16 +120,16 @@ def _choose_source() -> None:
     )
     if kind in EXAMPLES:
         if kind != wanted.kind:
-            session.choose(Source(kind))
+            choose_source(Source(kind))
     elif kind == STATIONARY:
         _make_up(wanted)
     elif kind == UPLOAD:
         _upload(wanted)
     elif kind in files:
         if kind != wanted.digest:
-            session.choose(Source(UPLOAD, digest=kind))
+            choose_source(Source(UPLOAD, digest=kind))
     else:
-        _run_builtin(builtins[kind])
+        _run_chain(chains[kind])
     with st.expander("Your own trial run: what to record"):
         st.markdown(COLUMNS)
         st.download_button(
@@ -144,12 +158,12 @@ def _link_values() -> dict[str, object]:
     """All that brings this page back elsewhere."""
     turned = {spec.key: st.session_state.get(spec.key, spec.default) for spec in (CHECK_M, CHECK_EPSILON)}
     usual = {spec.key: spec.default for spec in (CHECK_M, CHECK_EPSILON)}
-    return {**{key: value for key, value in turned.items() if value != usual[key]}, **session.link_values()}
+    return {**{key: value for key, value in turned.items() if value != usual[key]}, **share.session_values()}
 
 
 def _reset() -> None:
     usual = Source()
-    session.choose(usual)
+    choose_source(usual)
     st.session_state["source-kind"] = FIRST
     for name in MADE:
         st.session_state[f"made-{name}"] = getattr(usual, name)
@@ -183,19 +197,19 @@ def _make_up(wanted: Source) -> None:
     seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed makes up other proposals.")
     chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed), spread)
     if chosen != wanted:
-        session.choose(chosen)
+        choose_source(chosen)
 
 
 def _paired(field: str, label: str, meaning: str) -> float:
     """A slider beside the exact number."""
     key, slider_key = f"made-{field}", f"{field}-slider"
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
-    found = right.number_input(
+    number = right.number_input(
         f"{label}, exactly", *LIMITS[field], step=0.01, format="%.6g", key=key, label_visibility="collapsed"
     )
-    st.session_state[slider_key] = found
+    st.session_state[slider_key] = number
     left.slider(label, *LIMITS[field], step=0.01, key=slider_key, on_change=_slide, args=(field,), help=meaning)
-    return found
+    return number
 
 
 def _slide(field: str) -> None:
@@ -226,8 +240,8 @@ def _upload(wanted: Source) -> None:
         help="The file is read on the machine that runs this page and stays there, for this session only. A posterior "
         "of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
     )
-    if file is None and session.load_from(wanted) is None:
-        st.info(session.missing_file(wanted.digest), icon=":material/upload_file:")
+    if file is None and load_from(wanted) is None:
+        st.info(missing_file(wanted.digest), icon=":material/upload_file:")
     elif file is None:
         st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
     if file is not None:
@@ -248,23 +262,23 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
         if posterior is None:
             trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
         else:
-            found = posterior_upload.pairs(file.getvalue(), posterior)
-            if n_data not in (None, found.trial.n_data):
+            draws = posterior_upload.pairs(file.getvalue(), posterior)
+            if n_data not in (None, draws.trial.n_data):
                 raise BadInput(
-                    f"{file.name}: has the log-likelihoods of {found.trial.n_data:,} data, not of {n_data:,}"
+                    f"{file.name}: has the log-likelihoods of {draws.trial.n_data:,} data, not of {n_data:,}"
                 )
-            trial, origin = found.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *found.remarks])
+            trial, origin = draws.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *draws.remarks])
         if len(trial) > (most := _whole("pairs")[1]):
             here = f"{len(trial):,} pairs, more than the {most:,} that a page can work on"
             raise BadInput(f"{file.name}: {here}; upload a part of them, or use the command line")
     except BadFile as problem:
         _tell_problems(file.name, problem)
         return
-    asked = session.source()
-    if asked.kind == UPLOAD and session.loaded() is None and asked.digest not in ("", trial.digest):
+    asked = current_source()
+    if asked.kind == UPLOAD and loaded_run() is None and asked.digest not in ("", trial.digest):
         what = "file" if posterior is None else "file, or not the choice of pairs,"
         st.warning(f"This is not the {what} of the link: the digest is {trial.digest[:12]}…, not {asked.digest[:12]}….")
-    session.load(Loaded(file.name, trial, origin))
+    use_upload(Loaded(file.name, trial, origin))
     st.session_state["upload-read"] = seen
 
 
@@ -282,30 +296,30 @@ def _tell_problems(name: str, problem: BadFile) -> None:
     st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
 
 
-def _run_builtin(builtin: Builtin) -> None:
-    """A built-in experiment makes the trial run, as a job."""
-    st.caption(builtin.about)
-    last = session.last_run(builtin.key)
-    if last is not None and session.source().kind != builtin.key:
-        session.choose(last)
+def _run_chain(chain: BuiltInChain) -> None:
+    """Make the trial run by a built-in chain, as a job."""
+    st.caption(chain.about)
+    last = last_run(chain.key)
+    if last is not None and current_source().kind != chain.key:
+        choose_source(last)
     words = "Runs an exact chain here and records its proposals. Every further run has another seed."
     if st.button(
         "Run it" if last is None else "Run it again", icon=":material/play_arrow:", type="primary", help=words
     ):
-        builtin.start(session.next_seed(builtin.key))
+        chain.start(next_seed(chain.key))
         st.rerun()
-    job = jobs.current(session.TRIAL_JOB)
+    job = jobs.current(TRIAL_JOB)
     if job is None:
         return
-    running = session.builtin_of(job)
-    if job.running and running.key != builtin.key:
-        st.caption(f"Another one still runs; starting **{builtin.title}** cancels it.")
-    ended = jobs.watch(session.TRIAL_JOB, running.title)
-    if ended is None or running.key != builtin.key or ended is session.job_of_link():
+    running = chain_of(job)
+    if job.running and running.key != chain.key:
+        st.caption(f"Another one still runs; starting **{chain.title}** cancels it.")
+    ended = jobs.watch(TRIAL_JOB, running.title)
+    if ended is None or running.key != chain.key or ended is job_of_link():
         return
     if ended.was_cancelled:
         st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
-    elif session.take(ended):
+    elif use_outcome(ended):
         st.rerun()
 
 
@@ -314,44 +328,46 @@ def _run_builtin(builtin: Builtin) -> None:
 
 def _describe(run: Loaded) -> None:
     trial = run.trial
-    found = cached.summary_of(trial.digest, "metropolis", trial)
+    summary = cached.summary_of(trial.digest, "metropolis", trial)
     st.markdown(f"**In use — {run.line}**")
     st.caption(run.origin)
-    _sentence(found)
-    for remark in found.remarks:
+    _sentence(summary)
+    for remark in summary.remarks:
         st.warning(remark, icon=":material/info:")
-    _metrics(found)
+    _metrics(summary)
     _histograms(trial)
     _normality(trial)
-    _table(run, found)
+    _table(run, summary)
 
 
-def _sentence(found: TrialSummary) -> None:
+def _sentence(summary: TrialSummary) -> None:
     """The page's answer."""
-    kappa, accepted, usual = found.kappa.quantiles[3], found.probability.mean, found.usual
+    kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     st.info(
-        f"The exact chain accepts **{accepted:.0%}** of these {found.pairs:,} proposals. Half of them have a noise "
+        f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. Half of them have a noise "
         f"scale κ above **{kappa:.3g}**: a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
-        f"**{found.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
+        f"**{summary.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
     )
 
 
-def _metrics(found: TrialSummary) -> None:
+def _metrics(summary: TrialSummary) -> None:
     with st.container(horizontal=True):
-        st.metric("Pairs", f"{found.pairs:,}", help="Proposals in the trial run.")
-        st.metric("N", f"{found.n_data:,}", help="Number of data.")
-        st.metric("Mean acceptance", f"{found.probability.mean:.3f}", help="Mean of min(1, exp A).")
-        st.metric("Median κ", f"{found.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
+        st.metric("Pairs", f"{summary.pairs:,}", help="Proposals in the trial run.")
+        st.metric("N", f"{summary.n_data:,}", help="Number of data.")
+        st.metric("Mean acceptance", f"{summary.probability.mean:.3f}", help="Mean of min(1, exp A).")
+        st.metric("Median κ", f"{summary.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
         skew = (
-            "not recorded" if found.skew is None else f"{found.skew.quantiles[0]:.2g} … {found.skew.quantiles[-1]:.2g}"
+            "not recorded"
+            if summary.skew is None
+            else f"{summary.skew.quantiles[0]:.2g} … {summary.skew.quantiles[-1]:.2g}"
         )
         st.metric("Skewness", skew, help="Smallest and largest skewness of the log-likelihood differences.")
 
 
 def _histograms(trial: TrialRun) -> None:
-    found = cached.histograms(trial.digest, trial)
+    histograms = cached.histograms(trial.digest, trial)
     places = [*st.columns(2), *st.columns(2)]
-    for place, (name, counts) in zip(places, found.items(), strict=False):
+    for place, (name, counts) in zip(places, histograms.items(), strict=False):
         with place:
             captioned(figures.bars(name, counts), f"bars-{name}", figures.caption(name, counts))
     with st.expander("The formulas"):
@@ -401,9 +417,9 @@ def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
     )
 
 
-def _table(run: Loaded, found: TrialSummary) -> None:
+def _table(run: Loaded, summary: TrialSummary) -> None:
     with st.expander("The pairs, and their summary"):
-        spreads = {name: getattr(found, name) for name in figures.PANELS if getattr(found, name) is not None}
+        spreads = {name: getattr(summary, name) for name in figures.PANELS if getattr(summary, name) is not None}
         levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]
         st.dataframe(
             [
@@ -415,8 +431,8 @@ def _table(run: Loaded, found: TrialSummary) -> None:
         )
         head = {name: column[:PREVIEW] for name, column in run.trial.columns.items()}
         st.dataframe(head, key="preview", height=240)
-        shown = min(PREVIEW, found.pairs)
-        st.caption(f"The first {shown:,} of {found.pairs:,} rows of the file; N = {found.n_data:,}.")
+        shown = min(PREVIEW, summary.pairs)
+        st.caption(f"The first {shown:,} of {summary.pairs:,} rows of the file; N = {summary.n_data:,}.")
     name = exports.trial_name(run.trial)
     st.download_button(
         "These pairs as CSV",

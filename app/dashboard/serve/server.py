@@ -23,14 +23,14 @@ from streamlit.web import bootstrap
 
 from app.dashboard.jobs import jobs
 from app.dashboard.serve.assets import Assets
-from app.dashboard.serve.guard import LOOPBACK, Guard
+from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.widgets.plotting import Scripts
 from designer.core.errors import BadInput, integer
 
 SCRIPT = Path(__file__).parents[1] / "main.py"
 MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
 ARENAS, LARGE = (-8, 2), (-3, 2**18)  # M_ARENA_MAX, M_MMAP_THRESHOLD of glibc's malloc.h, and what they are set to
-PARTING = 2.0  # seconds that jobs get to clean up when the server stops
+SHUTDOWN_SECONDS = 2.0  # that jobs get to clean up when the server stops
 
 SETTINGS: dict[str, Any] = {
     "browser.gatherUsageStats": False,
@@ -60,14 +60,14 @@ def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = Fal
     """Serve until interrupted. Raises BadInput if the address cannot be had."""
     return_memory()
     with listen(host, integer("port", port, 0, 65_535)) as listening:
-        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+        address = f"http://{in_address(host)}:{listening.getsockname()[1]}"
 
         def tell() -> None:
             print(f"austerity is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
             if open_browser:
                 webbrowser.open(address)
 
-        hosts = (*LOOPBACK, host) if host in LOOPBACK else ()
+        hosts = LOOPBACK if host in LOOPBACK else ()
         settings = uvicorn.Config(
             application(script, hosts, tell),
             log_level="warning",
@@ -97,7 +97,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family)
     except OSError as error:
         reason = str(error.strerror).partition(" (")[0].lower()
-        raise BadInput(f"cannot listen on {_shown(host)}:{port}: {reason}; try another --port") from None
+        raise BadInput(f"cannot listen on {in_address(host)}:{port}: {reason}; try another --port") from None
 
 
 def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
@@ -135,7 +135,7 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
         _settle()
         ready()
         yield
-        await asyncio.to_thread(jobs.end_all, PARTING)
+        await asyncio.to_thread(jobs.end_all, SHUTDOWN_SECONDS)
 
     return lifespan
 
@@ -166,8 +166,3 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def _shown(host: str) -> str:
-    """A host as it stands in an address."""
-    return f"[{host}]" if ":" in host else host

@@ -10,6 +10,10 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime import Runtime
 
+from app.dashboard.state.chosen import chosen_design
+from app.dashboard.state.design_text import design_text
+from app.dashboard.state.pins import pinned_designs
+from app.dashboard.state.source import current_source, source_values
 from designer.core.files import csv_text
 
 HELD = 8  # files made for a download that are held, over all sessions
@@ -20,6 +24,13 @@ def link(values: Mapping[str, Any]) -> str:
     """The address of this page with these values of its knobs; a list gives its key several times."""
     query = urlencode({key: _plain(value) for key, value in values.items()}, doseq=True, safe=",")
     return f"{st.context.url or ''}?{query}"
+
+
+def session_values() -> dict[str, str | list[str]]:
+    """What a link to any page must carry: the trial run, the chosen design and the pins."""
+    design, pins = chosen_design(), [design_text(other) for other in pinned_designs()]
+    values: dict[str, str | list[str]] = {**source_values(current_source())}
+    return values | ({"chosen": design_text(design)} if design else {}) | ({"pin": pins} if pins else {})
 
 
 def copy_link(values: Mapping[str, Any]) -> None:
@@ -50,8 +61,8 @@ def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, 
     """A button to save a table, which is written when it is asked for."""
 
     def text() -> str:
-        found = columns()
-        return csv_text(found, zip(*found.values(), strict=True))
+        table = columns()
+        return csv_text(table, zip(*table.values(), strict=True))
 
     st.download_button(
         label,

@@ -103,7 +103,7 @@ def knob(spec: Knob, *, most: float = math.inf) -> float:
     slider_key = f"{number_key}-slider"
     damaged = spec.whole and _drop_infinite(number_key)
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
-    found: float = right.number_input(
+    value: float = right.number_input(
         f"{spec.label}, exactly",
         kind(spec.low),
         kind(spec.high),
@@ -115,17 +115,17 @@ def knob(spec: Knob, *, most: float = math.inf) -> float:
         persist_state="session",
         label_visibility="collapsed",
     )
-    st.session_state[slider_key] = found
+    st.session_state[slider_key] = value
     left.select_slider(
         spec.label,
-        sorted({*(kind(stop) for stop in spec.stops if stop <= most), found}),
+        sorted({*(kind(stop) for stop in spec.stops if stop <= most), value}),
         key=slider_key,
         help=spec.help,
         format_func=lambda stop: shown(stop, whole=spec.whole),
         on_change=_copy,
         args=(slider_key, number_key),
     )
-    return found
+    return value
 
 
 def batch_knob(spec: Knob, n_data: int) -> int:

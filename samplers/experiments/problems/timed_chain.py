@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats, Ints
-from samplers.chains.chain import Chain
-from samplers.chains.jump_chain import JumpChain
-from samplers.decide.exact import ExactTest
+from samplers.chains.driver import Stopwatch, in_blocks
+from samplers.chains.protocol import MarkovChain
 from samplers.experiments.framework.running import Work
 from samplers.study.risk import BLOCKS
 
@@ -35,7 +33,7 @@ class Timed(NamedTuple):
 
 
 def timed_chain(
-    make: Callable[[np.random.Generator], Chain | JumpChain],
+    make: Callable[[np.random.Generator], MarkovChain],
     rng: np.random.Generator,
     steps: int,
     functions: Callable[[Floats], Floats],
@@ -56,17 +54,16 @@ def timed_chain(
     chain = make(rng)
     at = np.unique(np.geomspace(min(steps, max(thin, 20)), steps, points).astype(np.int64))
     ends = np.unique(np.linspace(0, steps, BLOCKS + 1).astype(np.int64))[1:]
-    cached = isinstance(chain, Chain) and isinstance(chain.test, ExactTest)
-    per_datum = 1.0 if cached else 2.0
+    watch, per_datum = Stopwatch(chain), chain.evaluations_per_datum
     means, seconds, evaluations, blocks, kept = [], [], [], [], []
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
-    done, spent, read, moved = 0, 0.0, 0.0, 0
+    done, read, moved = 0, 0.0, 0
+
+    def tell() -> None:
+        work.step(chain.steps / steps)
+
     for end in np.union1d(at, ends).tolist():
-        while done < end:
-            work.step(done / steps)
-            begin = time.perf_counter()
-            part = chain.advance(min(block, end - done))
-            spent += time.perf_counter() - begin
+        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=tell):
             chosen = part.theta[(-done) % thin :: thin]
             if chosen.shape[0]:
                 found = functions(chosen)
@@ -78,7 +75,7 @@ def timed_chain(
             moved += int(part.accepted.sum())
         if end in at:
             means.append(total / max(count, 1))
-            seconds.append(spent)
+            seconds.append(watch.seconds)
             evaluations.append(per_datum * read)
         if end in ends and count > before[1]:
             blocks.append((total - before[0]) / (count - before[1]))

@@ -8,7 +8,6 @@ fewer samples of the tests that read much.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 from designer import Design, TrialRun, acceptance
 from designer.core.arrays import Floats
 from designer.engine.step_error import Rule
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.driver import Stopwatch, advance_to
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
@@ -89,14 +89,10 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         return Chain(model, walk, _test(settings, test), TRUTH, own, rule)
 
     make(np.random.default_rng(0)).advance(2)  # compiles the code before time is measured
-    chain, total, found, seconds = make(rng), settings.samples[TESTS.index(test)], [], 0.0
-    while chain.steps < total:
-        work.step(chain.steps / total)
-        begin = time.perf_counter()
-        found.append(chain.advance(min(BLOCK, total - chain.steps)))
-        seconds += time.perf_counter() - begin
-    draws = Draws.joined(found)
-    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": seconds}
+    chain, total = make(rng), settings.samples[TESTS.index(test)]
+    watch = Stopwatch(chain)
+    draws = advance_to(chain, total, size=BLOCK, advance=watch, stop=lambda: work.step(chain.steps / total))
+    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": watch.seconds}
 
 
 def _test(settings: Settings, name: str) -> AcceptTest:

@@ -16,7 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Draws
+from samplers.chains.draws import Draws
+from samplers.chains.driver import in_blocks
 from samplers.chains.jump_chain import JumpChain
 from samplers.data.sources import Source, load
 from samplers.decide.comparison import Comparison
@@ -45,7 +46,7 @@ from samplers.experiments.problems.exact_vs_sequential import (
     risk_panels,
 )
 from samplers.experiments.problems.timed_chain import timed_chain
-from samplers.models.rj_logistic import Jump, RJLogistic
+from samplers.models.rj_logistic import RJLogistic
 
 PAPER = {EXACT: 24_583, "ε = 0.01": 137_375, "ε = 0.05": 245_906, "ε = 0.1": 419_090}
 TEST_POINTS = 500
@@ -96,10 +97,10 @@ class Counting(JumpChain):
 
     tried = changed = 0
 
-    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Jump, Comparison]:
-        jump, question = super().propose(rng, theta)
-        self.tried += jump.move != "update"
-        return jump, question
+    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+        proposed, question = super().propose(rng, theta)
+        self.tried += bool(np.any((proposed != 0.0) != (theta != 0.0)))
+        return proposed, question
 
     def advance(self, steps: int) -> Draws:
         before = self.theta != 0.0
@@ -129,11 +130,13 @@ def _prepared(settings: Settings, work: Work) -> Prepared:
     start = np.zeros(model.dimension)
     start[0] = 0.1
     chain = JumpChain(model, test, start, generator(settings.seed, "e6", "burn-in"))
-    while chain.steps < settings.burn_in:
+
+    def tell() -> None:
         work.step(0.0, f"looking for a good model, {chain.steps / settings.burn_in:.0%}")
+
+    for _ in in_blocks(chain, settings.burn_in, size=500, stop=tell):
         if 2 * chain.steps >= settings.burn_in:
             chain.use_test(last)
-        chain.advance(min(500, settings.burn_in - chain.steps))
     return Prepared(source, model, chain.theta)
 
 

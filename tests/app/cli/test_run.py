@@ -136,7 +136,7 @@ def test_a_second_run_in_the_same_place_needs_resume(run, folder):
     files = {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")}
     code, _, err = run("run", folder / "config.toml", "--output", folder / "out")
     assert code == 2
-    assert "holds a run already; give --resume" in err
+    assert "holds a run already; continue it with --resume" in err
     assert {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*")} == files
 
 

@@ -272,7 +272,10 @@ def test_separable_data_ask_for_a_prior(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"], "test.n_data = 999: the data have 2,000 rows"),
+        (
+            SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"],
+            "test.n_data: the test was designed for n_data = 999, the data have 2,000 rows",
+        ),
         ('[test]\nkind = "barker"\nm = 3000\n' + MODELS["mixture"], "test.m = 3,000: the data have 2,000 rows"),
         ('[test]\nkind = "concentration"\nm = 3000\n' + MODELS["lasso"], "test.m = 3,000: the data have 2,000 rows"),
         (
@@ -285,7 +288,7 @@ def test_separable_data_ask_for_a_prior(folder):
         ),
         (
             EXACT + MODELS["mixture"].replace("mix.csv", "huge.csv"),
-            "huge.csv: no finite state to start from was found; the numbers are too large",
+            "huge.csv: no finite start was found; the numbers are too large",
         ),
         (EXACT + MODELS["ica"].replace("sound.csv", "mix.csv"), "data.path"),
         (EXACT + MODELS["ica"].replace('kind = "ica"', 'kind = "ica"\nwhiten = false'), "must be white"),

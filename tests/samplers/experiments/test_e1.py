@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e1 import EXPERIMENT, _z
+from samplers.experiments.studies.e1 import _z
 
 
 def test_error_and_usage_lie_on_the_theory(done):

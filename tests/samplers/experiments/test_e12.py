@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, WorstCaseResult
+from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, FIXED, LEMMA, SHARE, WorstCaseResult
 
 
 def rows(done, test):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e13 import EXPERIMENT, PUBLISHED
 
 

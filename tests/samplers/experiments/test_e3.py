@@ -6,8 +6,7 @@ import pytest
 from samplers.chains.chain import Chain
 from samplers.data.sources import load
 from samplers.decide.exact import ExactTest
-from samplers.experiments import experiment
-from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.framework.running import Work
 from samplers.experiments.problems.exact_vs_sequential import estimate, judged
 from samplers.experiments.problems.replicated import replicated, risk_of
 from samplers.experiments.problems.timed_chain import timed_chain

@@ -4,7 +4,7 @@ import pytest
 
 from designer.core.progress import Cancelled
 from samplers.experiments import experiment
-from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.framework.running import Work
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.studies import e4
 

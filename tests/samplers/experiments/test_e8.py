@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from samplers.experiments import experiment
-from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e8 import Settings, _count, _errors
 
 
