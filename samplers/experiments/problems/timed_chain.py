@@ -59,11 +59,11 @@ def timed_chain(
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
     done, read, moved = 0, 0.0, 0
 
-    def tell() -> None:
+    def progress() -> None:
         work.step(chain.steps / steps)
 
     for end in np.union1d(at, ends).tolist():
-        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=tell):
+        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=progress):
             chosen = part.theta[(-done) % thin :: thin]
             if chosen.shape[0]:
                 found = functions(chosen)

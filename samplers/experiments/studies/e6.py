@@ -131,10 +131,10 @@ def _prepared(settings: Settings, work: Work) -> Prepared:
     start[0] = 0.1
     chain = JumpChain(model, test, start, generator(settings.seed, "e6", "burn-in"))
 
-    def tell() -> None:
+    def progress() -> None:
         work.step(0.0, f"looking for a good model, {chain.steps / settings.burn_in:.0%}")
 
-    for _ in in_blocks(chain, settings.burn_in, size=500, stop=tell):
+    for _ in in_blocks(chain, settings.burn_in, size=500, stop=progress):
         if 2 * chain.steps >= settings.burn_in:
             chain.use_test(last)
     return Prepared(source, model, chain.theta)

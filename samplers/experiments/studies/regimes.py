@@ -137,9 +137,8 @@ def evaluations_per_datum(chain: Chain) -> float:
 
     Proxies that are not stored need one more, at the centre.
     """
-    states = 1.0 if isinstance(chain.test, ExactTest) else 2.0
     proxies = chain.model.proxies if isinstance(chain.model, BoundedResiduals) else chain.model
-    return states + (isinstance(proxies, Controlled) and proxies.anchor is None)
+    return chain.evaluations_per_datum + (isinstance(proxies, Controlled) and proxies.anchor is None)
 
 
 def _measured(chain: Chain, steps: int, evaluations: float, work: Work) -> Values:
