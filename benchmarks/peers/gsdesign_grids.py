@@ -39,9 +39,9 @@ def main() -> None:
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < 5.0:
         start = time.process_time()
-        found = [one_mean(float(mu), pi, t, bound, int(r)) for mu in mu_std]
+        curves = [one_mean(float(mu), pi, t, bound, int(r)) for mu in mu_std]
         seconds.append(time.process_time() - start)
-    np.savetxt(result, found, delimiter=",", header="error,usage", comments="", fmt="%.17g")
+    np.savetxt(result, curves, delimiter=",", header="error,usage", comments="", fmt="%.17g")
     print(min(seconds), version("gsdesign"))
 
 

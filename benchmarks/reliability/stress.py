@@ -146,17 +146,17 @@ def bound_theorems(curve: Characteristics, wider: Characteristics) -> Missed:
     yield "E(0) falls with the bounds", float(wider.error[0] - curve.error[0])
 
 
-def step_theorems(found: Acceptance, mirrored: Acceptance, a: Floats, worst: float, barker: bool) -> Missed:
+def step_theorems(step: Acceptance, mirrored: Acceptance, a: Floats, worst: float, barker: bool) -> Missed:
     """Theorems about one step; `mirrored` is at -A, `worst` is E(0)."""
     probability = exact_probability(a, barker)
-    yield "|Δ| <= E_u[error]", float((np.abs(found.delta) - found.wrong).max())
-    yield "E_u[error] <= E(0)", float(found.wrong.max() - worst)
-    yield "-P_a <= Δ <= 1 - P_a", float(np.maximum(-probability - found.delta, found.delta - 1 + probability).max())
-    yield "0 <= E_u[data use] <= 1", max(-found.usage.min(), found.usage.max() - 1.0)
+    yield "|Δ| <= E_u[error]", float((np.abs(step.delta) - step.wrong).max())
+    yield "E_u[error] <= E(0)", float(step.wrong.max() - worst)
+    yield "-P_a <= Δ <= 1 - P_a", float(np.maximum(-probability - step.delta, step.delta - 1 + probability).max())
+    yield "0 <= E_u[data use] <= 1", max(-step.usage.min(), step.usage.max() - 1.0)
     if barker:
-        yield "Barker: Δ is odd in A", float(np.abs(found.delta + mirrored.delta).max())
+        yield "Barker: Δ is odd in A", float(np.abs(step.delta + mirrored.delta).max())
     else:
-        yield "Metropolis: Δ <= 0 where A >= 0", float(np.where(a >= 0, found.delta, -1.0).max())
+        yield "Metropolis: Δ <= 0 where A >= 0", float(np.where(a >= 0, step.delta, -1.0).max())
 
 
 # --- one design, and many ---------------------------------------------------------------------------------------------
@@ -209,23 +209,23 @@ def _check_steps(rng: np.random.Generator, design: Design, curve: Characteristic
     """Check one step at extreme pairs; returns the estimate."""
     trial = random_pairs(rng, design.n_data)
     rule: Rule = "barker" if barker else "metropolis"
-    found = acceptance(design, trial, rule)
+    step = acceptance(design, trial, rule)
     mirrored = acceptance(design, TrialRun(trial.n_data, -trial.mu, trial.sigma), rule)
-    missed = step_theorems(found, mirrored, trial.log_acceptance, float(curve.error[0]), barker)
-    judge(missed, 2.0 * found.estimate + mirrored.estimate + curve.estimate)
+    missed = step_theorems(step, mirrored, trial.log_acceptance, float(curve.error[0]), barker)
+    judge(missed, 2.0 * step.estimate + mirrored.estimate + curve.estimate)
     judge(
-        [("estimate of a step against finer panels", against_finer_panels(design, trial, found, barker))],
-        found.estimate,
+        [("estimate of a step against finer panels", against_finer_panels(design, trial, step, barker))],
+        step.estimate,
     )
-    return found.estimate
+    return step.estimate
 
 
-def against_finer_panels(design: Design, trial: TrialRun, found: Acceptance, barker: bool) -> float:
+def against_finer_panels(design: Design, trial: TrialRun, step: Acceptance, barker: bool) -> float:
     """How far Δ and the data use of a step are from those with every panel cut."""
     usual = curves(as_plan(design), reach_of(trial), 1e-10)
     better = cut(as_plan(design), usual, np.ones(usual.doubt.size, dtype=np.bool_), 1e-10)
     delta, usage, *_ = integrate(better, trial.log_acceptance, trial.kappa, barker)
-    return max(float(np.abs(delta - found.delta).max()), float(np.abs(usage - found.usage).max()))
+    return max(float(np.abs(delta - step.delta).max()), float(np.abs(usage - step.usage).max()))
 
 
 def against_finer(design: Design, curve: Characteristics) -> float:
@@ -260,10 +260,10 @@ def check_chunk(start: int, stop: int, seed: int, parts: Path | None = None) -> 
     file = parts / f"{seed}-{start}-{stop}.json" if parts else None
     if file and file.exists():
         return _read(file)
-    found = sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
+    result = sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
     if file:
-        write_whole(file, json.dumps(found))
-    return found
+        write_whole(file, json.dumps(result))
+    return result
 
 
 def _read(file: Path) -> Result:
@@ -282,8 +282,8 @@ def stress(designs: int, seed: int = 0, processes: int = 1, parts: Path | None =
 
 def report(designs: int = 100_000, seed: int = 0, processes: int = 2, parts: Path | None = None) -> list[str]:
     """The section of RESULTS.md: checks, violations, estimates and times."""
-    found = stress(designs, seed, processes, parts)
-    broken = Counter(violation.theorem for violation in found.violations)
+    result = stress(designs, seed, processes, parts)
+    broken = Counter(violation.theorem for violation in result.violations)
     return [
         f"## Stress: {designs:,} random designs",
         "",
@@ -292,17 +292,17 @@ def report(designs: int = 100_000, seed: int = 0, processes: int = 2, parts: Pat
         "",
         "| theorem | checked | violated |",
         "|---|---|---|",
-        *(f"| {_cell(name)} | {count:,} | {broken[name]:,} |" for name, count in found.checks.items()),
+        *(f"| {_cell(name)} | {count:,} | {broken[name]:,} |" for name, count in result.checks.items()),
         "",
-        f"Estimates of the curves: {_spread(found.estimates)}; of a step: {_spread(found.step_estimates)}.",
-        f"The engine refused {len(found.failures):,} designs; the slowest design "
-        f"took {found.slowest[0]:.1f} s: `{found.slowest[1]}`.",
+        f"Estimates of the curves: {_spread(result.estimates)}; of a step: {_spread(result.step_estimates)}.",
+        f"The engine refused {len(result.failures):,} designs; the slowest design "
+        f"took {result.slowest[0]:.1f} s: `{result.slowest[1]}`.",
         "",
         *(
             f"- {violation.theorem}: by {violation.excess:.1e}: `{violation.design}`"
-            for violation in found.violations[:20]
+            for violation in result.violations[:20]
         ),
-        *(f"- refused: `{failure}`" for failure in found.failures[:20]),
+        *(f"- refused: `{failure}`" for failure in result.failures[:20]),
     ]
 
 

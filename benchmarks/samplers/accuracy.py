@@ -47,8 +47,8 @@ def _row(problem: LogisticProblem, truth: Reference, epsilon: float, seconds: fl
     known = f"{truth.mean_se.max():.4f}, {truth.sd_se.max():.2%}"
     figures = f"{mean:+.4f} | {mean_se:.4f} | {sd:+.2%} | {sd_se:.2%}"
     n_data = problem.model.n_data
-    made = f"{epsilon:g} | {len(run.theta):,} | {run.used / n_data:.3%} | {run.ess:,.0f}"
-    return f"| {n_data:,} | {made} | {figures} | {known} |"
+    chain = f"{epsilon:g} | {len(run.theta):,} | {run.used / n_data:.3%} | {run.ess:,.0f}"
+    return f"| {n_data:,} | {chain} | {figures} | {known} |"
 
 
 def effective(theta: Floats) -> tuple[Floats, Floats]:

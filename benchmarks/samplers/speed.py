@@ -21,11 +21,11 @@ from samplers.chains.chain import Chain, streams
 from samplers.compiled.block import run_block
 imported = time.perf_counter()
 problem = make_problem(12_214)
-made = time.perf_counter()
+prepared = time.perf_counter()
 Chain(problem.controlled, problem.proxy, problem.sequential(), problem.mode, streams(1, 1)[0]).advance(1)
 done = time.perf_counter()
 misses = sum(run_block.stats.cache_misses.values())
-print(imported - start, made - imported, done - made, misses)
+print(imported - start, prepared - imported, done - prepared, misses)
 """
 
 

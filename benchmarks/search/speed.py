@@ -23,8 +23,8 @@ def report() -> list[str]:
     m = np.unique(np.round(np.geomspace(500, N_DATA, 20)).astype(int)).tolist()
     grid = Grid(m, np.geomspace(0.001, 0.4, 20).tolist(), np.linspace(0.5, 1.0, 6).tolist())
     search(trial, 0.05, space=Space(5000, 50_000))  # compile
-    grid_s, found = _timed(lambda: search(trial, 0.01, grid=grid))
-    rows = [f"| plain grid, {len(found.evaluated):,} designs | {grid_s:.1f} |"]
+    grid_s, result = _timed(lambda: search(trial, 0.01, grid=grid))
+    rows = [f"| plain grid, {len(result.evaluated):,} designs | {grid_s:.1f} |"]
     for criterion in ("average", "worst-case", "fixed-m", "quantile"):
         for tolerance in (0.1, 0.01, 0.001):
             seconds, _ = _timed(lambda c=criterion, t=tolerance: search(trial, t, c, space=space))
@@ -38,14 +38,14 @@ def report() -> list[str]:
         "|---|---|",
         *rows,
         "",
-        *_accuracy(found, trial),
+        *_accuracy(result, trial),
         *_ratio(trial),
     ]
 
 
-def _accuracy(found: Any, trial: TrialRun) -> list[str]:
-    full = acceptance(found.best, trial, tolerance=1e-11)
-    difference = max(abs(full.mean_abs_delta - found.error), abs(full.mean_usage - found.usage))
+def _accuracy(result: Any, trial: TrialRun) -> list[str]:
+    full = acceptance(result.best, trial, tolerance=1e-11)
+    difference = max(abs(full.mean_abs_delta - result.error), abs(full.mean_usage - result.usage))
     return [f"The grid's best design and the engine at tolerance 1e-11 differ by {difference:.0e}.", ""]
 
 

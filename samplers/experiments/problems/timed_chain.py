@@ -55,7 +55,7 @@ def timed_chain(
     at = np.unique(np.geomspace(min(steps, max(thin, 20)), steps, points).astype(np.int64))
     ends = np.unique(np.linspace(0, steps, BLOCKS + 1).astype(np.int64))[1:]
     watch, per_datum = Stopwatch(chain), chain.evaluations_per_datum
-    means, seconds, evaluations, blocks, kept = [], [], [], [], []
+    means, seconds, evaluations, blocks, thinned = [], [], [], [], []
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
     done, read, moved = 0, 0.0, 0
 
@@ -66,10 +66,10 @@ def timed_chain(
         for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=progress):
             chosen = part.theta[(-done) % thin :: thin]
             if chosen.shape[0]:
-                found = functions(chosen)
-                total, squares = total + found.sum(axis=0), squares + (found * found).sum(axis=0)
+                values = functions(chosen)
+                total, squares = total + values.sum(axis=0), squares + (values * values).sum(axis=0)
                 count += chosen.shape[0]
-                kept.append(chosen)
+                thinned.append(chosen)
             done += part.accepted.size
             read += float(part.n_used.sum())
             moved += int(part.accepted.sum())
@@ -80,7 +80,7 @@ def timed_chain(
         if end in ends and count > before[1]:
             blocks.append((total - before[0]) / (count - before[1]))
             before = total, count
-    draws = np.concatenate(kept)
+    draws = np.concatenate(thinned)
     chosen = draws[np.linspace(0, draws.shape[0] - 1, min(keep, draws.shape[0])).astype(np.int64)]
     sd = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0))
     usage = read / done / chain.model.n_data

@@ -200,7 +200,7 @@ def _panels(settings: Settings, values: Mapping[str, Values], ours: Floats, chec
         else "Tables fitted with u ≥ 0, and tables clipped afterwards.",
     )
     best = Series("non-negative least squares", settings.sigmas, ours.tolist())
-    printed, found = (
+    printed, measured = (
         Series(name, [row.sigma for row in settings.table], y, style="points")
         for name, y in (
             ("S17 Table 1, as printed", [row.published for row in settings.table]),
@@ -211,7 +211,7 @@ def _panels(settings: Settings, values: Mapping[str, Values], ours: Floats, chec
         "L∞ error against σ",
         "σ of the normal part",
         "L∞ error",
-        [best, printed, found],
+        [best, printed, measured],
         log_y=True,
         note="A larger σ needs fewer data per step; the printed figures are those of S17.",
     )

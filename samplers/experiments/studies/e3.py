@@ -276,8 +276,8 @@ def _against_epsilon(settings: Settings, audits: Mapping[str, Values]) -> list[P
 def _marginals(settings: Settings, chains: Chains, truth: Values) -> Panel:
     shown = [EXACT, name_of(settings.epsilons[-1]), PROXY]
     drawn = {TRUTH: truth["kept"]} | {name: chains[name][0]["kept"] for name in shown}
-    some = {name: evenly(kept, SHOWN_DRAWS) for name, kept in drawn.items()}
-    series = [Series(name, kept[:, 0], kept[:, 1], style="points") for name, kept in some.items()]
+    some = {name: evenly(draws, SHOWN_DRAWS) for name, draws in drawn.items()}
+    series = [Series(name, draws[:, 0], draws[:, 1], style="points") for name, draws in some.items()]
     return Panel("Two coordinates", "θ₁", "θ₂", series, note=f"{SHOWN_DRAWS} draws of each chain, evenly thinned.")
 
 

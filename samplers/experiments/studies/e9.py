@@ -233,15 +233,16 @@ def outcome(part: Values, best: float) -> Outcome:
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     """How far each method gets with how much data."""
     by_data = {name: {method: values[f"{name} {method}"] for method in METHODS} for name in settings.data}
-    best = {name: min(float(np.min(part["train"])) for part in found.values()) for name, found in by_data.items()}
+    best = {name: min(float(np.min(part["train"])) for part in methods.values()) for name, methods in by_data.items()}
     outcomes = {
-        name: {method: outcome(part, best[name]) for method, part in found.items()} for name, found in by_data.items()
+        name: {method: outcome(part, best[name]) for method, part in methods.items()}
+        for name, methods in by_data.items()
     }
     checks = _checks(by_data, outcomes)
-    panels = [panel for name, found in by_data.items() for panel in _panels(name, found, best[name], checks)]
+    panels = [panel for name, methods in by_data.items() for panel in _panels(name, methods, best[name], checks)]
     sentences = [_sentence(name, by_data[name], outcomes[name]) for name in settings.data]
     finding = " ".join([*sentences, PAPER])
-    notices = [notice(found["SGD"]) for found in by_data.values()]
+    notices = [notice(methods["SGD"]) for methods in by_data.values()]
     tables = [_table(outcomes), target_table(by_data), _tuning(by_data)]
     return Report(finding, checks, tables, panels, notices)
 
@@ -250,8 +251,8 @@ def _checks(
     by_data: Mapping[str, Mapping[str, Values]], outcomes: Mapping[str, Mapping[str, Outcome]]
 ) -> dict[str, bool]:
     checks = {}
-    for name, found in outcomes.items():
-        sequential, whole, printed = found["sequential"], found["all data"], found["as printed"]
+    for name, methods in outcomes.items():
+        sequential, whole, printed = methods["sequential"], methods["all data"], methods["as printed"]
         ahead = sequential.passes < whole.passes
         checks[f"{name}: the sequential test covers 99% of the way with less data than IRLS on all data"] = ahead
         checks[f"{name}: it also reaches the target error on held-out rows with less data"] = less_data(
@@ -278,10 +279,10 @@ def _grows(part: Values) -> bool:
     return bool(np.median(n[-quarter:]) >= 3.0 * np.median(n[:quarter]))
 
 
-def _sentence(name: str, found: Mapping[str, Values], outcomes: Mapping[str, Outcome]) -> str:
+def _sentence(name: str, methods: Mapping[str, Values], outcomes: Mapping[str, Outcome]) -> str:
     """The result on one data set in words."""
     sequential, whole, tuned = outcomes["sequential"], outcomes["all data"], outcomes["SGD"]
-    part = found["SGD"]
+    part = methods["SGD"]
     tuning = float(part["tuning_read"]) / float(part["n_data"])
     printed = outcomes["as printed"]
     stopped = "Until it stopped" if sequential.read < MAX_PASSES else f"With a limit of {MAX_PASSES} passes"
@@ -291,14 +292,14 @@ def _sentence(name: str, found: Mapping[str, Values], outcomes: Mapping[str, Out
         f"zero to the optimum, the sequential test needed {_cost(sequential)}, IRLS on all data {_cost(whole)}, and "
         f"SGD {_cost(tuned)} after {tuning:.0f} passes of tuning. {stopped}, the sequential test read "
         f"{sequential.read:.2g} passes and IRLS {whole.read:.2g}; SGD ended {tuned.left:.2%} of the way short after "
-        f"{tuned.read:.2g}. K16's test as printed {ends}. {target_sentence(found)}"
+        f"{tuned.read:.2g}. K16's test as printed {ends}. {target_sentence(methods)}"
     )
 
 
-def _cost(found: Outcome) -> str:
-    if np.isnan(found.passes):
-        return f"more than the {found.read:.2g} passes it read"
-    return f"{found.passes:.2g} passes over the data ({found.seconds:.2g} s)"
+def _cost(outcome: Outcome) -> str:
+    if np.isnan(outcome.passes):
+        return f"more than the {outcome.read:.2g} passes it read"
+    return f"{outcome.passes:.2g} passes over the data ({outcome.seconds:.2g} s)"
 
 
 def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> ResultTable:
@@ -312,30 +313,32 @@ def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> ResultTable:
         "share of the way left",
         "test loss",
     ]
-    rows: list[list[Cell]] = [[name, method, *found[method]] for name, found in outcomes.items() for method in METHODS]
+    rows: list[list[Cell]] = [
+        [name, method, *methods[method]] for name, methods in outcomes.items() for method in METHODS
+    ]
     return ResultTable("Rows read and seconds on the way to the optimum (median of the runs)", columns, rows)
 
 
 def _tuning(by_data: Mapping[str, Mapping[str, Values]]) -> ResultTable:
     rows: list[list[Cell]] = []
-    for name, found in by_data.items():
+    for name, methods in by_data.items():
         paper = PAPER_STEPS.get(name)
         shown = None if paper is None else f"{paper.c1:g}, {paper.c2:g}, {paper.c3:g}"
-        rows.append([name, *(float(c) for c in found["SGD"]["steps"]), shown, len(GRID)])
+        rows.append([name, *(float(c) for c in methods["SGD"]["steps"]), shown, len(GRID)])
     return ResultTable(
         "Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "settings tried"], rows
     )
 
 
-def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:
+def _panels(name: str, methods: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:
     """K16 Figs 2 and 3 against time and rows, the distance to the optimum, and the growth of batches; first runs."""
     first = {
         method: {k: part[k][part["run"] == 0.0] for k in ("read", "elapsed", "n", "train", "test")}
-        for method, part in found.items()
+        for method, part in methods.items()
     }
-    error = "mean absolute error on test rows" if found["SGD"]["lad"] else "mean log loss on test rows"
-    ceiling = 1.5 * float(found["SGD"]["start"])  # a run that diverges would hide the others
-    n_data = float(found["SGD"]["n_data"])
+    error = "mean absolute error on test rows" if methods["SGD"]["lad"] else "mean log loss on test rows"
+    ceiling = 1.5 * float(methods["SGD"]["start"])  # a run that diverges would hide the others
+    n_data = float(methods["SGD"]["n_data"])
 
     def series(x: str, y: str) -> list[Series]:
         visible = {method: run["test" if y == "test" else "train"] < ceiling for method, run in first.items()}
@@ -357,7 +360,7 @@ def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping
             f"{name}: test error against time",
             "seconds",
             error,
-            [*against["elapsed"], target_line(found, against["elapsed"])],
+            [*against["elapsed"], target_line(methods, against["elapsed"])],
             log_x=True,
             note="K16's figure, with the target of the second table.",
         ),
@@ -365,7 +368,7 @@ def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping
             f"{name}: test error against data",
             "passes over the data",
             error,
-            [*against["read"], target_line(found, against["read"])],
+            [*against["read"], target_line(methods, against["read"])],
             log_x=True,
             note="The same against rows read; the tuning of SGD is not counted.",
         ),
