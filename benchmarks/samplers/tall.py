@@ -245,7 +245,7 @@ def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None
         "## Data larger than memory",
         "",
         f"Logistic regression on memory-mapped float32 rows, D = {DIMENSION}; random walk, sequential test with "
-        f"m = {BATCH} and epsilon = {EPSILON:g}, with second-order control variates and without; one chain.",
+        f"m = {BATCH} and ε = {EPSILON:g}, with and without second-order control variates; one chain.",
         "Own memory is the largest RssAnon: the memory of the process without pages of the file.",
         "",
         *table(figures),
