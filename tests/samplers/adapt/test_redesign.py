@@ -6,7 +6,6 @@ import csv
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -20,6 +19,7 @@ from samplers.decide import SequentialTest
 from samplers.runs.results import from_netcdf, to_netcdf
 from samplers.runs.run import audit_config, build, run_config
 from samplers.study.observe import observe
+from tests.commands import austerity
 
 N = 2000
 CONFIG = f"""
@@ -115,7 +115,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(folder, config, whole, sto
 
 def test_a_killed_run_goes_on_as_if_nothing_had_been(folder, config, whole):
     where = folder / "killed"
-    call = [sys.executable, "-m", "app.cli", "run", folder / "config.toml", "--output", where, "--quiet"]
+    call = austerity("run", folder / "config.toml", "--output", where, "--quiet")
     process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
     while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
         time.sleep(0.01)
