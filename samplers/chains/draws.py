@@ -79,7 +79,7 @@ class ChainStopped(ArithmeticError):
         self, step: int, theta: npt.NDArray[Any], index: int | None, draws: Draws, what: str | None = None
     ) -> None:
         name = what or ("prior or proposal" if index is None else f"log-likelihood of datum {index:,}")
-        super().__init__(f"step {step:,}: the {name} is not finite at theta = {_short(theta)}")
+        super().__init__(f"step {step:,}: the {name} is not finite at θ = {_short(theta)}")
         self.step, self.theta, self.index, self.draws, self.what = step, theta, index, draws, what
 
     @classmethod

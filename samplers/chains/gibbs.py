@@ -48,7 +48,7 @@ __all__ = [
 
 MAX_THIN = 10**4
 PROBES = 4  # variables whose conditionals tell a field from another
-BLOCK = 4096  # updates between looks at the cancel switch, or those of one draw if they are more
+BLOCK = 4096  # updates of one compiled call, or those of one draw if they are more
 
 
 class Sweep(NamedTuple):
@@ -79,7 +79,7 @@ class GibbsDraws(NamedTuple):
     Attributes
     ----------
     x
-        The state after every kept sweep.
+        The state after every thin-th sweep.
     n_used, n_looks
         Terms read and looks taken since the one before.
 
@@ -291,7 +291,7 @@ def run(
     cancelled: Callable[[], bool] | None = None,
     fuse: bool = True,
 ) -> GibbsDraws:
-    """draws x thin sweeps; every thin-th state is kept.
+    """Make draws x thin sweeps, and return every thin-th state.
 
     Parameters
     ----------
@@ -300,9 +300,11 @@ def run(
     start
         The state to begin with.
     draws, thin
-        States that are kept, and sweeps for each.
-    progress, cancelled
-        Now and then called with the number of draws so far, and asked; what there is is returned when it says True.
+        States to return, and sweeps for each.
+    progress
+        Called now and then with the number of draws so far.
+    cancelled
+        Asked as often; once it says True, the draws so far are returned.
 
     Returns
     -------

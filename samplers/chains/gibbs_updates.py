@@ -46,7 +46,7 @@ class BinaryField(Protocol):
         """Terms of one conditional."""
 
     def comparison(self, x: Bits, site: int) -> Comparison:
-        """X_site = 1?  With rule="barker"; the answer may not depend on x[site]."""
+        """The question whether X_site = 1, with rule="barker"; it must not depend on x[site]."""
 
 
 class Updates(NamedTuple):
@@ -116,8 +116,8 @@ def updates(
 ) -> Updates:
     """Update the given sites, one after the other.
 
-    A `DenseMRF` with the exact or the sequential test runs as one compiled call, from the same random numbers and with
-    the same decisions as on the protocols (fuse = False).
+    With a `DenseMRF` and the exact or the sequential test this is one compiled call. It uses the same random numbers
+    and makes the same decisions as without (fuse = False).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Gibbs sampling of K-valued variables with a test (what K14 supplement F says is also possible).
+"""Gibbs sampling of K-valued variables with a test (K14 supplement F mentions it as possible).
 
 log P(X = a | the others) = S_a + constant, S_a a sum of many terms. With independent Gumbel variables g_a the value of
 the largest S_a + g_a has exactly that distribution. It is found by K - 1 comparisons, each with the best value so far:
@@ -73,7 +73,7 @@ class ValuedField(Protocol):
         """Terms of one conditional."""
 
     def terms(self, x: Values, site: int, value: int, than: int, indices: Ints) -> Floats:
-        """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); may not depend on x[site]."""
+        """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); must not depend on x[site]."""
 
 
 class ValueUpdate(NamedTuple):
@@ -216,7 +216,7 @@ def update_value(rng: np.random.Generator, field: ValuedField, test: LevelTest, 
 def run_values(
     rng: np.random.Generator, field: ValuedField, test: LevelTest, *, start: npt.ArrayLike, sweeps: int
 ) -> ValueDraws:
-    """Update every variable once per sweep, in order; the state after each sweep is kept.
+    """Update every variable once per sweep, in order, and return the state after each sweep.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
     for a in range(1, k):
         n, champions = field.n_data, float(np.logaddexp.reduce(scores[:a]))
         log_ratio = n * mu[a, :a] - (scores[a] - champions)  # A is the same for every b
-        tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides, and rightly
+        tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides correctly
         found = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
         share = np.exp(scores[:a] - champions)
         bound += float(share @ found.wrong)
@@ -395,5 +395,5 @@ def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) 
 
 
 def _question(field: ValuedField, x: Values, site: int, value: int, than: int) -> Comparison:
-    """Is `value` better than `than`?  With a threshold to be given."""
+    """The question whether `value` beats `than`; the threshold is given later."""
     return Comparison(field.n_data, partial(field.terms, x, site, value, than), rule="barker")

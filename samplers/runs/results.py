@@ -1,4 +1,4 @@
-"""What a run found, as ArviZ wants it: a DataTree of draws and statistics per step, its netCDF file, its summary.
+"""The results of a run for ArviZ: a DataTree of draws and statistics per step, its netCDF file, its summary.
 
 xarray and ArviZ are imported where they are used: a command that only samples should not wait for them.
 """
@@ -50,7 +50,7 @@ def collect(
     statistics
         Names that belong to `sample_stats`; all others are parameters.
     names
-        Of the entries of θ and of what is about them: coordinates of their dimension `parameter`.
+        Of the entries of θ: coordinates of the dimension `parameter`.
     numbers
         Of the chains: coordinates of the dimension `chain`, by default 0, 1, ...
 
@@ -92,9 +92,9 @@ def collect(
 
 
 def collect_run(chains: Mapping[int, Arrays], meta: Mapping[str, Any]) -> DataTree:
-    """The draws of chains of a run, by their numbers; its description (texts and numbers) as attributes.
+    """The draws of the chains of a run, by their numbers; facts about the run (texts and numbers) as attributes.
 
-    Of reversible jump also which coefficients are active.
+    For reversible jumps also which coefficients are active.
     """
     attributes = {name: value for name, value in meta.items() if isinstance(value, (str, int, float))}
     if meta.get("model") == "rj-logistic":
@@ -134,16 +134,16 @@ def _stack(name: str, chains: Sequence[Arrays], draws: int) -> Array:
 
 
 def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
-    """Write a netCDF file that any HDF5 tool reads; it is there as a whole or not at all.
+    """Write a netCDF file that any HDF5 tool reads; it appears whole or not at all.
 
-    Its last line is a checksum, which the format allows and other readers pass over.
+    Its last line is a checksum, which the format allows and other readers ignore.
 
     Parameters
     ----------
     results
-        As `collect` or `run_config` gives them.
+        As returned by `collect` or `run_config`.
     path
-        Is replaced if it is there.
+        Of the file; an old one is replaced.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
         _make_sure_of_room(temporary, _bytes_of(results))
         try:
             results.to_netcdf(temporary, engine="h5netcdf")
-        except RuntimeError as error:  # HDF5's own word for a full disk
+        except RuntimeError as error:  # how HDF5 reports a full disk
             raise OSError(shorten(error, 200)) from None
         with open(temporary, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -170,7 +170,7 @@ def _bytes_of(tree: DataTree) -> int:
 
 
 def _make_sure_of_room(path: Path, size: int) -> None:
-    """Raise an OSError now if there is none for so many bytes: HDF5 may crash on a disk that fills up under it."""
+    """Raise an OSError now if there is no room for so many bytes: HDF5 may crash on a full disk."""
     if not hasattr(os, "posix_fallocate"):
         return
     with open(path, "wb") as file:
@@ -228,12 +228,12 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
             return tree.load()
     except BadInput:
         raise
-    except Exception as error:  # whatever the libraries throw at a broken file; the list has no end
+    except Exception as error:  # libraries raise many kinds of errors on a broken file
         raise BadInput(f"{path}: is not a netCDF file of results ({shorten(error, 200)})") from None
 
 
 def _refuse_large_chunks(path: str | os.PathLike[str], raw: Any) -> None:
-    """Refuse chunks that HDF5 would unpack whole, however little of them belongs to an array."""
+    """Refuse large chunks: HDF5 unpacks a whole chunk, however little of it is needed."""
 
     def check(name: str, item: Any) -> None:
         if chunks := getattr(item, "chunks", None):
@@ -266,7 +266,7 @@ ENOUGH = 100  # effective draws of each chain for R-hat and ESS to be trusted (t
 
 
 class ParameterSummary(NamedTuple):
-    """One parameter: moments, standard error of the mean, effective sample sizes, convergence. Not known: nan."""
+    """One parameter: moments, standard error of the mean, effective sample sizes, R-hat; nan where unknown."""
 
     name: str
     mean: float
@@ -278,7 +278,7 @@ class ParameterSummary(NamedTuple):
 
 
 class PosteriorSummary(NamedTuple):
-    """One row per parameter, of how many chains and draws."""
+    """One row per parameter, and the numbers of chains and draws."""
 
     rows: tuple[ParameterSummary, ...]
     chains: int
@@ -295,7 +295,7 @@ class PosteriorSummary(NamedTuple):
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of the table must know: chains that do not agree, or are too short to tell."""
+        """What to know before using the table: chains that do not agree, or are too short to tell."""
         apart = sum(row.r_hat > MIXED for row in self.rows)
         few = sum(row.ess_bulk < ENOUGH * self.chains for row in self.rows)
         return [
@@ -307,7 +307,7 @@ class PosteriorSummary(NamedTuple):
         ]
 
     def text(self) -> str:
-        """A table for people."""
+        """The table as text."""
         cells = [list(ParameterSummary._fields)]
         cells += [
             [row.name, *(f"{x:.4g}" for x in row[1:4]), *(f"{x:.0f}" for x in row[4:6]), f"{row.r_hat:.3f}"]
@@ -320,9 +320,9 @@ class PosteriorSummary(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Of all steps: acceptance rate, mean number of data read, and that as a fraction of all data (None if unknown).
+    """Averages over all steps: acceptance rate, data read per step, and data use (None if N is unknown).
 
-    The test's data are meant; `gradient_data` are those that a Langevin proposal reads besides in every step.
+    These are data that the test reads; a Langevin proposal reads `gradient_data` more in every step.
     """
 
     acceptance: float
@@ -332,7 +332,7 @@ class Steps(NamedTuple):
 
 
 def steps(results: DataTree) -> Steps:
-    """What the tests did on average."""
+    """Averages over all steps."""
     stats = results["sample_stats"]
     used, n_data = float(stats["n_used"].mean()), results.attrs.get("n_data")
     usage = None if n_data is None else used / int(n_data)
@@ -345,12 +345,12 @@ def summary(results: DataTree) -> PosteriorSummary:
     Parameters
     ----------
     results
-        As `collect`, `run_config` or `from_netcdf` gives them.
+        As returned by `collect`, `run_config` or `from_netcdf`.
 
     Returns
     -------
     PosteriorSummary
-        One row per parameter; `text()` is a table for people, `remarks()` what they must know.
+        One row per parameter; `text()` is a printed table, `remarks` say what to know before using it.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """From a chain to a `TrialRun`, and from a `Design` back to what it really did.
 
-Every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator. The
-same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
+At every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator.
+The same pass gives the exact decision for the same u, so that a run can be audited against its design's predictions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
 
 class Pair(NamedTuple):
-    """One proposal seen in full.
+    """One proposal, evaluated on all data.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A chain's draws, and the proposals seen in full on the way.
+    """A chain's draws, and the pairs recorded on the way.
 
     Attributes
     ----------
@@ -90,13 +90,13 @@ class Observed(NamedTuple):
         """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
         rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
         if len(rows) == 0:
-            raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
+            raise BadInput("no pairs: no step was recorded, or none that the data could decide")
         mu, sigma, skew, log_ratio = rows.T
         return TrialRun(n_data, mu, sigma, log_ratio, skew)
 
 
 class MeasuredValue(NamedTuple):
-    """A realised value beside its prediction.
+    """A measured value beside its prediction.
 
     Attributes
     ----------
@@ -122,20 +122,20 @@ class Audit(NamedTuple):
     Attributes
     ----------
     pairs
-        How many decisions were seen in full.
+        How many decisions were compared.
     wrong
         Rate of wrong decisions, a `MeasuredValue`.
     delta
         Their balance: accepted wrongly minus rejected wrongly.
     usage
-        Fraction of the data read.
+        Data use.
     agrees, sentence
         Whether all three are within three standard errors; and that in words.
 
     Examples
     --------
-    >>> as_told = MeasuredValue(0.02, 0.01, 0.02)
-    >>> Audit(200, as_told, as_told, as_told, True, "as predicted").agrees
+    >>> value = MeasuredValue(0.02, 0.01, 0.02)
+    >>> Audit(200, value, value, value, True, "as predicted").agrees
     True
     """
 
@@ -213,7 +213,7 @@ def observing(
 
 
 def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
-    """Realised error and data use on the observed pairs, beside the design's predictions for them.
+    """Measured error and data use on the recorded pairs, beside the design's predictions for them.
 
     Parameters
     ----------
@@ -240,11 +240,11 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     >>> found.pairs, found.agrees
     (200, True)
     """
-    kept = [pair for pair in observed.pairs if pair.sigma > 0]
+    pairs = [pair for pair in observed.pairs if pair.sigma > 0]
     predicted = acceptance(design, observed.trial(n_data), observed.rule)
-    change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
-    used = np.array([pair.n_used / n_data for pair in kept])
-    count, wrong = len(kept), np.abs(change)
+    change = np.array([float(pair.accepted) - float(pair.exact) for pair in pairs])
+    used = np.array([pair.n_used / n_data for pair in pairs])
+    count, wrong = len(pairs), np.abs(change)
     # the predictions' own probabilities give the spread to expect, also when nothing went wrong
     spread = predicted.wrong * (1.0 - predicted.wrong)
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
@@ -261,9 +261,9 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
     verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
     shown = (
-        f"decided wrongly {_beside(rows[0], '.3g')}",
-        f"balance of the errors (mean Delta) {_beside(rows[1], '.2g')}",
-        f"data read {_beside(rows[2], '.3%')}",
+        f"wrong decisions {_beside(rows[0], '.3g')}",
+        f"mean Δ {_beside(rows[1], '.2g')}",
+        f"data use {_beside(rows[2], '.3%')}",
     )
     sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
     return Audit(count, *rows, agrees, sentence)

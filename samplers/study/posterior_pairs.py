@@ -1,6 +1,6 @@
-"""Trial pairs from a posterior that another tool has drawn: PyMC, Stan, NumPyro, anything that ArviZ holds.
+"""Trial runs from a posterior that another tool has sampled: PyMC, Stan, NumPyro, anything that ArviZ reads.
 
-What is needed is the group `log_likelihood` with one value per chain, draw and datum. Two draws θ, θ' give
+It needs the group `log_likelihood` with one value per chain, draw and datum. Two draws θ, θ' give
 lᵢ = log_lik[θ', i] - log_lik[θ, i], whose mean, standard deviation and skewness are a pair for the calculator.
 Files are read a block of data at a time, once (twice for `nearest`), so that memory stays bounded.
 
@@ -40,7 +40,7 @@ MOST_COUNT = 100_000
 MOST_DRAWS = 10**7  # of all chains: a datum's values are held together
 NEIGHBOURS, LOOKED_AT = 1000, 2000  # draws among which, and data on which, nearest ones are sought
 SCALES = 1e-6, 1e6
-READING: dict[str, Any] = {  # as it stands: no dates to decode, no coordinates to load
+READING: dict[str, Any] = {  # raw values: decode no dates, load no coordinates
     "engine": "h5netcdf",
     "decode_times": False,
     "create_default_indexes": False,
@@ -61,9 +61,9 @@ class PosteriorPairs(NamedTuple):
     trial
         For the calculator.
     scale
-        By how much its steps were stretched; 1: not at all.
+        Factor by which its steps were stretched; 1 if they were not.
     remarks
-        What its reader must know, in words.
+        What to know before using it.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def trial_from_posterior(
     variables
         Observed variables to use; all of the group by default, their data one after the other.
     most_bytes
-        More log-likelihoods than that, unpacked, are refused.
+        Refuse more bytes of log-likelihoods than that, unpacked.
 
     Returns
     -------
     PosteriorPairs
-        The trial run, and what to know of it (docs/pymc_stan_numpyro.md).
+        The trial run, and what to know about it (docs/pymc_stan_numpyro.md).
 
     Examples
     --------
@@ -142,12 +142,12 @@ def trial_from_posterior(
     if scale is None and acceptance is None:
         return PosteriorPairs(trial, 1.0, [*remarks, *_not_proposals(trial)])
     factor = scale_to(trial.kappa, acceptance) if acceptance is not None else real("scale", scale, *SCALES)
-    told = f"steps times {factor:.4g}, A drawn from N(-κ²/2, κ²)"
-    return PosteriorPairs(rescaled(rng, trial, factor), factor, [*remarks, told])
+    remark = f"steps times {factor:.4g}, A drawn from N(-κ²/2, κ²)"
+    return PosteriorPairs(rescaled(rng, trial, factor), factor, [*remarks, remark])
 
 
 def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRun:
-    """The pairs with steps `scale` times as long, as a random walk at stationarity would meet them.
+    """The pairs with steps `scale` times as long, as a random walk at stationarity proposes them.
 
     To first order lᵢ is linear in the step: σ is multiplied by `scale`, the skewness stays. A of the draws does
     not tell that of proposals and is drawn anew from N(-κ²/2, κ²), with log ratio 0.
@@ -176,7 +176,7 @@ def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> 
 
 
 def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints, Ints]:
-    """Some draws, each with the one at the smallest positive κ; κ as some of the data tell it."""
+    """Some draws, each with the one at the smallest positive κ, estimated from some of the data."""
     total = table.chains * table.draws
     chosen = np.sort(rng.permutation(total)[:NEIGHBOURS])
     every, passed, some = max(1, table.n_data // LOOKED_AT), 0, []
@@ -184,7 +184,7 @@ def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints,
         some.append(block[chosen, -passed % every :: every])
         passed += block.shape[1]
     seen = np.concatenate(some, axis=1)
-    seen -= seen.mean(axis=0)  # of no consequence for differences, and keeps their digits
+    seen -= seen.mean(axis=0)  # cancels in differences, and saves digits
     seen -= seen.mean(axis=1)[:, None]
     first, second = np.arange(min(count, chosen.size)), np.empty(min(count, chosen.size), dtype=np.int64)
     squares = np.einsum("ij,ij->i", seen, seen)
@@ -238,12 +238,12 @@ def _fit(trial: TrialRun) -> float:
 
 
 def _not_proposals(trial: TrialRun) -> list[str]:
-    """A of two draws is as often above 0 as below; that of proposals with the same κ is not."""
+    """Warn if the pairs do not look like proposals: A of two draws is above 0 as often as below."""
     here, there = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
     if there > -0.02 or here < 0.5 * there:
         return []
     return [
-        f"draws are not proposals: mean A is {here:.3g}, a random walk with these kappa has about {there:.3g}; rescale "
+        f"draws are not proposals: mean A is {here:.3g}, a random walk with this κ has about {there:.3g}; rescale "
         "them to the acceptance rate of your chain"
     ]
 
@@ -335,7 +335,7 @@ def _totals(prior: Dataset, table: _Table, most_bytes: int) -> Floats:
 
 @contextmanager
 def _opened(source: Any) -> Iterator[tuple[Dataset, Dataset | None]]:
-    """The groups `log_likelihood` and, if there is one, `log_prior` of whatever holds them."""
+    """The group `log_likelihood` and, if there is one, `log_prior` of any supported source."""
     import xarray
 
     if isinstance(source, xarray.Dataset):
@@ -361,7 +361,7 @@ def _dataset(group: Any) -> Dataset:
 
 @contextmanager
 def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset, Dataset | None]]:
-    """The groups of a netCDF file, not yet read: whatever the libraries throw at a broken one becomes BadInput."""
+    """The groups of a netCDF file, not yet read; any error of the libraries becomes BadInput."""
     import h5py
     import xarray
 
@@ -384,7 +384,7 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
         raise BadInput(f"{name}: no such file") from None
     except (IsADirectoryError, PermissionError) as error:
         raise BadInput(f"{name}: cannot be read ({os.strerror(error.errno or 0)})") from None
-    except Exception as error:  # the list of what they throw has no end
+    except Exception as error:  # libraries raise many kinds of errors on a broken file
         raise BadInput(f"{name}: is not a netCDF file that can be read ({shorten(error, 200)})") from None
     finally:
         for group_opened in opened:
@@ -392,7 +392,7 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
 
 
 def _check_storage(file: Any, group: str) -> None:
-    """Refuse what HDF5 would fetch from other files of this machine, and chunks that it would fill all memory with."""
+    """Refuse links to other files of this machine, and chunks too large for memory."""
     import h5py
 
     def is_link(place: Any, name: str) -> bool:

@@ -18,7 +18,7 @@ from samplers.study.observe import SURPRISE, MeasuredValue, moments
 
 
 class SliceAudit(NamedTuple):
-    """Of the membership tests: how many, share decided wrongly, share of the data read, and whether as predicted."""
+    """The membership tests of slice updates: how many, error, data use, and whether both are as predicted."""
 
     updates: int
     tests: int
@@ -36,7 +36,7 @@ class _Watched:
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         found = self.test.decide_at(rng, comparison, v)
-        if found.n_used > 0:  # else the prior has decided
+        if found.n_used > 0:  # otherwise the prior has decided
             mu, sigma, _ = moments(comparison)
             away = comparison.n * mu - comparison.log_ratio - v
             if sigma > 0.0:
@@ -48,9 +48,9 @@ class _Watched:
 def audit_slice(
     rng: np.random.Generator, model: Model, lines: Slice, test: SequentialTest, theta: np.ndarray, updates: int
 ) -> SliceAudit:
-    """Make updates from θ on, each membership test beside an exact one; the predictions are K14's E and usage.
+    """Make slice updates from θ, and compare each membership test with an exact one and with K14's predictions.
 
-    The updates are those that a chain with these random numbers makes.
+    A chain with the same random numbers makes the same updates.
     """
     watched, state = _Watched(test), np.array(theta, dtype=np.float64)
     for _ in range(integer("updates", updates, 1, 10**9)):

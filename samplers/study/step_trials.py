@@ -1,7 +1,7 @@
 """Trial runs of one random walk at several step sizes, from the states of one exact chain.
 
-The stationary distribution does not depend on the step, so the states of one chain serve all of them: at each state
-seen, steps of every size are proposed and looked at in full, and none of them is taken.
+The stationary distribution does not depend on the step size, so the states of one chain serve all sizes. At every
+k-th state one step of each size is proposed and its pair recorded; none of these steps is taken.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def trials_at(
 ) -> dict[float, TrialRun]:
     """Advance a chain of random-walk steps; every `every`-th state gives a pair for each relative step of `scales`.
 
-    The chain should have forgotten its start. The result is what `designer.best_step` takes.
+    The chain should have reached stationarity. `designer.best_step` takes the result.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def trials_at(
 
 
 def _pair(chain: MarkovChain, walk: RandomWalk) -> Pair | None:
-    """A proposal from where the chain is, seen in full; None if the prior alone decides."""
+    """The pair of a proposal from the current state; None if the prior alone decides."""
     proposed = walk.propose(chain.rng, chain.theta)
     question = compare(chain.model, chain.theta, proposed.theta, proposed.log_q, chain.rule)
     if not np.isfinite(question.log_ratio):
