@@ -2,36 +2,58 @@
 
 A chain has a model (what the data say), a proposal and a test, each built in or your own.
 
-Chains
-    `run`: several chains at once, in memory or saved as they go and resumed after a stop. `Chain`, `JumpChain`
-    (reversible jumps), `SliceChain`, `GibbsChain` and `ValueGibbsChain`: one chain; all follow the protocol
-    `MarkovChain`, and a chain of your own derives from `SteppedChain`. `Draws`, `ChainStopped`, `RunProgress`.
-Tests
-    `SequentialTest`, `BarkerTest`, `ConcentrationTest`, `ExactTest`; each answers a `Comparison` with a `Decision`,
-    also in your own loop (`AcceptTest` is the protocol).
-Models
-    `Logistic`, `ICA`, `Mixture`, `Lasso`, `RJLogistic`, `DenseMRF`, `ValuedMRF`, `tempered`; a model of your own is a
-    `Model`, or a `LinearModel`. `Controlled` and `find_mode`: control variates, so that the test sees only what a
-    Taylor proxy of each datum misses.
-Proposals
-    `RandomWalk`, `ProxyStep`, `StiefelWalk`, `Langevin`, and `Slice`, the lines of slice updates; a proposal of your
-    own is a `Proposal` and returns `Proposed`.
-Trial runs
-    `observe`, `collect_pairs`, `trial_from_posterior`, `trials_at`: pairs of a chain, of a config's run, of another
-    tool's posterior, and of several step sizes, as a `designer.TrialRun`. `Observed`, `PosteriorPairs`.
-Audits
-    `audit`, `audit_config`, `audit_slice`: what a test really did, beside what its design predicts. `Audit`.
-Configs
-    `SamplerConfig`, `run_config`, `Cluster`: a run as a TOML file; on a Dask cluster.
-Results
-    `collect`, `summary`, `to_netcdf`, `from_netcdf`: draws as ArviZ uses them, and their summary.
-Which test, how much time
-    `best_candidates` and the module `compare_tests`: which test is cheapest. `time_costs`: seconds and mixing of a
-    chain.
-Further modules
-    `gibbs` and `gibbs_values`: Gibbs sampling in detail. `fit`: reweighted least squares on growing samples.
-    `samplers.adapt` (tests that change during a run), `samplers.data.sources` (the papers' data) and
-    `samplers.experiments` are imported by their full names.
+Chains:
+
+run
+    several chains at once, in memory or saved as they go and resumed after a stop
+Chain, JumpChain, SliceChain, GibbsChain, ValueGibbsChain
+    one chain: Metropolis-Hastings, reversible jumps, slice sampling, Gibbs sampling of two or of K values
+MarkovChain, SteppedChain
+    the protocol of all chains, and what a chain of your own derives from
+Draws, ChainStopped, RunProgress
+    what steps leave behind, why a chain stopped, how far a run has come
+
+The parts of a chain:
+
+SequentialTest, BarkerTest, ConcentrationTest, ExactTest
+    acceptance tests; a test of your own is an `AcceptTest`
+Comparison, Decision
+    what a test is asked and what it answers, also in your own loop
+Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
+    models; a model of your own is a `Model`, or a `LinearModel`
+RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
+    proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
+Controlled, find_mode
+    control variates: the test sees only what a Taylor proxy of each datum misses
+
+Trial runs and audits:
+
+observe, collect_pairs, trial_from_posterior, trials_at
+    pairs of a chain, of a config's chain, of another tool's posterior, and of several step sizes, as a
+    `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
+audit, audit_config, audit_slice
+    what a test really did, beside what its design predicts: an `Audit`
+best_candidates, compare_tests
+    the cheapest test of each kind, and the module that compares tests
+time_costs
+    seconds and mixing of a chain, for a time budget
+
+Runs and results:
+
+SamplerConfig, run_config, Cluster
+    a run as a TOML file; on a Dask cluster
+collect, summary, to_netcdf, from_netcdf
+    draws as ArviZ uses them, and their summary
+
+Further modules:
+
+gibbs, gibbs_values
+    Gibbs sampling in detail
+fit
+    reweighted least squares on growing samples
+
+`samplers.adapt` (tests that change during a run), `samplers.data.sources` (the papers' data) and `samplers.experiments`
+are imported by their full names.
 
 Names are imported when they are first used, so `import samplers` costs nothing.
 

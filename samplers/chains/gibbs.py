@@ -63,6 +63,7 @@ class Sweep(NamedTuple):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> sweep(rng, DenseMRF.random(rng, dimension=20), ExactTest(), np.zeros(20)).n_looks
     20
@@ -85,6 +86,7 @@ class GibbsDraws(NamedTuple):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20)
     >>> run(rng, mrf, ExactTest(), start=np.zeros(20), draws=10).n_used.tolist() == [20 * mrf.n_data] * 10
@@ -112,6 +114,7 @@ class Conditional(NamedTuple):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20)
     >>> conditional(rng, mrf, ExactTest(), np.ones(20), 3, repeats=100).usage
@@ -145,6 +148,7 @@ class GibbsChain(SteppedChain):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> field = DenseMRF.random(np.random.default_rng(1), dimension=20)
     >>> chain = GibbsChain(field, ExactTest(), np.zeros(20), np.random.default_rng(2))
     >>> chain.advance(10).theta.shape
@@ -228,6 +232,7 @@ def sweep(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
     >>> sweep(rng, mrf, ExactTest(), np.zeros(20)).n_used == 20 * mrf.n_data
@@ -265,6 +270,7 @@ def conditional(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf, x = DenseMRF.random(rng, dimension=20, sd=0.1), np.ones(20, dtype=np.int8)
     >>> seen = conditional(rng, mrf, ExactTest(), x, 3, repeats=4000)
@@ -318,6 +324,7 @@ def run(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
     >>> run(rng, mrf, ExactTest(), start=np.zeros(20), draws=50, thin=2).x.shape

@@ -51,6 +51,36 @@ def audit_slice(
     """Make slice updates from θ, and compare each membership test with an exact one and with K14's predictions.
 
     A chain with the same random numbers makes the same updates.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    model
+        What the data say, a `Model`.
+    lines
+        Of the slice updates, a `Slice`.
+    test
+        The sequential test to audit.
+    theta
+        The state to start from.
+    updates
+        How many to make.
+
+    Returns
+    -------
+    SliceAudit
+        Measured and predicted error and data use, and whether they agree.
+
+    Examples
+    --------
+    >>> from designer import Design
+    >>> from samplers import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
+    >>> test = SequentialTest.from_design(design)
+    >>> audit_slice(np.random.default_rng(1), model, Slice.isotropic(0.2, 2), test, np.array([4.0, 0.0]), 50).agrees
+    True
     """
     watched, state = _Watched(test), np.array(theta, dtype=np.float64)
     for _ in range(integer("updates", updates, 1, 10**9)):
