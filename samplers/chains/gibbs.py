@@ -197,11 +197,11 @@ class GibbsChain(SteppedChain):
             for begin in range(0, steps, block):
                 size = min(block, steps - begin)
                 done = self._sweep(self.rng, self.theta, size)
-                made, shape = slice(begin, begin + size), (size, self.thin, d)
+                filled, shape = slice(begin, begin + size), (size, self.thin, d)
                 value, n_used, n_looks = (part.reshape(shape) for part in done[1:])
                 states = np.vstack([self.theta, value[:, -1]])  # what the last sweep assigned is the state after it
-                draws.theta[made], draws.accepted[made] = states[1:], np.any(states[1:] != states[:-1], axis=1)
-                draws.n_used[made], draws.n_looks[made] = n_used.sum((1, 2)), n_looks.sum((1, 2))
+                draws.theta[filled], draws.accepted[filled] = states[1:], np.any(states[1:] != states[:-1], axis=1)
+                draws.n_used[filled], draws.n_looks[filled] = n_used.sum((1, 2)), n_looks.sum((1, 2))
                 self.theta, self.steps = done.x, self.steps + size
         return draws
 
@@ -273,8 +273,8 @@ def conditional(
     >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf, x = DenseMRF.random(rng, dimension=20, sd=0.1), np.ones(20, dtype=np.int8)
-    >>> seen = conditional(rng, mrf, ExactTest(), x, 3, repeats=4000)
-    >>> abs(seen.probability - mrf.probability(x, 3)) < 4 * seen.se
+    >>> share = conditional(rng, mrf, ExactTest(), x, 3, repeats=4000)
+    >>> abs(share.probability - mrf.probability(x, 3)) < 4 * share.se
     True
     """
     repeats = integer("repeats", repeats, 1, 10**9)

@@ -161,8 +161,8 @@ class ValueRisk(NamedTuple):
     --------
     >>> from samplers.models.mrf_values import ValuedMRF
     >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=30, n_values=3)
-    >>> found = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
-    >>> bool(0.5 * np.abs(found.assigned - found.probability).sum() <= found.bound)
+    >>> risk = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
+    >>> bool(0.5 * np.abs(risk.assigned - risk.probability).sum() <= risk.bound)
     True
     """
 
@@ -317,17 +317,17 @@ def frequencies(
     --------
     >>> from samplers import ExactTest, ValuedMRF
     >>> mrf, x = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3), np.zeros(10, dtype=np.int64)
-    >>> seen = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
-    >>> bool(np.all(np.abs(seen.probability - mrf.probabilities(x, 4)) < 4 * seen.se))
+    >>> counted = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
+    >>> bool(np.all(np.abs(counted.probability - mrf.probabilities(x, 4)) < 4 * counted.se))
     True
     """
     state, repeats = checked_state(field, test, x), integer("repeats", repeats, 1, 10**9)
     site = integer("site", site, 0, field.dimension - 1)
-    found = [update_value(rng, field, test, state, site) for _ in range(repeats)]
-    share = np.bincount([one.value for one in found], minlength=field.n_values) / repeats
+    updates = [update_value(rng, field, test, state, site) for _ in range(repeats)]
+    share = np.bincount([one.value for one in updates], minlength=field.n_values) / repeats
     se = np.sqrt((share * repeats + 1.0) * ((1.0 - share) * repeats + 1.0) / (repeats + 2.0)) / repeats
     most = (field.n_values - 1) * field.n_data
-    return Frequencies(share, se, float(np.mean([one.n_used for one in found])) / most)
+    return Frequencies(share, se, float(np.mean([one.n_used for one in updates])) / most)
 
 
 def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, site: int) -> ValueRisk:
@@ -358,8 +358,8 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
     --------
     >>> from samplers.models.mrf_values import ValuedMRF
     >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=60, n_values=3, sd=0.05)
-    >>> found = value_error(Design(mrf.n_data, 200, 0.01), mrf, np.zeros(60), 7)
-    >>> bool(0.0 < found.bound < 0.1), bool(np.isclose(found.probability.sum(), 1.0))
+    >>> risk = value_error(Design(mrf.n_data, 200, 0.01), mrf, np.zeros(60), 7)
+    >>> bool(0.0 < risk.bound < 0.1), bool(np.isclose(risk.probability.sum(), 1.0))
     (True, True)
     """
     state, k = checked_state(field, None, x), field.n_values
@@ -374,11 +374,11 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
         n, champions = field.n_data, float(np.logaddexp.reduce(scores[:a]))
         log_ratio = n * mu[a, :a] - (scores[a] - champions)  # A is the same for every b
         tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides correctly
-        found = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
+        step = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
         share = np.exp(scores[:a] - champions)
-        bound += float(share @ found.wrong)
-        usage += float(share @ found.usage) / (k - 1)
-        wins = float(share @ (found.probability + found.delta))
+        bound += float(share @ step.wrong)
+        usage += float(share @ step.usage) / (k - 1)
+        wins = float(share @ (step.probability + step.delta))
         assigned[:a] *= 1.0 - wins
         assigned[a] = wins
     return ValueRisk(np.exp(scores - np.logaddexp.reduce(scores)), assigned, min(bound, 1.0), usage)

@@ -116,26 +116,26 @@ def update(
     >>> from samplers.models.logistic import Logistic
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
-    >>> found = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
-    >>> found.moved, found.n_used == 500 * found.n_tests
+    >>> done = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
+    >>> done.moved, done.n_used == 500 * done.n_tests
     (True, True)
     """
     level = draw_threshold(rng, "metropolis")
     line = lines.line(rng)
-    asked = _Membership(rng, model, test, theta, line.direction, level, likelihoods)
-    left, right = _stepped_out(rng, asked, line, lines)
+    membership = _Membership(rng, model, test, theta, line.direction, level, likelihoods)
+    left, right = _stepped_out(rng, membership, line, lines)
     for _ in range(MOST_SHRINKS):
         at = left + (right - left) * rng.random()
-        if asked.inside(at):
-            point = asked.last
+        if membership.inside(at):
+            point = membership.last
             if likelihoods is not None:
                 likelihoods.moved(point)
-            return Update(point, True, asked.n_used, asked.n_looks, asked.n_tests)
+            return Update(point, True, membership.n_used, membership.n_looks, membership.n_tests)
         left, right = (at, right) if at < 0.0 else (left, at)
-    return Update(theta, False, asked.n_used, asked.n_looks, asked.n_tests)
+    return Update(theta, False, membership.n_used, membership.n_looks, membership.n_tests)
 
 
-def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
+def _stepped_out(rng: np.random.Generator, membership: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
     """Both ends moved out, a width at a time, until they are outside or the steps are used up (Neal 2003, Fig. 3).
 
     How many of the steps each side gets is drawn first: otherwise the update would not be reversible.
@@ -143,9 +143,9 @@ def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines
     left, right = line.left, line.right
     leftwards = math.floor(lines.most_out * rng.random())
     rightwards = lines.most_out - 1 - leftwards
-    while leftwards > 0 and asked.inside(left):
+    while leftwards > 0 and membership.inside(left):
         left, leftwards = left - lines.width, leftwards - 1
-    while rightwards > 0 and asked.inside(right):
+    while rightwards > 0 and membership.inside(right):
         right, rightwards = right + lines.width, rightwards - 1
     return left, right
 

@@ -147,8 +147,8 @@ class Cluster:
                 tell(sum(shares.values()) / len(shares), message["note"])
 
         folder = None if batch.folder is None else str(batch.folder.resolve())
-        asked = batch.experiment.name, tuple(batch.experiment.data), batch.settings
-        tasks = [PartTask(*asked, name, folder, batch.known, self.threads) for name in batch.names]
+        experiment = batch.experiment.name, tuple(batch.experiment.data), batch.settings
+        tasks = [PartTask(*experiment, name, folder, batch.known, self.threads) for name in batch.names]
         for number, values in self._each(tasks, hear, cancelled):
             name = batch.names[number]
             hear({"part": name, "share": 1.0, "note": name})
@@ -258,19 +258,19 @@ def _check_certificates(address: str) -> None:
     if not address.startswith("tls://"):
         return
     try:
-        found = Security().get_connection_args("client").get("ssl_context")
+        context = Security().get_connection_args("client").get("ssl_context")
     except OSError as error:
         raise BadInput(f"cluster: the certificates of Dask's settings: {shorten(error, 80)}") from None
-    if found is None:
-        wanted = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
-        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {wanted}")
+    if context is None:
+        settings = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
+        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {settings}")
 
 
 def _portable(config: SamplerConfig) -> str:
     """The text of a config with paths that mean the same in any directory."""
     paths = {name: getattr(config.data, name) for name in PLACES}
-    found = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
-    return config.model_copy(update={"data": config.data.model_copy(update=found)}).to_toml()
+    resolved = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
+    return config.model_copy(update={"data": config.data.model_copy(update=resolved)}).to_toml()
 
 
 @contextmanager
@@ -317,8 +317,8 @@ class _Tally:
         self.latest[reached.chain] = reached
         if self.tell is None:
             return
-        made = sum(chain.step - chain.start for chain in self.latest.values())
+        steps = sum(chain.step - chain.start for chain in self.latest.values())
         accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
         done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
-        shares = accepted / max(made, 1), used / max(made, 1) / reached.n_data
+        shares = accepted / max(steps, 1), used / max(steps, 1) / reached.n_data
         self.tell(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))

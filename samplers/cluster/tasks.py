@@ -194,11 +194,11 @@ class TrialTask(NamedTuple):
     threads: int = BLAS_THREADS
 
     def do(self, here: WorkerContext) -> Any:
-        def told(done: int, total: int) -> None:
+        def tell(done: int, total: int) -> None:
             here.tell({"done": done, "total": total})
 
         config = SamplerConfig.from_toml(self.config)
-        return collect_pairs(config, self.pairs, self.every, progress=told, cancelled=here.stopped)
+        return collect_pairs(config, self.pairs, self.every, progress=tell, cancelled=here.stopped)
 
 
 # --- experiments and searches -----------------------------------------------------------------------------------------
@@ -222,15 +222,15 @@ class PartTask(NamedTuple):
         from samplers.experiments.framework.identity import identity
         from samplers.experiments.framework.running import Work, computed, fingerprints_of
 
-        def told(share: float, note: str) -> None:
+        def tell(share: float, note: str) -> None:
             here.tell({"part": self.part, "share": share, "note": note})
 
-        found = replace(experiment(self.experiment), data=self.data)
+        local = replace(experiment(self.experiment), data=self.data)
         folder = None if self.folder is None else Path(self.folder)
-        if identity(found.name, found.work, self.settings, fingerprints_of(found, folder)) != self.known:
+        if identity(local.name, local.work, self.settings, fingerprints_of(local, folder)) != self.known:
             raise BadInput(f"{self.experiment}: its code or its data sets are others here than where it was started")
         with _ONE_PART:
-            return computed(found, self.settings, self.part, Work(folder, told, here.stopped))
+            return computed(local, self.settings, self.part, Work(folder, tell, here.stopped))
 
 
 def call(function: Callable[[Any], Any], item: Any, threads: int) -> TaskResult:

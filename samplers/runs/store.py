@@ -89,7 +89,7 @@ class Store:
 
     def chains(self) -> list[int]:
         """Numbers of the chains on disk."""
-        return sorted(int(found[1]) for name in _names(self.directory) if (found := _CHAIN.fullmatch(name)))
+        return sorted(int(match[1]) for name in _names(self.directory) if (match := _CHAIN.fullmatch(name)))
 
     @property
     def begun(self) -> bool:
@@ -196,7 +196,7 @@ class ChainStore:
 
         def check(path: Path, file: ChecksummedFile) -> tuple[Checkpoint, _End]:
             checkpoint, segment = self._checkpoint(path, file)
-            layouts = [found.header.get("layout") for _, found in self._behind(segment)]
+            layouts = [segment_file.header.get("layout") for _, segment_file in self._behind(segment)]
             return checkpoint, _End(checkpoint.step, segment, layouts[0] if layouts else None)
 
         checkpoint, end = self._newest(check) or (None, _End())
@@ -210,8 +210,8 @@ class ChainStore:
         def gather(path: Path, file: ChecksummedFile) -> dict[str, Array]:
             checkpoint, last = self._checkpoint(path, file)
             whole: dict[str, Array] = {}
-            for segment, found in self._behind(last):
-                for name, piece in found.content().items():
+            for segment, segment_file in self._behind(last):
+                for name, piece in segment_file.content().items():
                     if name not in whole:
                         whole[name] = np.empty((checkpoint.step, *piece.shape[1:]), piece.dtype)
                     whole[name][segment.start : segment.stop] = piece
@@ -264,8 +264,8 @@ class ChainStore:
         """Remove everything after the checkpoint at `step`: checkpoints first, so that none loses its draws."""
         states, names = self._listed(), _names(self.directory)
         _remove(self._state_path(at) for at in states if at > step)
-        draws = [found for name in names if (found := _DRAWS.fullmatch(name))]
-        _remove(self.directory / found[0] for found in draws if int(found[2]) > step)
+        draws = [match for name in names if (match := _DRAWS.fullmatch(name))]
+        _remove(self.directory / match[0] for match in draws if int(match[2]) > step)
         _remove(self.directory / name for name in names if name.endswith(".tmp"))
         self._steps = [at for at in states if at <= step]
 
@@ -295,8 +295,8 @@ class ChainStore:
         return None
 
     def _listed(self) -> list[int]:
-        found = (_STATE.fullmatch(name) for name in _names(self.directory))
-        return sorted((int(match[1]) for match in found if match), reverse=True)
+        matches = (_STATE.fullmatch(name) for name in _names(self.directory))
+        return sorted((int(match[1]) for match in matches if match), reverse=True)
 
     def _checkpoint(self, path: Path, file: ChecksummedFile) -> tuple[Checkpoint, _Segment | None]:
         match file.header, file.content():

@@ -235,9 +235,9 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     >>> x = np.random.default_rng(0).standard_normal((2000, 2))
     >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
     >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
-    >>> seen = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
-    >>> found = audit(design, seen, model.n_data)
-    >>> found.pairs, found.agrees
+    >>> recorded = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
+    >>> result = audit(design, recorded, model.n_data)
+    >>> result.pairs, result.agrees
     (200, True)
     """
     pairs = [pair for pair in observed.pairs if pair.sigma > 0]
@@ -295,12 +295,12 @@ def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
     """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time."""
-    scale, found = 0.0, Sums.none()
+    scale, sums = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))
         scale = scale or float(unit(values))
-        found = found.joined(Sums.of(values / scale))
-    mean, sigma, skew = (float(value) for value in found.moments())
+        sums = sums.joined(Sums.of(values / scale))
+    mean, sigma, skew = (float(value) for value in sums.moments())
     return scale * mean, scale * sigma, skew
 
 

@@ -72,14 +72,14 @@ def main() -> None:
     """Answer one question."""
     question = json.load(sys.stdin)
     try:
-        found = trial_from_posterior(np.random.default_rng(question["seed"]), question["path"], **question["options"])
+        result = trial_from_posterior(np.random.default_rng(question["seed"]), question["path"], **question["options"])
     except (BadInput, OSError) as problem:
         print(json.dumps(ReaderReply(str(problem), 1.0, [])))
         return
     content = io.BytesIO()
-    found.trial.to_npz(content)
+    result.trial.to_npz(content)
     sys.stdout.buffer.write(
-        json.dumps(ReaderReply(None, found.scale, found.remarks)).encode() + b"\n" + content.getvalue()
+        json.dumps(ReaderReply(None, result.scale, result.remarks)).encode() + b"\n" + content.getvalue()
     )
 
 

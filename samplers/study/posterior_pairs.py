@@ -119,8 +119,8 @@ def trial_from_posterior(
     >>> import xarray
     >>> values = np.random.default_rng(0).normal(size=(2, 50, 300))
     >>> group = xarray.Dataset({"y": (("chain", "draw", "obs"), values)})
-    >>> found = trial_from_posterior(np.random.default_rng(1), group, count=10)
-    >>> found.trial.n_data, len(found.trial)
+    >>> result = trial_from_posterior(np.random.default_rng(1), group, count=10)
+    >>> result.trial.n_data, len(result.trial)
     (300, 10)
     """
     if kind not in KINDS:
@@ -183,14 +183,14 @@ def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints,
     for block in table.blocks():
         some.append(block[chosen, -passed % every :: every])
         passed += block.shape[1]
-    seen = np.concatenate(some, axis=1)
-    seen -= seen.mean(axis=0)  # cancels in differences, and saves digits
-    seen -= seen.mean(axis=1)[:, None]
+    values = np.concatenate(some, axis=1)
+    values -= values.mean(axis=0)  # cancels in differences, and saves digits
+    values -= values.mean(axis=1)[:, None]
     first, second = np.arange(min(count, chosen.size)), np.empty(min(count, chosen.size), dtype=np.int64)
-    squares = np.einsum("ij,ij->i", seen, seen)
+    squares = np.einsum("ij,ij->i", values, values)
     for start in range(0, first.size, 256):
         rows = first[start : start + 256]
-        distance = squares[rows, None] + squares - 2.0 * seen[rows] @ seen.T
+        distance = squares[rows, None] + squares - 2.0 * values[rows] @ values.T
         distance[distance <= 1e-12 * (squares[rows, None] + squares)] = np.inf  # itself, and its repetitions
         second[rows] = distance.argmin(axis=1)
     return chosen[first], chosen[second]
@@ -198,15 +198,15 @@ def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints,
 
 def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
     """Mean, standard deviation and skewness of the lᵢ of each pair, in one pass."""
-    found = Sums.none()
+    sums = Sums.none()
     rows = max(1, BLOCK_VALUES // first.size)
     for block in table.blocks():
         for start in range(0, block.shape[1], rows):
             part = block[:, start : start + rows]
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
-                found = found.joined(Sums.of(part[second] - part[first]))
+                sums = sums.joined(Sums.of(part[second] - part[first]))
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, sigma, skew = found.moments()
+        mean, sigma, skew = sums.moments()
     if not np.all(np.isfinite([mean, sigma, skew])):
         raise BadInput(f"{GROUP}: values are too large for their squares and cubes to be summed")
     return mean, sigma, skew
@@ -216,16 +216,16 @@ def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, 
 
 
 def _remarks(trial: TrialRun, equal: int, kind: Kind, *, with_prior: bool) -> list[str]:
-    found = [] if with_prior else [f"no group {PRIOR}: the log ratio is taken as 0, as for a flat prior"]
+    remarks = [] if with_prior else [f"no group {PRIOR}: the log ratio is taken as 0, as for a flat prior"]
     if equal:
-        found.append(f"{equal:,} pair{'s' * (equal > 1)} of equal draws (rejected steps) left out")
+        remarks.append(f"{equal:,} pair{'s' * (equal > 1)} of equal draws (rejected steps) left out")
     fit = _fit(trial) if kind == "random" and len(trial) >= 50 else 1.0
     if not 1.0 / MISFIT <= fit <= MISFIT:
-        found.append(
+        remarks.append(
             f"κ² is {fit:.2g} times what the spread of the log posterior says: the model does not fit the data, or "
             "the prior matters; A ~ N(-κ²/2, κ²) is in doubt"
         )
-    return found
+    return remarks
 
 
 def _fit(trial: TrialRun) -> float:
@@ -239,11 +239,11 @@ def _fit(trial: TrialRun) -> float:
 
 def _not_proposals(trial: TrialRun) -> list[str]:
     """Warn if the pairs do not look like proposals: A of two draws is above 0 as often as below."""
-    here, there = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
-    if there > -0.02 or here < 0.5 * there:
+    mean, expected = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
+    if expected > -0.02 or mean < 0.5 * expected:
         return []
     return [
-        f"draws are not proposals: mean A is {here:.3g}, a random walk with this κ has about {there:.3g}; rescale "
+        f"draws are not proposals: mean A is {mean:.3g}, a random walk with this κ has about {expected:.3g}; rescale "
         "them to the acceptance rate of your chain"
     ]
 
@@ -262,13 +262,13 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, group: Dataset, variables: Sequence[str] | None, most_bytes: int) -> _Table:
         names = [str(name) for name in group.data_vars]
-        wanted = names if variables is None else list(dict.fromkeys(variables))
-        for name in wanted:
+        chosen = names if variables is None else list(dict.fromkeys(variables))
+        for name in chosen:
             if name not in names:
                 raise BadInput(f"{GROUP}: has no variable {shown(name)}, only {shorten(', '.join(names), 200)}")
-        if not wanted:
+        if not chosen:
             raise BadInput(f"{GROUP}: holds no variable")
-        arrays = [_checked(name, group[name]) for name in wanted]
+        arrays = [_checked(name, group[name]) for name in chosen]
         shapes = {array.shape[:2] for array in arrays}
         if len(shapes) > 1:
             raise BadInput(f"{GROUP}: its variables have different numbers of chains and draws")
@@ -353,10 +353,10 @@ def _opened(source: Any) -> Iterator[tuple[Dataset, Dataset | None]]:
 
 def _dataset(group: Any) -> Dataset:
     """A group of a DataTree is a tree again, one of InferenceData a Dataset."""
-    found = group.to_dataset() if hasattr(group, "to_dataset") else group
-    if not hasattr(found, "data_vars"):
-        raise BadInput(f"{GROUP}: a {type(found).__name__} is no group of a posterior")
-    return cast("Dataset", found)
+    dataset = group.to_dataset() if hasattr(group, "to_dataset") else group
+    if not hasattr(dataset, "data_vars"):
+        raise BadInput(f"{GROUP}: a {type(dataset).__name__} is no group of a posterior")
+    return cast("Dataset", dataset)
 
 
 @contextmanager
@@ -370,14 +370,14 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
     try:
         with h5py.File(source, "r") as file:
             names = [*file]  # names only: to ask `in` of it would follow a link
-            there = [group for group in (GROUP, PRIOR) if group in names]
-            for group in there:
+            groups = [group for group in (GROUP, PRIOR) if group in names]
+            for group in groups:
                 _check_storage(file, group)
-        if GROUP not in there:
+        if GROUP not in groups:
             raise BadInput(f"{name}: has no group {GROUP} ({HOW})")
-        for group in there:
+        for group in groups:
             opened.append(xarray.open_dataset(_again(source), group=group, **READING))
-        yield opened[0], opened[1] if PRIOR in there else None
+        yield opened[0], opened[1] if PRIOR in groups else None
     except BadInput as error:
         raise error if str(error).startswith(name) else BadInput(f"{name}: {error}") from None
     except FileNotFoundError:

@@ -35,14 +35,14 @@ class _Watched:
         self.rows: list[tuple[float, bool, int]] = []  # mu_std, wrong, data read
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
-        found = self.test.decide_at(rng, comparison, v)
-        if found.n_used > 0:  # otherwise the prior has decided
+        decision = self.test.decide_at(rng, comparison, v)
+        if decision.n_used > 0:  # otherwise the prior has decided
             mu, sigma, _ = moments(comparison)
             away = comparison.n * mu - comparison.log_ratio - v
             if sigma > 0.0:
                 kappa = float(TrialRun(comparison.n, [mu], [sigma]).kappa[0])
-                self.rows.append((away / kappa, found.accept != (away > 0.0), found.n_used))
-        return found
+                self.rows.append((away / kappa, decision.accept != (away > 0.0), decision.n_used))
+        return decision
 
 
 def audit_slice(

@@ -63,19 +63,19 @@ def trials_at(
     walk = chain.proposal
     if not isinstance(walk, RandomWalk):
         raise BadInput(f"proposal: must be a RandomWalk to be scaled, not {type(walk).__name__}")
-    wanted = sorted({real("scales", scale, 1e-3, 1e3) for scale in scales})
+    sizes = sorted({real("scales", scale, 1e-3, 1e3) for scale in scales})
     pairs, every = integer("pairs", pairs, 1, 10**6), integer("every", every, 1, 10**9)
-    walks = {scale: RandomWalk(walk.factor * scale) for scale in wanted}
-    seen: dict[float, list[Pair]] = {scale: [] for scale in wanted}
+    walks = {scale: RandomWalk(walk.factor * scale) for scale in sizes}
+    recorded: dict[float, list[Pair]] = {scale: [] for scale in sizes}
     for number in range(pairs):
         draws = chain.advance(every)
-        for scale in wanted:
+        for scale in sizes:
             pair = _pair(chain, walks[scale])
-            seen[scale] += [pair] if pair is not None else []
+            recorded[scale] += [pair] if pair is not None else []
         if progress is not None:
             progress(number + 1, pairs)
     nothing = draws.first(0)
-    return {scale: Observed(nothing, found).trial(chain.model.n_data) for scale, found in seen.items()}
+    return {scale: Observed(nothing, of_size).trial(chain.model.n_data) for scale, of_size in recorded.items()}
 
 
 def _pair(chain: MarkovChain, walk: RandomWalk) -> Pair | None:

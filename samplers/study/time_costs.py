@@ -62,8 +62,8 @@ class TimeCosts(NamedTuple):
 
     Examples
     --------
-    >>> found = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
-    >>> found.quantity(sensitivity=0.3).autocorrelation
+    >>> costs = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
+    >>> costs.quantity(sensitivity=0.3).autocorrelation
     50.0
     """
 
@@ -120,8 +120,8 @@ def time_costs(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/data.npz", x=x, y=y)
     ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
-    ...     found = time_costs(SamplerConfig.from_toml(text), steps=400)
-    >>> found.dimension, found.exact_seconds > 0, found.cost.per_datum >= 0
+    ...     costs = time_costs(SamplerConfig.from_toml(text), steps=400)
+    >>> costs.dimension, costs.exact_seconds > 0, costs.cost.per_datum >= 0
     (2, True, True)
     """
     steps = integer("steps", steps, LEAST_STEPS, 10**8)
@@ -142,13 +142,13 @@ def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[
     tell(total, total)
     sizes = [(min(times * batch, n_data), epsilon) for times, epsilon in TESTS]
     tests = [SequentialTest.from_design(Design(n_data, size, epsilon)) for size, epsilon in sizes]
-    seen = [_timed(chain, test, TIMED)[1:] for test in tests]
+    timings = [_timed(chain, test, TIMED)[1:] for test in tests]
     effective = effective_size(theta)
     thinned = theta[:: math.ceil(len(theta) / MOST_EVALUATED)]
-    found = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
+    slope = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
     tau = max(1.0, steps / effective)
-    cost = fitted_cost(*zip(*seen, strict=True))
-    return TimeCosts(cost, exact, tau, found, steps, effective, theta.shape[1], n_data)
+    cost = fitted_cost(*zip(*timings, strict=True))
+    return TimeCosts(cost, exact, tau, slope, steps, effective, theta.shape[1], n_data)
 
 
 def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
