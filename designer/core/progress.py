@@ -1,4 +1,4 @@
-"""How long work reports progress, and how a caller stops it."""
+"""How long computations report progress, and how a caller cancels them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ShareProgress = Callable[[float, str], None]  # called with the share done, from
 
 
 class Cancelled(Exception):
-    """The caller asked the work to stop, through the argument `cancelled`.
+    """The caller cancelled the computation through the argument `cancelled`.
 
     Examples
     --------
