@@ -47,8 +47,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from samplers.chains.chain import Chain, ChainStopped, Draws, Progress, run
+    from samplers.chains.chain import Chain
+    from samplers.chains.draws import ChainStopped, Draws
     from samplers.chains.jump_chain import JumpChain
+    from samplers.chains.parallel import RunProgress
     from samplers.chains.slice_chain import Slice, SliceChain
     from samplers.cluster.client import Cluster
     from samplers.config.config import SamplerConfig
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
+    from samplers.runs.run_chains import run
     from samplers.study.observe import Audit, Observed, audit, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
 
@@ -101,12 +104,12 @@ __all__ = [
     "Model",
     "Observed",
     "PosteriorPairs",
-    "Progress",
     "Proposal",
     "Proposed",
     "ProxyStep",
     "RJLogistic",
     "RandomWalk",
+    "RunProgress",
     "SamplerConfig",
     "SequentialTest",
     "Slice",
@@ -130,7 +133,9 @@ __all__ = [
 
 _HOMES = {
     "decide": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
-    "chains.chain": "Chain ChainStopped Draws Progress run",
+    "chains.chain": "Chain",
+    "chains.draws": "ChainStopped Draws",
+    "chains.parallel": "RunProgress",
     "cluster.client": "Cluster",
     "config.config": "SamplerConfig",
     "models.control": "Controlled find_mode",
@@ -148,6 +153,7 @@ _HOMES = {
     "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
+    "runs.run_chains": "run",
     "chains.slice_chain": "Slice SliceChain",
     "study.observe": "Audit Observed audit observe",
 }

@@ -1,4 +1,4 @@
-"""The dashboard's server as a process of its own, for the tests that talk to it over HTTP or in a browser."""
+"""The dashboard's server as a separate process, for tests that talk to it over HTTP or in a browser."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-PATIENCE = 120.0  # seconds until it must be up, kernels compiled
+from tests.commands import austerity
+
+PATIENCE = 180.0  # seconds that tests wait for anything: machines may be busy, and kernels may compile first
 
 
 class Server(NamedTuple):
-    """Where it is, its process, and what it has written so far."""
+    """Its address, its process, and what it has written so far."""
 
     address: str
     process: subprocess.Popen[str]
@@ -32,7 +34,7 @@ class Server(NamedTuple):
 @contextmanager
 def running(*command: str) -> Iterator[Server]:
     """`austerity app` on a free port, or the Python `command` that serves something else."""
-    chosen = command or ("-m", "app.cli", "app", "--port", "0", "--no-browser")
+    chosen = command or austerity("app", "--port", 0, "--no-browser")[1:]
     with (
         tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".log") as output,
         subprocess.Popen([sys.executable, *chosen], stdout=output, stderr=output, text=True) as process,
@@ -44,11 +46,11 @@ def running(*command: str) -> Iterator[Server]:
 
 
 def _address(process: subprocess.Popen[str], output: Path) -> str:
-    """Waits until the server says where it is."""
+    """Wait until the server prints its address."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and process.poll() is None:
         for line in output.read_text(encoding="utf-8").splitlines():
             if line.startswith("austerity is at "):
                 return line.split()[3]
         time.sleep(0.05)
-    raise AssertionError(f"the server did not come up: {output.read_text(encoding='utf-8')}")
+    raise AssertionError(f"the server did not start: {output.read_text(encoding='utf-8')}")

@@ -11,7 +11,9 @@ from app.cli.main import main
 from app.dashboard.jobs import jobs
 from app.dashboard.pages import posterior_upload
 from app.dashboard.serve import server
-from app.dashboard.state import session
+from app.dashboard.state.loaded import MOST_REMEMBERED
+from app.dashboard.state.pins import MOST_PINS
+from app.dashboard.state.source import LIMITS
 from designer.core import text_table
 from designer.core import toml_json as parsing
 from designer.engine import look_grid
@@ -51,7 +53,7 @@ def bound(table, field: str, kind: type) -> int:
 
 
 MEMORY = f"{gib(memory.MAX_BYTES)} GiB"
-MADE_UP = f"{session.LIMITS['pairs'][1]:,}"
+MADE_UP = f"{LIMITS['pairs'][1]:,}"
 MOST, LEAST = annotated_types.Le, annotated_types.Ge
 LIMITS = {
     "number of data N": f"2 … {power(schedule.MAX_N_DATA)}",
@@ -90,7 +92,7 @@ LIMITS = {
     "pairs at stationarity": MADE_UP,
     "pairs of an uploaded trial run": MADE_UP,
     "jobs that wait or run": f"{jobs.MOST_IN_SESSION} a session; {jobs.MOST_IN_ALL} in all",
-    "pinned designs; remembered trial runs": f"{session.MOST_PINS}; {session.MOST_KEPT} a session",
+    "pinned designs; remembered trial runs": f"{MOST_PINS}; {MOST_REMEMBERED} a session",
 }
 TRIAL = "trial e4 --output t.csv"
 COMMANDS = {  # options without a constant, and what they may be

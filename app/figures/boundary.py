@@ -8,13 +8,13 @@ from app.figures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, layout
 from designer.further.optimal_boundary.boundary import bounds_of
 from designer.further.optimal_boundary.result import OptimalBoundary
 
-TALLEST = 8.0  # of the axis; early bounds of O'Brien-Fleming type are enormous
+TALLEST = 8.0  # of the axis; early O'Brien–Fleming bounds are huge
 
 
-def bounds(found: OptimalBoundary) -> go.Figure:
-    """Bounds of z against the share of the data read: the best ones and those of the families."""
+def bounds(result: OptimalBoundary) -> go.Figure:
+    """Bounds of z against the share of the data read: of the best boundary and of the families."""
     drawn = go.Figure()
-    designs = [("best boundary", found.design), *((r.name, r.design) for r in found.rivals if r.design is not None)]
+    designs = [("best boundary", result.design), *((r.name, r.design) for r in result.rivals if r.design is not None)]
     for (name, design), colour, dash in zip(designs, (BLUE, RED, GREEN, ORANGE), DASHES, strict=False):
         pi, lower, upper = bounds_of(design)
         for side, values in (("accept above", upper), ("reject below", lower)):
@@ -34,20 +34,20 @@ def bounds(found: OptimalBoundary) -> go.Figure:
     layout(drawn, "share of the data read", "statistic z", height=420)
     drawn.add_hline(0.0, line={"color": GREY, "width": 1})
     drawn.update_xaxes(tickformat=".0%", range=[0.0, 1.01])
-    _, lower, upper = bounds_of(found.design)
+    _, lower, upper = bounds_of(result.design)
     tallest = min(max(*upper, *-lower, 2.0) + 1.0, TALLEST)
     drawn.update_yaxes(range=[-tallest, tallest])
     return drawn
 
 
-def distances(found: OptimalBoundary) -> go.Figure:
-    """Data read by each boundary, with the lower bound as a line."""
-    rows = [("best boundary", found.usage), *((r.name, r.usage) for r in found.rivals if r.usage is not None)]
+def distances(result: OptimalBoundary) -> go.Figure:
+    """Data use of each boundary, with the lower bound as a line."""
+    rows = [("best boundary", result.usage), *((r.name, r.usage) for r in result.rivals if r.usage is not None)]
     names, usage = [name for name, _ in rows], [value for _, value in rows]
     colours = {"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}
     labels = {"texttemplate": "%{x:.2%}", "textposition": "inside", "insidetextanchor": "start"}
     drawn = go.Figure(go.Bar(x=usage, y=names, orientation="h", marker=colours, name="data", **labels))
-    drawn.add_vline(found.lower_bound, line={"color": GREY, "dash": "dash", "width": 2})
+    drawn.add_vline(result.lower_bound, line={"color": GREY, "dash": "dash", "width": 2})
     layout(drawn, "data read per step", "", height=220)
     drawn.update_layout(showlegend=False, hovermode="closest")
     drawn.update_traces(hovertemplate="%{y}: %{x:.2%}")

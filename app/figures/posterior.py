@@ -10,22 +10,24 @@ from app.figures.style import BLUE, GREY, LOG_AXIS, RED, layout
 from designer.further.posterior.error import Marginals, PosteriorError
 
 
-def marginals(found: Marginals) -> go.Figure:
-    """The density of one parameter, exact and as the chain with the test samples it."""
+def marginals(densities: Marginals) -> go.Figure:
+    """The density of one parameter: exact, and sampled by the chain with the test."""
     drawn = go.Figure()
     for name, density, colour, dash in (
-        ("exact posterior", found.exact, GREY, "dash"),
-        ("with the test", found.sampled, BLUE, "solid"),
+        ("exact posterior", densities.exact, GREY, "dash"),
+        ("with the test", densities.sampled, BLUE, "solid"),
     ):
         line = {"color": colour, "dash": dash}
-        drawn.add_trace(go.Scatter(x=found.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}"))
+        drawn.add_trace(
+            go.Scatter(x=densities.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}")
+        )
     return layout(drawn, "parameter, in posterior standard deviations", "density", height=340)
 
 
 def inflation(
     epsilons: Sequence[float], errors: Sequence[PosteriorError], chosen: float, ratio: float | None
 ) -> go.Figure:
-    """Factor on the standard deviations over epsilon, with the test in view if its own is known."""
+    """Factor on the standard deviations against ε, and that of the chosen test if it is known."""
     curve = {"x": list(epsilons), "y": [error.sd_ratio for error in errors]}
     look = {"line": {"color": BLUE}, "marker": {"size": 5}, "hovertemplate": "%{y:.3f}"}
     drawn = go.Figure(go.Scatter(**curve, **look, mode="lines+markers", name="standard deviation"))

@@ -14,18 +14,18 @@ BEFORE = {"color": ORANGE, "size": 10, "symbol": "diamond-open", "line": {"width
 AFTER = {"color": GREEN, "size": 8}
 
 
-def over_time(found: Followed, tolerance: float, first: tuple[int, float]) -> go.Figure:
-    """Data read, predicted error before and after each design, and m and epsilon (from the `first`), over the steps."""
+def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) -> go.Figure:
+    """Data use, predicted error before and after each search, and m and ε (at first `first`), against the steps."""
     drawn = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.09)
-    steps = [change.step for change in found.log]
-    windows = [window.step for window in found.windows]
-    read = {"x": windows, "y": [window.usage for window in found.windows]}
+    steps = [change.step for change in followed.log]
+    windows = [window.step for window in followed.windows]
+    read = {"x": windows, "y": [window.usage for window in followed.windows]}
     drawn.add_trace(_line("read", read, BLUE, "lines", "%{y:.2%}"), 1, 1)
     for name, old, look in (("before", "old_", BEFORE), ("after", "", AFTER)):
         for row, field, hover in ((1, "usage", "%{y:.2%}"), (2, "error", "%{y:.3g}")):
             points = go.Scatter(
                 x=steps,
-                y=[getattr(change, old + field) for change in found.log],
+                y=[getattr(change, old + field) for change in followed.log],
                 mode="markers",
                 marker=look,
                 cliponaxis=False,
@@ -37,10 +37,10 @@ def over_time(found: Followed, tolerance: float, first: tuple[int, float]) -> go
             drawn.add_trace(points, row, 1)
     drawn.add_hline(tolerance, line={"color": GREY, "dash": "dash"}, row=2, col=1)
     for name, field, colour, start in (("m", "m", BLUE, first[0]), ("ε", "epsilon", RED, first[1])):
-        points = {"x": [0, *steps], "y": [start, *(getattr(change, field) for change in found.log)]}
+        points = {"x": [0, *steps], "y": [start, *(getattr(change, field) for change in followed.log)]}
         drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}").update(line_shape="hv"), 3, 1)
     layout(drawn, "", "", height=640)
-    titles = ("data per step", "mean |Δ|", "m, ε")
+    titles = ("data use", "mean |Δ|", "m, ε")
     for row, title in enumerate(titles, start=1):
         drawn.update_yaxes(title_text=title, row=row, col=1)
     drawn.update_yaxes(tickformat=".0%", rangemode="tozero", row=1, col=1)
@@ -50,14 +50,14 @@ def over_time(found: Followed, tolerance: float, first: tuple[int, float]) -> go
     return drawn
 
 
-def pairs(found: Followed) -> go.Figure:
-    """The latest pairs: log of the Metropolis ratio over kappa."""
-    assert found.trial is not None
+def pairs(followed: Followed) -> go.Figure:
+    """The latest pairs: log of the Metropolis ratio against κ."""
+    assert followed.trial is not None
     marker = {"color": BLUE, "size": 7}
     drawn = go.Figure(
         go.Scatter(
-            x=found.trial.kappa,
-            y=found.trial.log_acceptance,
+            x=followed.trial.kappa,
+            y=followed.trial.log_acceptance,
             mode="markers",
             marker=marker,
             hovertemplate="κ = %{x:.3g}, A = %{y:.3g}",

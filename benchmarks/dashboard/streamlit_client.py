@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 TIMEOUT = 120.0  # seconds for a page; a page that takes longer counts as an error
-FAILURES = ("went wrong", "nobody foresaw")  # red boxes that report a failure; other red boxes refuse bad input
+FAILURES = ("went wrong", "failed unexpectedly")  # red boxes that report a failure; other red boxes refuse bad input
 KINDS = ("slider", "button", "download_button")
 
 

@@ -19,8 +19,9 @@ from designer.core.errors import BadInput
 from designer.core.toml_json import toml_text
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA
-from samplers.chains.chain import MAX_DRAWS, Chain, ChainStopped, Draws
-from samplers.chains.jump_chain import JumpChain
+from samplers.chains.draws import MAX_DRAWS, Draws
+from samplers.chains.driver import advance_to
+from samplers.chains.protocol import MarkovChain
 from samplers.config.schema import ConfigTable, NotNegative, Real, Whole
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from designer.further.budget.phases import TimePlan
-    from samplers.config.assemble import AnyChain
 
 MOST_PHASES = 100
 
@@ -106,20 +106,16 @@ class Phases(NamedTuple):
         """The test that decides the step after so many."""
         return self.tests[self.number(step)]
 
-    def advance(self, chain: AnyChain, steps: int) -> Draws:
-        """Make so many steps of a chain, each with its test."""
-        assert isinstance(chain, (Chain, JumpChain))
-        parts, goal = [Draws.empty(0, chain.theta.size)], chain.steps + steps
-        while chain.steps < goal:
-            number = self.number(chain.steps)
-            if chain.test is not self.tests[number]:
-                chain.use_test(self.tests[number])
-            end = self.ends[number] if number < len(self.ends) else goal
-            try:
-                parts.append(chain.advance(min(end, goal) - chain.steps))
-            except ChainStopped as stopped:
-                raise stopped.after(parts) from None
-        return Draws.joined(parts)
+    def advance(self, chain: MarkovChain, steps: int) -> Draws:
+        """Make so many steps of a chain, each with the test of its phase."""
+
+        def within_phase(steps: int) -> Draws:
+            test = self.at(chain.steps)
+            if chain.test is not test:
+                chain.use_test(test)
+            return chain.advance(steps)
+
+        return advance_to(chain, chain.steps + steps, size=None, breaks=self.ends, advance=within_phase)
 
 
 def phases_of(table: ScheduleTable | None, last: AcceptTest, n_data: int, warmup: int) -> Phases | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Draws
+from samplers.chains.draws import Draws
 from samplers.proposals import RandomWalk
 
 TARGET = 0.234  # acceptance rate of the optimal random walk in many dimensions

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Draws
+from samplers.chains.draws import Draws
 from samplers.models.control import Controlled
 from samplers.proposals import Proposal, ProxyStep
 

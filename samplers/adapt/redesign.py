@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
-from designer.core.progress import Cancelled
+from designer.core.progress import Progress, raise_if
 from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -23,13 +24,16 @@ from designer.rule.plan import as_plan
 from designer.search.criteria import OverPairs
 from designer.search.search import ACCURACY, search
 from samplers.adapt.warmup import Warmup
-from samplers.chains.chain import BLOCK, Chain, ChainStopped, Draws, streams
-from samplers.chains.jump_chain import JumpChain
-from samplers.config.assemble import AnyChain, Parts, build
+from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.driver import advance_to, in_blocks
+from samplers.chains.parallel import streams
+from samplers.chains.protocol import MarkovChain
+from samplers.chains.spec import ChainSpec
+from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import RedesignTable, check_redesign
 from samplers.decide.sequential import SequentialTest
-from samplers.study.observe import observe
+from samplers.study.observe import Pair, observing
 
 GRAIN = 16  # a pair is recorded at a multiple of so many steps, or not: the same however a run is stopped and resumed
 LEAST_PAIRS = 20  # no search on fewer; so many are recorded before the first one, whatever they cost
@@ -85,29 +89,22 @@ class Redesign:
         self.log: list[Change] = []
 
     @classmethod
-    def of(cls, config: SamplerConfig) -> Redesign | None:
-        """For a chain of a config, if that wants it."""
-        if config.redesign is None:
+    def of(cls, table: RedesignTable | None, spec: ChainSpec, warmup: int) -> Redesign | None:
+        """For one chain of a run; None if its design does not change."""
+        if table is None:
             return None
-        assert isinstance(config.test, Design)  # the config has seen to it
-        return cls(config.redesign, config.redesign.until or config.run.warmup, config.test, config.rule)
+        assert spec.design is not None  # the config has checked that the test is sequential
+        return cls(table, table.until or warmup, spec.design, spec.rule)
 
-    def advance(self, chain: AnyChain, steps: int) -> Draws:
-        """Let the chain make so many steps, with all that happens on the way."""
-        assert isinstance(chain, (Chain, JumpChain))
-        goal, parts = chain.steps + steps, [Draws.empty(0, chain.theta.size)]
-        while chain.steps < goal:
-            try:
-                parts.append(self._piece(chain, goal))
-            except ChainStopped as stopped:
-                raise stopped.after(parts) from None
-        return Draws.joined(parts)
+    def advance(self, chain: MarkovChain, steps: int) -> Draws:
+        """Make so many steps of a chain; record pairs and change its design on the way."""
+        return advance_to(chain, chain.steps + steps, size=None, advance=lambda most: self._piece(chain, most))
 
-    def _piece(self, chain: Chain | JumpChain, goal: int) -> Draws:
-        """Steps up to the next moment at which something may happen."""
-        here = chain.steps
+    def _piece(self, chain: MarkovChain, steps: int) -> Draws:
+        """At most so many steps: up to the next one after which a pair or a search may be due."""
+        here, goal = chain.steps, chain.steps + steps
         if here >= self.until:
-            return chain.advance(goal - here)
+            return chain.advance(steps)
         try:
             if here % GRAIN == 0 and (self._affordable() or self._due(here)):
                 part = self._observed(chain)
@@ -131,15 +128,16 @@ class Redesign:
         """Whether the next of the first few pairs is due, to have them all when the first search comes."""
         return self.passes < LEAST_PAIRS and step * LEAST_PAIRS >= self.passes * self.table.every
 
-    def _observed(self, chain: Chain | JumpChain) -> Draws:
-        """One step, seen in full."""
-        seen = observe(chain, 1, 1)
-        for pair in seen.pairs:
+    def _observed(self, chain: MarkovChain) -> Draws:
+        """One step, whose pair is recorded."""
+        pairs: list[Pair] = []
+        (draws,) = observing(chain, chain.steps + 1, 1, pairs)
+        for pair in pairs:
             self.passes += 1
             if pair.sigma > 0.0:
                 row = [[pair.mu, pair.sigma, pair.skew, pair.log_ratio]]
                 self.pairs = np.concatenate([self.pairs, row])[-self.table.pairs :]
-        return seen.draws
+        return draws
 
     @property
     def trial(self) -> TrialRun:
@@ -147,7 +145,7 @@ class Redesign:
         mu, sigma, skew, log_ratio = self.pairs.T
         return TrialRun(self.design.n_data, mu, sigma, log_ratio, skew)
 
-    def _redesign(self, chain: Chain | JumpChain) -> None:
+    def _redesign(self, chain: MarkovChain) -> None:
         """Search anew, and use what is found if that is worth it; the log has it in any case."""
         if len(self.pairs) < LEAST_PAIRS:
             return
@@ -174,9 +172,8 @@ class Redesign:
         counts = {"passes": self.passes, "read": self.read}
         return counts | {"design": self.design.to_json(), "pairs": self.pairs, "log": to_json(self.log)}
 
-    def restore(self, chain: AnyChain, state: Mapping[str, Any]) -> None:
-        """From a checkpoint: the chain goes on with the test it had."""
-        assert isinstance(chain, (Chain, JumpChain))
+    def restore(self, chain: MarkovChain, state: Mapping[str, Any]) -> None:
+        """From a checkpoint: the chain continues with the test it had."""
         self.passes, self.read = int(state["passes"]), int(state["read"])
         self.pairs, self.log = np.array(state["pairs"]), from_json(state["log"])
         self.design = Design.from_json(state["design"])
@@ -239,7 +236,7 @@ def follow(
     config: SamplerConfig,
     steps: int,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Followed:
     """The first chain of a config with `[redesign]`, its first `steps` steps, in memory.
@@ -247,10 +244,12 @@ def follow(
     It makes the draws of `run_config`. `progress` is told (steps done, all); when `cancelled` says so, `Cancelled` is
     raised.
     """
-    redesign = Redesign.of(config)
-    if redesign is None:
-        raise BadInput("redesign: missing; this table says how the chain is to be re-designed")
-    return _followed(config, build(config), redesign, steps, progress, cancelled)
+    if config.redesign is None:
+        raise BadInput("redesign: missing; this table says how to re-design the chain")
+    spec = build(config)
+    redesign = Redesign.of(config.redesign, spec, config.run.warmup)
+    assert redesign is not None
+    return _followed(config, spec, redesign, steps, progress, cancelled)
 
 
 def follow_from(
@@ -260,42 +259,37 @@ def follow_from(
     table: RedesignTable,
     steps: int,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Followed:
     """`follow` for a config with any test: the chain begins with this batch (at most N) and this threshold.
 
     The rule stays that of the config's own test.
     """
-    parts = build(config)
-    design = Design(parts.model.n_data, min(m, parts.model.n_data), epsilon)
+    spec = build(config)
+    design = Design(spec.model.n_data, min(m, spec.model.n_data), epsilon)
     check_redesign(table, design, config.proposal, config.run)
     redesign = Redesign(table, table.until or config.run.warmup, design, config.rule)
-    parts = parts._replace(test=SequentialTest.from_design(design))
-    return _followed(config, parts, redesign, steps, progress, cancelled)
+    spec = spec._replace(test=SequentialTest.from_design(design), design=design)
+    return _followed(config, spec, redesign, steps, progress, cancelled)
 
 
 def _followed(
     config: SamplerConfig,
-    parts: Parts,
+    spec: ChainSpec,
     redesign: Redesign,
     steps: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
     cancelled: Callable[[], bool] | None,
 ) -> Followed:
-    chain, warmup = parts.chain(streams(config.run.seed, config.run.chains)[0]), Warmup(config, parts)
-    windows = []
-    while chain.steps < steps:
-        if cancelled is not None and cancelled():
-            raise Cancelled
-        warming = chain.steps < config.run.warmup
-        goal = min(steps, (chain.steps // BLOCK + 1) * BLOCK, *([config.run.warmup] if warming else []))
-        part = redesign.advance(chain, goal - chain.steps)
-        if warming:
+    chain, warmup = spec.chain(streams(config.run.seed, config.run.chains)[0]), Warmup(spec)
+    windows, n_data, until = [], chain.n_data, config.run.warmup
+    advance, stop = partial(redesign.advance, chain), partial(raise_if, cancelled)
+    for part in in_blocks(chain, steps, breaks=[until], advance=advance, stop=stop):
+        if chain.steps <= until:
             warmup.learn(chain, part)
-        usage = float(part.n_used.mean()) / parts.model.n_data
-        windows.append(Window(chain.steps, float(part.accepted.mean()), usage))
+        windows.append(Window(chain.steps, float(part.accepted.mean()), float(part.n_used.mean()) / n_data))
         if progress is not None:
             progress(chain.steps, steps)
     trial = redesign.trial if len(redesign.pairs) else None
-    return Followed(redesign.log, windows, trial, redesign.passes, redesign.read, parts.model.n_data)
+    return Followed(redesign.log, windows, trial, redesign.passes, redesign.read, n_data)

@@ -22,11 +22,12 @@ from designer.core.files import shorten, write_whole
 from designer.core.progress import Cancelled
 from designer.pairs.trial_run import TrialRun
 from samplers.chains.blas import default_threads
-from samplers.chains.chain import Progress
+from samplers.chains.parallel import RunProgress
 from samplers.cluster import tasks as cluster_tasks
-from samplers.cluster.tasks import PACKAGES, SAID, SUMS, ChainTask, PartTask, Reached, Task, Told, TrialTask
+from samplers.cluster.tasks import PACKAGES, SAID, SUMS, ChainProgress, ChainTask, PartTask, Task, TaskResult, TrialTask
 from samplers.config.config import PLACES, SamplerConfig
-from samplers.runs.run import all_steps, refuse_used, results_in
+from samplers.runs.run import settings_of
+from samplers.runs.saved_run import refuse_used, write_results
 from samplers.runs.store import Store
 
 if TYPE_CHECKING:
@@ -94,27 +95,28 @@ class Cluster:
         output: str | Path,
         *,
         resume: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[RunProgress], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> DataTree:
         """As `samplers.runs.run.run_config`: the same draws, by the cluster's workers."""
         store = Store(Path(output).resolve())
         if not resume:
             refuse_used(store)
-        numbers = range(config.run.chains)
-        tally = _Tally(len(numbers) * all_steps(config), progress)
+        settings = settings_of(config)
+        numbers = range(settings.chains)
+        tally = _Tally(len(numbers) * settings.steps, progress)
         with _marked(store) as marker:
             self._check(marker)
             tasks = [ChainTask(_portable(config), str(store.directory), number, marker) for number in numbers]
             try:
-                for _, reached in self._each(tasks, lambda message: tally.hear(Reached(**message)), cancelled):
+                for _, reached in self._each(tasks, lambda message: tally.hear(ChainProgress(**message)), cancelled):
                     tally.hear(reached)
             except Cancelled:
                 _wait_for_writers(store, numbers)
             finally:
                 with suppress(OSError):  # a scheduler that is gone
                     self.client.run(cluster_tasks.forget, on_error="ignore")
-        return results_in(store, config)
+        return write_results(store, settings)
 
     def collect_pairs(
         self,
@@ -193,14 +195,14 @@ class Cluster:
         from distributed import KilledWorker
 
         try:
-            told: Told = future.result()
+            result: TaskResult = future.result()
         except KilledWorker:
             raise BadInput(f"cluster: {self.address}: every worker that tried died; what was saved is there") from None
         except CancelledError:
             raise BadInput(f"cluster: {self.address}: the connection was lost; what was saved is there") from None
-        if told.problem is not None:
-            raise ArithmeticError(told.problem) if told.numerical else BadInput(told.problem)
-        return told.value
+        if result.problem is not None:
+            raise ArithmeticError(result.problem) if result.numerical else BadInput(result.problem)
+        return result.value
 
     def _check(self, marker: str | None) -> None:
         """Every worker has our packages, and sees the file `marker`; other last bits are worth a warning."""
@@ -293,18 +295,18 @@ class _Tally:
     Messages of tasks arrive in Dask's own thread, their results in the caller's: one is heard at a time.
     """
 
-    def __init__(self, total: int, tell: Callable[[Progress], None] | None) -> None:
+    def __init__(self, total: int, tell: Callable[[RunProgress], None] | None) -> None:
         self.total, self.tell, self.begin = total, tell, time.monotonic()
         self.first: dict[int, int] = {}  # where each chain was when the run began
-        self.latest: dict[int, Reached] = {}
+        self.latest: dict[int, ChainProgress] = {}
         self.lock = threading.Lock()
 
-    def hear(self, reached: Reached) -> None:
+    def hear(self, reached: ChainProgress) -> None:
         """Of one chain."""
         with self.lock:
             self._hear(reached)
 
-    def _hear(self, reached: Reached) -> None:
+    def _hear(self, reached: ChainProgress) -> None:
         self.first.setdefault(reached.chain, reached.start)
         self.latest[reached.chain] = reached
         if self.tell is None:
@@ -313,4 +315,4 @@ class _Tally:
         accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
         done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
         shares = accepted / max(made, 1), used / max(made, 1) / reached.n_data
-        self.tell(Progress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))
+        self.tell(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))

@@ -22,10 +22,12 @@ import numpy as np
 from designer.core.errors import BadInput, Busy
 from designer.core.progress import Cancelled
 from samplers.chains.blas import blas_threads
-from samplers.chains.chain import Draws
-from samplers.config.assemble import Parts
+from samplers.chains.draws import Draws
+from samplers.chains.spec import ChainSpec
+from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
-from samplers.runs.run import BLAS_THREADS, collect_pairs, opened, run_chain
+from samplers.runs.run import collect_pairs, settings_of
+from samplers.runs.saved_run import BLAS_THREADS, describe, run_chain
 from samplers.runs.store import Store
 
 QUIET = 0.2  # seconds between two messages of a task
@@ -35,7 +37,7 @@ SAID = "said"  # a message within the event that carries it
 PATIENCE = 150.0  # seconds to wait for a lock: NFS lets go of those of a machine that died after 90
 
 
-class Here:
+class WorkerContext:
     """The worker that runs a task: where its progress goes, and whether anybody still wants it."""
 
     def __init__(self, topic: str) -> None:
@@ -57,7 +59,7 @@ class Here:
         return not wanted or self.worker.status.name not in ("running", "paused", "closing_gracefully")
 
 
-class Told(NamedTuple):
+class TaskResult(NamedTuple):
     """What came of a task: a value, or a problem in a line."""
 
     value: Any = None
@@ -71,27 +73,27 @@ class Task(Protocol):
     @property
     def threads(self) -> int: ...
 
-    def do(self, here: Here) -> Any: ...
+    def do(self, here: WorkerContext) -> Any: ...
 
 
-def perform(task: Task, topic: str) -> Told:
+def perform(task: Task, topic: str) -> TaskResult:
     """What a worker is sent."""
-    here = Here(topic)
+    here = WorkerContext(topic)
     try:
         with blas_threads(task.threads):
-            return Told(task.do(here))
+            return TaskResult(task.do(here))
     except BadInput as problem:
-        return Told(problem=f"worker {here.worker.address}: {problem}")
+        return TaskResult(problem=f"worker {here.worker.address}: {problem}")
     except ArithmeticError as problem:
-        return Told(problem=str(problem), numerical=True)
+        return TaskResult(problem=str(problem), numerical=True)
     except Cancelled:
-        return Told(problem="cancelled")
+        return TaskResult(problem="cancelled")
 
 
 # --- chains -----------------------------------------------------------------------------------------------------------
 
 
-class Reached(NamedTuple):
+class ChainProgress(NamedTuple):
     """How far a chain has come: where this task took it up, where it is, and what its steps were like."""
 
     chain: int
@@ -111,15 +113,16 @@ class ChainTask(NamedTuple):
     marker: str
     threads: int = BLAS_THREADS
 
-    def do(self, here: Here) -> Reached:
+    def do(self, here: WorkerContext) -> ChainProgress:
         check_marker(self.marker)
         config, store = SamplerConfig.from_toml(self.config), Store(self.output)
-        parts = _PARTS.get(self.config, lambda: opened(config, store))
+        spec, settings = _LAST_SPEC.get(self.config, lambda: build(config)), settings_of(config)
+        describe(spec, settings, store)
         until = time.monotonic() + PATIENCE
         while True:
-            relay = Relay(here, self.number, parts.model.n_data)
+            relay = Relay(here, self.number, spec.model.n_data)
             try:
-                run_chain(config, parts, store, self.number, relay, here.stopped)
+                run_chain(spec, settings, store, self.number, relay, here.stopped)
                 return relay.reached
             except Busy:  # by a worker that is thought to be dead, or just is
                 if here.stopped() or time.monotonic() > until:
@@ -130,8 +133,8 @@ class ChainTask(NamedTuple):
 class Relay:
     """Passes on what one chain reports."""
 
-    def __init__(self, here: Here, number: int, n_data: int) -> None:
-        self.here, self.reached = here, Reached(number, 0, 0, 0, 0, n_data)
+    def __init__(self, here: WorkerContext, number: int, n_data: int) -> None:
+        self.here, self.reached = here, ChainProgress(number, 0, 0, 0, 0, n_data)
 
     def skip(self, steps: int) -> None:
         """Steps that were there already."""
@@ -149,28 +152,28 @@ class Relay:
         self.here.tell(self.reached._asdict())
 
 
-class _LastParts:
+class _LastSpec:
     """The data and model of the last run, for all its chains on this worker; made by the first that asks."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.kept: tuple[str, Parts] | None = None
+        self.last: tuple[str, ChainSpec] | None = None  # the text of a config, and what was made of it
 
-    def get(self, text: str, make: Callable[[], Parts]) -> Parts:
+    def get(self, text: str, make: Callable[[], ChainSpec]) -> ChainSpec:
         with self.lock:
-            if self.kept is None or self.kept[0] != text:
-                self.kept = None  # room for the new ones
-                self.kept = text, make()
-            return self.kept[1]
+            if self.last is None or self.last[0] != text:
+                self.last = None  # make room for the new one
+                self.last = text, make()
+            return self.last[1]
 
 
-_PARTS = _LastParts()
+_LAST_SPEC = _LastSpec()
 
 
 def forget() -> None:
-    """Let go of the data of the last run."""
-    with _PARTS.lock:
-        _PARTS.kept = None
+    """Free the data of the last run."""
+    with _LAST_SPEC.lock:
+        _LAST_SPEC.last = None
 
 
 def check_marker(marker: str) -> None:
@@ -190,7 +193,7 @@ class TrialTask(NamedTuple):
     every: int
     threads: int = BLAS_THREADS
 
-    def do(self, here: Here) -> Any:
+    def do(self, here: WorkerContext) -> Any:
         def told(done: int, total: int) -> None:
             here.tell({"done": done, "total": total})
 
@@ -214,7 +217,7 @@ class PartTask(NamedTuple):
     known: str
     threads: int
 
-    def do(self, here: Here) -> Any:
+    def do(self, here: WorkerContext) -> Any:
         from samplers.experiments import experiment
         from samplers.experiments.framework.identity import identity
         from samplers.experiments.framework.running import Work, computed, fingerprints_of
@@ -230,10 +233,10 @@ class PartTask(NamedTuple):
             return computed(found, self.settings, self.part, Work(folder, told, here.stopped))
 
 
-def call(function: Callable[[Any], Any], item: Any, threads: int) -> Told:
+def call(function: Callable[[Any], Any], item: Any, threads: int) -> TaskResult:
     """function(item), for a search."""
     with blas_threads(threads):
-        return Told(function(item))
+        return TaskResult(function(item))
 
 
 def unchanged(value: Any) -> Any:

@@ -11,7 +11,7 @@ from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, check_growth
 from designer.search.space import Space
-from samplers.chains.chain import MAX_DRAWS
+from samplers.chains.draws import MAX_DRAWS
 from samplers.decide.correction import HIGHEST, LOWEST
 
 LARGEST = 1e300  # largest number that models and proposals compute with

@@ -51,7 +51,7 @@ def pairs_of_file(
         As `trial_from_posterior`; also if the file takes too long, or ends the process that reads it.
     """
     question = json.dumps({"path": os.fspath(path), "seed": seed, "wanted": wanted})
-    command = [sys.executable, "-m", "samplers.study.posterior_files"]
+    command = [sys.executable, "-P", "-m", "samplers.study.posterior_files"]  # -P: not a samplers.py of this folder
     try:
         done = subprocess.run(command, input=question.encode(), capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

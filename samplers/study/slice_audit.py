@@ -14,7 +14,7 @@ from samplers.chains.slice_chain import Slice, update
 from samplers.decide.comparison import Comparison, Decision
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.study.observe import SURPRISE, Measured, moments
+from samplers.study.observe import SURPRISE, MeasuredValue, moments
 
 
 class SliceAudit(NamedTuple):
@@ -22,8 +22,8 @@ class SliceAudit(NamedTuple):
 
     updates: int
     tests: int
-    wrong: Measured
-    usage: Measured
+    wrong: MeasuredValue
+    usage: MeasuredValue
     agrees: bool
 
 
@@ -66,8 +66,8 @@ def audit_slice(
     spread = float(np.sum((curve.usage - first) * (1.0 - curve.usage)))  # the most a share in [first, 1] can vary
     usage_se = math.sqrt(max(0.0, spread) + first**2) / count
     rows = (
-        Measured(float(wrong.mean()), wrong_se, float(curve.error.mean())),
-        Measured(float(used.mean()) / n, usage_se, float(curve.usage.mean())),
+        MeasuredValue(float(wrong.mean()), wrong_se, float(curve.error.mean())),
+        MeasuredValue(float(used.mean()) / n, usage_se, float(curve.usage.mean())),
     )
     agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
     return SliceAudit(updates, count, *rows, agrees)

@@ -12,7 +12,8 @@ import numpy as np
 
 from designer.core.errors import BadInput, integer, real
 from designer.pairs.trial_run import TrialRun
-from samplers.chains.chain import Chain, compare
+from samplers.chains.chain import compare
+from samplers.chains.protocol import MarkovChain
 from samplers.proposals import RandomWalk
 from samplers.study.observe import Observed, Pair, moments
 
@@ -20,7 +21,7 @@ __all__ = ["trials_at"]
 
 
 def trials_at(
-    chain: Chain,
+    chain: MarkovChain,
     scales: Iterable[float],
     pairs: int = 100,
     every: int = 10,
@@ -51,8 +52,7 @@ def trials_at(
 
     Examples
     --------
-    >>> from samplers.decide.exact import ExactTest
-    >>> from samplers.models.logistic import Logistic
+    >>> from samplers import Chain, ExactTest, Logistic
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
@@ -78,7 +78,7 @@ def trials_at(
     return {scale: Observed(nothing, found).trial(chain.model.n_data) for scale, found in seen.items()}
 
 
-def _pair(chain: Chain, walk: RandomWalk) -> Pair | None:
+def _pair(chain: MarkovChain, walk: RandomWalk) -> Pair | None:
     """A proposal from where the chain is, seen in full; None if the prior alone decides."""
     proposed = walk.propose(chain.rng, chain.theta)
     question = compare(chain.model, chain.theta, proposed.theta, proposed.log_q, chain.rule)

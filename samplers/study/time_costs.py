@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,14 +19,17 @@ from designer.rule.design import Design
 from designer.search.criteria import Cost
 from designer.search.space import usual_batch
 from samplers.chains.blas import blas_threads
-from samplers.chains.chain import Chain
+from samplers.chains.driver import Stopwatch, advance_to
+from samplers.chains.protocol import MarkovChain
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
-from samplers.models._kernels import blocks
-from samplers.runs.run import BLAS_THREADS, warmed_up
+from samplers.models import Model
+from samplers.models.arrays import blocks
+from samplers.runs.run import warmed_up
+from samplers.runs.saved_run import BLAS_THREADS
 from samplers.study.risk import effective_size
 
 __all__ = ["TimeCosts", "fitted_cost", "log_posterior", "time_costs"]
@@ -35,7 +37,7 @@ __all__ = ["TimeCosts", "fitted_cost", "log_posterior", "time_costs"]
 LEAST_STEPS = 100
 STRETCHES = 4  # of each test, of which the fastest counts
 TIMED = 200  # steps of each sequential test, in all
-KEPT = 2000  # draws whose log posterior is computed, at most
+MOST_EVALUATED = 2000  # draws whose log posterior is computed, at most
 ENOUGH = 200.0  # effective draws from which a sensitivity is more than noise
 TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, epsilon
 
@@ -128,12 +130,12 @@ def time_costs(
 
 
 def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[int, int], None]) -> TimeCosts:
-    parts = build(config)._replace(test=ExactTest())
-    total = config.run.warmup + steps
-    chain = warmed_up(config, parts, lambda done: tell(done, total))
-    if not isinstance(chain, Chain):
+    spec = build(config)._replace(test=ExactTest())
+    if not isinstance(spec.model, Model) or config.proposal.kind == "slice":
         raise BadInput(f"proposal.kind = {config.proposal.kind!r}: only chains with one decision per step are measured")
-    n_data = chain.model.n_data
+    total = config.run.warmup + steps
+    chain = warmed_up(config, spec, lambda done: tell(done, total))
+    n_data = chain.n_data
     batch = integer("m", usual_batch(n_data) if m is None else m, 2, n_data)
     chain.advance(2)  # what has to be compiled is not timed
     theta, _, exact = _timed(chain, ExactTest(), steps)
@@ -142,23 +144,21 @@ def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[
     tests = [SequentialTest.from_design(Design(n_data, size, epsilon)) for size, epsilon in sizes]
     seen = [_timed(chain, test, TIMED)[1:] for test in tests]
     effective = effective_size(theta)
-    kept = theta[:: math.ceil(len(theta) / KEPT)]
-    found = sensitivity(kept, log_posterior(chain, kept)) if effective >= ENOUGH else None
+    thinned = theta[:: math.ceil(len(theta) / MOST_EVALUATED)]
+    found = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
     tau = max(1.0, steps / effective)
     cost = fitted_cost(*zip(*seen, strict=True))
     return TimeCosts(cost, exact, tau, found, steps, effective, theta.shape[1], n_data)
 
 
-def _timed(chain: Chain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
+def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
     """Draws, mean data per step, and seconds per step in the fastest stretch."""
     chain.use_test(test)
-    draws, seconds = [], []
-    for part in np.array_split(np.arange(steps), STRETCHES):
-        begin = time.perf_counter()
-        draws.append(chain.advance(part.size))
-        seconds.append((time.perf_counter() - begin) / part.size)
-    data = float(np.mean(np.concatenate([part.n_used for part in draws])))
-    return np.concatenate([part.theta for part in draws]), data, min(seconds)
+    lengths = [part.size for part in np.array_split(np.arange(steps), STRETCHES)]
+    breaks, watch = (chain.steps + np.cumsum(lengths)).tolist(), Stopwatch(chain)
+    draws = advance_to(chain, chain.steps + steps, size=None, breaks=breaks, advance=watch)
+    seconds = min(lap / length for lap, length in zip(watch.laps, lengths, strict=True))
+    return draws.theta, float(np.mean(draws.n_used)), seconds
 
 
 def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
@@ -181,7 +181,7 @@ def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
     return Cost(float(f"{fixed:.12g}"), float(f"{whole / scale:.12g}"))
 
 
-def log_posterior(chain: Chain, theta: Floats) -> Floats:
+def log_posterior(chain: MarkovChain, theta: Floats) -> Floats:
     """Of draws, up to a constant: by their l_i against the first of them, a block of the data at a time."""
     model = chain.model
     parts = [np.arange(part.start, part.stop) for part in blocks(model.n_data)]

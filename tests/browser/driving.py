@@ -1,12 +1,15 @@
-"""Driving the dashboard: a screen knows when a page is done, what it asked for and what went wrong."""
+"""Drive the dashboard: a screen knows when a page is done, what it requested and what went wrong."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from tests.serving import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -52,6 +55,7 @@ class Screen:
             reduced_motion="reduce",
             accept_downloads=True,
         )
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.page = self.context.new_page()
         self.asked: list[str] = []
         self.wrong: list[str] = []
@@ -79,13 +83,21 @@ class Screen:
             if self.page.query_selector(IDLE) and not self.page.query_selector("[data-testid=stSkeleton]"):
                 return self
 
+    def until(self, condition: Callable[[], object]) -> Screen:
+        """Wait until a condition holds, as tests must after each action: a busy machine answers late."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"not within {PATIENCE:g} s; the page says: {self.text()}"
+            self.page.wait_for_timeout(50)
+        return self
+
     def drawn(self) -> Screen:
         """Wait for a figure, which may be the outcome of a job."""
-        self.page.wait_for_selector(".js-plotly-plot .main-svg", timeout=90_000)
+        self.page.wait_for_selector(".js-plotly-plot .main-svg")
         return self.settle()
 
     def text(self) -> str:
-        """All that can be read on the page."""
+        """All text of the page."""
         return str(self.page.inner_text("[data-testid=stMainBlockContainer]"))
 
     def press(self, name: str) -> Screen:
@@ -126,7 +138,7 @@ class Screen:
         return self.settle(600)
 
     def theme(self, *, dark: bool) -> Screen:
-        """Light or dark, as the system has it."""
+        """Light or dark, as the system prefers."""
         self.page.emulate_media(color_scheme="dark" if dark else "light")
         self.page.wait_for_function(f"{SHADE} {'<' if dark else '>'} 128")
         return self.settle(600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.test_explore import CURVES
+from tests.browser.test_explore import CURVES, sentence
 
 DRAWN = ".js-plotly-plot .main-svg:first-child"
 BACK = """() => [".js-plotly-plot", "[data-testid=stApp]"]
@@ -28,14 +28,13 @@ def test_a_figure_is_drawn_when_it_is_scrolled_to_with_the_numbers_of_now(explor
     explore.page.locator(DRAWN).nth(1).wait_for()
     before = explore.page.evaluate(bars)
     explore.page.get_by_role("heading", name="Explore one test").scroll_into_view_if_needed()
-    number = explore.page.get_by_role("spinbutton", name="Batch size m, exactly")
+    number = explore.page.get_by_role("spinbutton", name="Mini-batch size m, exactly")
     number.fill("6000")
     number.press("Enter")
-    explore.settle(600)
+    explore.until(lambda: "m = 6,000" in sentence(explore)).settle(600)
     assert explore.page.evaluate(bars) == before
     explore.page.get_by_role("figure").last.scroll_into_view_if_needed()
-    explore.settle(600)
-    assert 0 < explore.page.evaluate(bars)[0] < before[0]
+    explore.until(lambda: 0 < explore.page.evaluate(bars)[0] < before[0])
     assert explore.wrong == []
 
 
@@ -48,15 +47,12 @@ def test_new_numbers_are_drawn_into_the_same_figure(explore):
     before = explore.page.evaluate(CURVES)
     explore.page.evaluate("() => { document.querySelector('.js-plotly-plot').dataset.mark = 'same' }")
     explore.slide("Threshold ε", -2)
-    assert explore.page.evaluate(CURVES) != before
+    explore.until(lambda: explore.page.evaluate(CURVES) != before)
     assert explore.page.locator(".js-plotly-plot[data-mark=same]").count() == 1
 
 
 def test_figures_have_the_width_and_the_colours_of_the_page(explore):
     for dark in (True, False):
-        figure, page = explore.theme(dark=dark).page.evaluate(BACK)
-        assert figure == page
-    explore.resize(390)
-    box = explore.page.locator(DRAWN).first.bounding_box()
-    assert 300 < box["width"] <= 390
+        explore.theme(dark=dark).until(lambda: len(set(explore.page.evaluate(BACK))) == 1)
+    explore.resize(390).until(lambda: 300 < explore.page.locator(DRAWN).first.bounding_box()["width"] <= 390)
     assert explore.wrong == []

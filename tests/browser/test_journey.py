@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from app.dashboard.serve.server import MOST_MEGABYTES
 from designer import Design, TrialRun, search
+from tests import commands
 
 CONFIG = """
 [data]
@@ -34,7 +32,7 @@ LONG_SEARCH = "design?source=stationary&trial_n=1000000000&pairs=20000"
 
 
 def austerity(*arguments):
-    found = subprocess.run([sys.executable, "-m", "app.cli", *map(str, arguments)], capture_output=True, text=True)
+    found = commands.finished(commands.austerity(*arguments))
     assert found.returncode == 0, found.stderr
     return found.stdout
 
@@ -67,19 +65,20 @@ def choose(screen, label, option):
 
 
 def visit(screen, name):
-    """Another page of the same session."""
+    """Go to another page in the same session."""
     screen.page.get_by_role("link", name=name, exact=True).first.click()
+    screen.page.locator("h1", has_text=name).wait_for()
     return screen.settle(800)
 
 
 def download(screen, name):
-    with screen.page.expect_download(timeout=60_000) as waiting:
+    with screen.page.expect_download() as waiting:
         screen.page.get_by_role("button", name=name).click()
     return waiting.value.path().read_text(encoding="utf-8")
 
 
 def wait_for(screen, text):
-    screen.page.get_by_text(text).first.wait_for(timeout=60_000)
+    screen.page.get_by_text(text).first.wait_for()
     return screen.settle()
 
 
@@ -90,11 +89,11 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     screen = choose(open_screen("trial-run"), "Trial run from", "Upload a file")
     (chain / "bad.csv").write_text("# n_data: 100\nmu,sigma\n0.1,0.2\n0.1,minus one\n")
     offer(screen, chain / "bad.csv")
+    wait_for(screen, "Nothing of this file was loaded")
     assert "bad.csv" in screen.alarms()[0]
-    assert "Nothing of this file was loaded" in screen.text()
     assert "Logistic regression, random walk: 200 pairs" in screen.text(), "the trial run that was in use must stay"
     offer(screen, chain / "trial.csv")
-    assert f"trial.csv: {len(trial):,} pairs, N = {trial.n_data:,}, digest {trial.digest[:12]}" in screen.text()
+    wait_for(screen, f"trial.csv: {len(trial):,} pairs, N = {trial.n_data:,}, digest {trial.digest[:12]}")
     assert "Does the normal approximation hold?" in screen.text()
 
     wait_for(visit(screen, "Design"), "Find the design")
@@ -107,12 +106,12 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     assert f"ε = {best.epsilon:g}" in screen.text()
     assert "Stale:" not in screen.text()
 
-    screen.press("Pin this design")
+    wait_for(screen.press("Pin this design"), "Unpin this design")
     assert "<html" in download(screen, "Report (HTML)")  # first: a browser may ask before a second late download
     (chain / "design.toml").write_text(download(screen, "Design (TOML)"))
     assert Design.from_toml((chain / "design.toml").read_text()).without_notes == best.without_notes
 
-    screen.page.get_by_text("Load a design back").click()
+    screen.page.get_by_text("Load a design").click()
     offer(screen, chain / "design.toml")
     wait_for(screen, "The design that you loaded")
     assert screen.alarms() == []
@@ -127,10 +126,10 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
 
 def test_a_long_search_shows_progress_and_can_be_cancelled(open_screen):
     screen = open_screen(LONG_SEARCH)
-    screen.page.get_by_role("progressbar").first.wait_for(timeout=60_000)
+    screen.page.get_by_role("progressbar").first.wait_for()
     screen.page.get_by_text("Searching: ").first.wait_for()
     screen.page.get_by_role("button", name="Cancel").click()
-    screen.page.get_by_text("The search was cancelled").wait_for(timeout=60_000)
+    screen.page.get_by_text("The search was cancelled").wait_for()
     assert screen.settle().page.get_by_role("progressbar").count() == 0
     assert screen.alarms() == []
 
@@ -140,5 +139,5 @@ def test_a_file_that_is_too_large_is_refused_in_words(open_screen, tmp_path):
     with huge.open("wb") as file:
         file.truncate((MOST_MEGABYTES + 1) * 2**20)
     screen = offer(open_screen("trial-run?source=upload"), huge)
-    assert screen.page.get_by_role("alert").filter(has_text=f"File must be {MOST_MEGABYTES}").count() == 1
+    screen.page.get_by_role("alert").filter(has_text=f"File must be {MOST_MEGABYTES}").wait_for()
     assert "Logistic regression, random walk: 200 pairs" in screen.text()

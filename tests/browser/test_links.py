@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from urllib.parse import parse_qs, urlsplit
 
 from designer import Design
 from tests.browser.test_explore import query
 from tests.browser.test_journey import visit
 
-PATIENCE = 90_000  # milliseconds
 IN_USE = "Proposals from the proxy: 100 pairs, N = 12,214, digest"
 GIVEN = Design(12_214, 700, 0.02, 0.6)
 CURVES = """() => [...document.querySelectorAll('.js-plotly-plot')]
@@ -18,17 +16,17 @@ CURVES = """() => [...document.querySelectorAll('.js-plotly-plot')]
 
 def run_with_seed(screen, seed):
     """Wait until the pairs of this seed are in use."""
-    screen.page.wait_for_url(f"**seed={seed}&digest=**", timeout=PATIENCE)
-    screen.page.get_by_text(IN_USE).first.wait_for(timeout=PATIENCE)
+    screen.page.wait_for_url(f"**seed={seed}&digest=**")
+    screen.page.get_by_text(IN_USE).first.wait_for()
     return screen.settle()
 
 
 def shown(screen):
     """What the page says, below its knobs, and draws."""
-    screen.page.get_by_text("on pairs they had not seen").first.wait_for(timeout=PATIENCE)
-    screen.page.get_by_text("Take it away").first.wait_for(timeout=PATIENCE)
+    screen.page.get_by_text("on pairs they had not seen").first.wait_for()
+    screen.page.get_by_text("Take it away").first.wait_for()
     screen.resize(1280, 6000)  # all figures in sight
-    screen.page.locator(".js-plotly-plot .main-svg:first-child").nth(1).wait_for(timeout=PATIENCE)
+    screen.page.locator(".js-plotly-plot .main-svg:first-child").nth(1).wait_for()
     answers = screen.settle(600).page.locator("[data-testid=stColumn]").nth(1)
     return answers.inner_text(), screen.page.evaluate(CURVES)
 
@@ -37,15 +35,15 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     mine = run_with_seed(open_screen("trial-run?source=run-e3-proxy"), 0)
     run_with_seed(mine.press("Run it again"), 1)
 
-    visit(mine, "Design").page.get_by_text("Take it away").first.wait_for(timeout=PATIENCE)
+    visit(mine, "Design").page.get_by_text("Take it away").first.wait_for()
     mine.page.get_by_text("Where to search, and what to minimise").click()
     mine.pick("Growth of the looks", "1.5").page.keyboard.press("Escape")
     mine.press("Find the design")
     mine.page.get_by_text("Check it in 5 parts").click()
     (tmp_path / "design.toml").write_text(GIVEN.to_toml())
-    mine.settle().page.get_by_text("Load a design back").click()
+    mine.settle().page.get_by_text("Load a design").click()
     mine.page.locator("input[type=file]").first.set_input_files(tmp_path / "design.toml")
-    mine.page.get_by_text("The design that you loaded: Read 700 data").wait_for(timeout=PATIENCE)
+    mine.page.get_by_text("The design that you loaded: Read 700 data").wait_for()
 
     mine.settle().page.get_by_role("button", name="Copy link").click()
     link = mine.page.locator("[data-testid=stCode]").filter(has_text="http").first.inner_text().strip()
@@ -55,10 +53,7 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     assert sorted(carried["growths"]) == ["1.0", "1.5"] and carried["chosen"][0].startswith("12214,700,0.02")
 
     theirs = open_screen(link.removeprefix(mine.address))
-    until = time.monotonic() + 60.0  # figures are drawn after the text has come
-    while (seen := shown(theirs)) != (known := shown(mine)) and time.monotonic() < until:
-        pass
-    assert seen == known
+    theirs.until(lambda: shown(theirs) == shown(mine))  # figures are drawn after the text has come
     assert query(theirs)["digest"] == carried["digest"][0]
     assert "not the pairs of the link" not in theirs.text()
     assert theirs.alarms() == [] and theirs.wrong == []

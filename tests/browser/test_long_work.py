@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from designer import Design
 from samplers.config.config import SamplerConfig
+from tests.commands import austerity, finished
 
-PATIENCE = 90_000  # milliseconds
 POINTS = """() => document.querySelector('.js-plotly-plot')._fullData
     .map(trace => [trace.name, trace.marker.color, trace.marker.symbol])"""
 BOXES = """() => [...document.querySelector('.js-plotly-plot').querySelectorAll('.legend, .gtitle, .nsewdrag')]
@@ -20,7 +17,7 @@ BOXES = """() => [...document.querySelector('.js-plotly-plot').querySelectorAll(
 
 def caption(screen, text):
     """Wait for a line below a figure; its words are also in the figure, unseen."""
-    screen.page.locator("[data-testid=stCaptionContainer]", has_text=text).first.wait_for(timeout=PATIENCE)
+    screen.page.locator("[data-testid=stCaptionContainer]", has_text=text).first.wait_for()
     return screen.settle()
 
 
@@ -36,14 +33,14 @@ def test_compare_simulates_and_draws_what_it_saw(open_screen):
 
 def test_an_experiment_runs_live_and_another_is_cancelled(open_screen):
     screen = open_screen("experiments?experiment=e13").press("Run it now")
-    screen.page.get_by_text("e13 at a quick size").first.wait_for(timeout=PATIENCE)
+    screen.page.get_by_text("e13 at a quick size").first.wait_for()
     screen.page.get_by_role("heading", name="Live").wait_for()
-    screen.page.locator(".js-plotly-plot").first.wait_for(timeout=PATIENCE)
+    screen.page.locator(".js-plotly-plot").first.wait_for()
     boxes = {name: (top, bottom) for name, top, bottom in screen.settle().page.evaluate(BOXES)}
     assert boxes["gtitle"][1] <= boxes["nsewdrag"][0] < boxes["nsewdrag"][1] <= boxes["legend"][0]
     screen.go("experiments?experiment=e3").press("Run it now")
     screen.page.get_by_role("button", name="Cancel").click()
-    screen.page.get_by_text("Cancelled.").wait_for(timeout=PATIENCE)
+    screen.page.get_by_text("Cancelled.").wait_for()
     assert screen.settle().page.get_by_role("progressbar").count() == 0
     assert "experiment=e3" in screen.page.url
     assert screen.alarms() == [] and screen.wrong == []
@@ -51,16 +48,16 @@ def test_an_experiment_runs_live_and_another_is_cancelled(open_screen):
 
 def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
     screen = open_screen("trial-run?source=run-e3-proxy").press("Run it")
-    screen.page.get_by_text("In use — Proposals from the proxy").first.wait_for(timeout=PATIENCE)
+    screen.page.get_by_text("In use — Proposals from the proxy").first.wait_for()
     screen.settle().page.get_by_role("link", name="Design", exact=True).first.click()
-    screen.page.get_by_text("Take it away").first.wait_for(timeout=PATIENCE)
-    with screen.settle().page.expect_download(timeout=PATIENCE) as waiting:
+    screen.page.get_by_text("Take it away").first.wait_for()
+    with screen.settle().page.expect_download() as waiting:
         screen.page.get_by_role("button", name="Sampler config (TOML)").click()
     config = tmp_path / "config.toml"
     config.write_text(waiting.value.path().read_text(encoding="utf-8"), encoding="utf-8")
     assert isinstance(SamplerConfig.from_toml(config.read_text()).test, Design)
-    command = ["-m", "app.cli", "run", str(config), "--output", str(tmp_path / "out"), "--draws", "50", "--chains", "1"]
-    found = subprocess.run([sys.executable, *command, "--quiet"], capture_output=True, text=True, timeout=100)
+    command = austerity("run", config, "--output", tmp_path / "out", "--draws", 50, "--chains", 1, "--quiet")
+    found = finished(command)
     assert found.returncode == 0, found.stderr
     assert (tmp_path / "out" / "results.nc").exists()
 

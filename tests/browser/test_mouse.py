@@ -18,20 +18,20 @@ def test_from_opening_to_a_file_with_the_mouse_alone(open_screen):
     screen = open_screen()
     screen.page.evaluate(COUNT_KEYS)
     before = sentence(screen)
-    screen.drag("Threshold ε", 0.9)
+    screen.drag("Threshold ε", 0.9).until(lambda: "eps" in query(screen) and sentence(screen) != before)
     epsilon = float(query(screen)["eps"])
-    assert epsilon > 0.05 and f"ε = {epsilon:g}" in sentence(screen) != before
+    assert epsilon > 0.05
+    screen.until(lambda: f"ε = {epsilon:g}" in sentence(screen))
 
     visit(screen, "Trial run")
     screen.pick("Trial run from", f"Example: {EXAMPLES['control'].title}")
     wait_for(screen, f"digest {example('control').digest[:12]}")
 
     wait_for(visit(screen, "Design"), "Take it away")
-    screen.drag("Tolerance Δ*", 0.9)
+    wait_for(screen.drag("Tolerance Δ*", 0.9), "Stale:")
     tolerance = float(query(screen)["tol"])
     assert tolerance > 0.01
-    wait_for(screen, "Stale:")
-    screen.press("Find the design").page.get_by_text("Stale:").wait_for(state="detached", timeout=60_000)
+    screen.press("Find the design").page.get_by_text("Stale:").wait_for(state="detached")
     best = search(example("control"), tolerance).best
     wait_for(screen, f"Read {best.m:,} data")
     screen.press("Pin this design")

@@ -1,4 +1,4 @@
-"""Every page in a real browser: it opens cleanly, asks nobody else, fits, and can be used by everybody."""
+"""Every page in a real browser: it opens cleanly, requests nothing from elsewhere, fits, and is accessible."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ PAGES = {
 }
 SMALL = "source=stationary&trial_n=3000&acceptance=0.5&pairs=20"
 TOPICS = {entry.key: f"further?topic={entry.key}&{SMALL}" for entry in ENTRIES}
+VIOLATIONS = """() => {
+    const image = new Image(), words = document.createElement("p"), button = document.createElement("button");
+    words.textContent = "hardly to be read";
+    words.style.cssText = "color: #999; background: #aaa";
+    document.querySelector("[data-testid=stMainBlockContainer]").append(image, words, button);
+}"""
 WITHOUT_FIGURES = {"method", TOPICS["redesign"]}  # before anything is run
 
 
 @pytest.mark.parametrize("path", [*PAGES.values(), *TOPICS.values()], ids=[*PAGES, *TOPICS])
 def test_page(open_screen, path, subtests, axe):
-    """One visit, looked at in several ways."""
+    """One visit, several checks."""
     screen = open_screen(path)
     if path not in WITHOUT_FIGURES:
         screen.drawn()
@@ -32,19 +38,19 @@ def test_page(open_screen, path, subtests, axe):
         assert screen.wrong == []
         assert screen.page.title().endswith("· austerity")
         assert screen.alarms() == []
-    with subtests.test("asks nobody else"):
+    with subtests.test("requests nothing from elsewhere"):
         assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
-    with subtests.test("light: everybody can use it"):
+    with subtests.test("light: accessible"):
         assert barriers(screen, axe) == []
-    with subtests.test("dark: everybody can use it"):
+    with subtests.test("dark: accessible"):
         assert barriers(screen.theme(dark=True), axe) == []
-    with subtests.test("fits a telephone"):
+    with subtests.test("fits a phone"):
         assert screen.resize(390).overflow() == 0
 
 
 @pytest.fixture(scope="module")
 def axe():
-    """The checker of accessibility; without it the pages are looked at in the other ways, and a test says so."""
+    """The accessibility checker; without it a test is skipped loudly, and the pages are checked in the other ways."""
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:
@@ -52,17 +58,22 @@ def axe():
     return Axe()
 
 
-def test_accessibility_is_checked(axe):
+def test_accessibility_is_checked(open_screen, axe):
+    """A page with known violations is reported, under the same headers as every page."""
     if axe is None:
         pytest.skip("NO AXE, ACCESSIBILITY NOT TESTED: pip install axe-playwright-python")
+    screen = open_screen("method")
+    assert barriers(screen, axe) == []
+    screen.page.evaluate(VIOLATIONS)
+    assert [line.split()[0] for line in barriers(screen, axe)] == ["button-name", "color-contrast", "image-alt"]
 
 
 def barriers(screen, axe):
-    """What axe-core finds serious: names of controls, contrast, structure."""
+    """The serious violations that axe-core finds: names of controls, contrast, structure."""
     if axe is None:
         return []
-    found = axe.run(screen.page).response["violations"]
-    return [_line(rule) for rule in found if rule["impact"] in ("serious", "critical")]
+    rules = axe.run(screen.page).response["violations"]
+    return sorted(_line(rule) for rule in rules if rule["impact"] in ("serious", "critical"))
 
 
 def _line(rule):

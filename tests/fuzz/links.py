@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.dashboard import pages as views
-from app.dashboard.state import session
-from app.dashboard.state.session import Source
+from app.dashboard.state.pins import MOST_PINS
+from app.dashboard.state.source import LIMITS, Source, source_in_url
 from app.dashboard.widgets import knobs
 from app.dashboard.widgets.knobs import Knob
 from designer.rule.design import Design
@@ -26,10 +26,13 @@ QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")
 SCRIPT = """
 import streamlit as st
 from app.dashboard.widgets import knobs
-from app.dashboard.state import session
+from app.dashboard.state.chosen import chosen_design
+from app.dashboard.state.pins import pinned_designs
+from app.dashboard.state.share import session_values
+from app.dashboard.state.source import current_source
 from app.dashboard.pages import experiments, further
 from tests.fuzz.links import all_knobs
-st.session_state["seen"] = session.source(), session.chosen(), session.pins(), session.link_values()
+st.session_state["seen"] = current_source(), chosen_design(), pinned_designs(), session_values()
 st.session_state["design"] = knobs.test_knobs()
 drawn = {spec.key for spec in knobs.TEST_KNOBS}
 st.session_state["knobs"] = {spec.key: knobs.knob(spec) for spec in all_knobs() if spec.key not in drawn}
@@ -75,7 +78,7 @@ def opened(link: Mapping[str, str | list[str]]) -> AppTest:
     _, chosen, pins, _ = page.session_state["seen"]
     assert isinstance(page.session_state["design"], Design)
     assert chosen is None or isinstance(chosen, Design)
-    assert len(pins) <= session.MOST_PINS
+    assert len(pins) <= MOST_PINS
     for spec in all_knobs():
         value = page.session_state["knobs"].get(spec.key, spec.default)
         assert spec.low <= value <= spec.high, spec.key
@@ -84,7 +87,7 @@ def opened(link: Mapping[str, str | list[str]]) -> AppTest:
 
 def check_source(found: Source) -> None:
     """Its numbers are within the limits."""
-    for field, (low, high) in session.LIMITS.items():
+    for field, (low, high) in LIMITS.items():
         value = getattr(found, field)
         assert type(value) is type(getattr(Source(), field))
         assert low <= value <= high
@@ -95,7 +98,7 @@ def source_in_link(data: bytes) -> Source:
     given = parse_qs(data.decode("utf-8", "replace"), keep_blank_values=True)
     with _without_a_page():
         st.query_params.from_dict({name: given[name] for name in given if name.lower() not in STREAMLITS_OWN})
-        found = session._source_in_url()
+        found = source_in_url()
     check_source(found)
     return found
 

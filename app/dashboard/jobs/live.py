@@ -1,4 +1,4 @@
-"""An experiment run by the dashboard: in a process of its own, so that no page waits for its Python code."""
+"""Experiments that the dashboard runs, each in a process of its own, so that no page waits for its Python code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from designer.core.errors import BadInput
 from designer.core.progress import Cancelled
 from samplers.experiments.framework.report import Report
@@ -22,12 +22,13 @@ STEPS = 1000  # of the progress bar
 
 
 def run_quick(job: Job, name: str) -> Report:
-    """`austerity experiment NAME --quick` in a folder that is thrown away; cancelling ends it and what it started."""
-    job.progress(0, STEPS, "preparing: its process starts, makes the data and warms up")
+    """Run `austerity experiment NAME --quick` in a temporary folder; cancelling ends it and its child processes."""
+    job.progress(0, STEPS, "starting the process, making the data, warming up")
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
-        command = [sys.executable, "-m", "app.cli", "experiment", name, "--quick", "--output", folder, "--no-figures"]
+        # -P: a file app.py in the current folder must not take the place of our package
+        command = [sys.executable, "-P", "-m", "app.cli", "experiment", name, "--quick", "--output", folder]
         with subprocess.Popen(
-            [*command, "--progress-lines"],
+            [*command, "--no-figures", "--progress-lines"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -43,22 +44,22 @@ def run_quick(job: Job, name: str) -> Report:
                 _end(process)
                 reader.join()
         if process.returncode != 0:
-            raise BadInput(lines[-1] if lines else f"{name}: the experiment stopped with code {process.returncode}")
+            raise BadInput(lines[-1] if lines else f"{name}: the experiment ended with exit code {process.returncode}")
         return stored(Path(folder))[1]
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Kill the process with its children (NUTS runs in one); nothing happens if it has ended."""
+    """Kill the process and its children (NUTS runs in one), unless it has ended."""
     if process.poll() is not None:
         return
     if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)  # its session's group has its number
+        os.killpg(process.pid, signal.SIGKILL)  # the process leads its group, so both have one id
     else:
         process.kill()
 
 
 def _wait(process: subprocess.Popen[str], job: Job) -> None:
-    """Until the process ends or the user has had enough."""
+    """Wait until the process ends; raise Cancelled if the job is cancelled."""
     waited = 0.0
     while True:
         try:
@@ -69,11 +70,11 @@ def _wait(process: subprocess.Popen[str], job: Job) -> None:
         if job.cancelled():
             raise Cancelled
         if waited > LONGEST:
-            raise BadInput(f"stopped after {LONGEST:g} s; run it on the command line instead")
+            raise BadInput(f"stopped after {LONGEST:g} s; use the command line for such a run")
 
 
 def _follow(stream: IO[str], job: Job, lines: list[str]) -> None:
-    """Progress lines become the job's progress; anything else is kept, for the message if it fails."""
+    """Turn progress lines into the job's progress; keep other lines for the message if it fails."""
     for line in stream:
         share, _, note = line.strip().partition(" ")
         try:

@@ -1,4 +1,4 @@
-"""Page: explore one test. What it costs, how often it errs, how it runs; pinned designs beside it."""
+"""Page: Explore. Error and data use of one test, how it runs, and pinned designs to compare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
-from app.dashboard.state import session, share
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import share
+from app.dashboard.state.design_text import design_text
+from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs, turn_to
 from app.figures import explore as figures
@@ -23,16 +26,16 @@ from designer.engine.walk import Stopping
 from designer.rule.design import Design
 
 PATHS = 12  # drawn at once
-ROWS = 60  # of the table on the page; the file has all
+ROWS = 60  # of the table on the page; the file has all rows
 MOST_SETS = 10**6  # of random numbers for them
 SIMULATION = "explore-simulation"
 
 MU_STD = Knob(
     "mu",
     "Standardised mean μ_std",
-    "How far the data's mean lies from the threshold it is compared with, in units of its own noise: "
-    "$(\\mu-\\mu_0)\\sqrt{N-1}/\\sigma$. At 0 the decision is a toss-up and the test is slow and often wrong; far from "
-    "0 the first look settles it. Positive: accepting is right.",
+    "How far the mean of the data lies from the threshold, in units of its sampling noise: "
+    "$(\\mu-\\mu_0)\\sqrt{N-1}/\\sigma$. At 0 the decision is a toss-up, and the test is slow and often wrong; far "
+    "from 0 the first look decides. If it is positive, the right decision is to accept.",
     -1e9,
     1e9,
     1.0,
@@ -42,7 +45,7 @@ MU_STD = Knob(
 REPEATS = Knob(
     "reps",
     "Repeats of the simulation",
-    "How often the real test is run at each point. Four times as many halve the error bars.",
+    "How often the real test runs at each point. Four times as many repeats halve the error bars.",
     plotdata.FEWEST_REPEATS,
     100_000,
     2_000,
@@ -52,11 +55,11 @@ FORMULAS = r"""The statistic at look $j$, after $n_j$ data, is a random walk in 
 
 $$z_j\sqrt{t_j} = \mu_{\rm std}\,t_j + W(t_j),\quad t_j = \frac{\pi_j}{1-\pi_j},\quad \pi_j = n_j/N$$
 
-The test stops at the first look with $|z_j| > G_j$; at the last it has seen all and is right.
+The test stops at the first look with $|z_j| > G_j$. At the last look it has read all data, and its decision is exact.
 
 $$G_j = \Phi^{-1}(1-\varepsilon)\;\pi_j^{\,0.5-\alpha}$$
 
-Error and share of the data read (K14 Eqns 18 and 19), $j'$ the look it stops at:
+Error and data use (K14 Eqns 18 and 19), with $j'$ the look at which the test stops:
 
 $$\mathcal{E}(\mu_{\rm std}) = P(j' < J,\ \text{wrong side}),\qquad \bar\pi(\mu_{\rm std}) = E[\pi_{j'}]$$
 """
@@ -79,11 +82,11 @@ def show() -> None:
             key="sim",
             bind="query-params",
             persist_state="session",
-            help="Runs the real test, with Student's t on samples without replacement, and draws what happened.",
+            help="Runs the real test, with Student's t on samples without replacement, and draws the results.",
         )
         repeats = int(knob(REPEATS) if simulated else REPEATS.default)
         link = st.container()
-    pinned, pins = session.pins(), st.container()
+    pinned, pins = pinned_designs(), st.container()
     st.subheader("Watch it run")
     beside, picture = st.columns([2, 3], gap="large")
     with beside:
@@ -98,19 +101,19 @@ def show() -> None:
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
     values |= {"table": True} if st.session_state["table"] else {}
     with link:
-        share.copy_link(values | {"pin": [session.pin_text(other) for other in pinned]})
+        share.copy_link(values | {"pin": [design_text(other) for other in pinned]})
 
 
 def _answer(design: Design) -> None:
-    found = cached.summary(design)
-    looks = "1 look" if found.looks == 1 else f"{found.looks:,} looks"
+    summary = cached.summary(design)
+    looks = "1 look" if summary.looks == 1 else f"{summary.looks:,} looks"
     st.markdown(
         f"#### N = {design.n_data:,}, m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}: {looks}, "
-        f"worst error {_error(found.worst_error)}, uses {_share(found.worst_usage)} of the data at worst."
+        f"worst error {_error(summary.worst_error)}, uses {_share(summary.worst_usage)} of the data at worst."
     )
     st.caption(
-        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(found.first_share)} of them. "
-        f"These two numbers are accurate to {found.estimate:.1g}, for data whose batch means are normal."
+        f"The worst case is a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of the "
+        f"data. The numerical error is below {summary.estimate:.1g}, for data whose mini-batch means are normal."
     )
 
 
@@ -121,10 +124,10 @@ def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: in
     simulation = None if repeats is None else _simulation(design, plotdata.simulated_at(shown), repeats)
     words = (
         f"Above: probability of a wrong decision, {_error(drawn[0][1].error[0])} at a toss-up and falling with the "
-        f"distance from the threshold. Below: share of the data read, from {_share(drawn[0][1].usage[0])} down to one "
-        "batch. Both are the same on either side of 0; the dotted line is at the μ_std chosen further down"
-        + (", at the left edge if that is closer to 0 than the axis begins." if shown.logarithmic else ".")
-        + (" Bars of the simulated points: one standard error." if simulation else "")
+        f"distance from the threshold. Below: data use, from {_share(drawn[0][1].usage[0])} down to one mini-batch. "
+        "Both are symmetric about 0. The dotted line is at the μ_std chosen below"
+        + (", or at the left edge if the axis does not reach it." if shown.logarithmic else ".")
+        + (" Error bars of the simulated points: one standard error." if simulation else "")
     )
     captioned(figures.curves(shown, drawn, abs(mu_std), simulation), "curves", words)
     one, two = st.columns(2)
@@ -151,11 +154,11 @@ def _curve_columns(drawn: Sequence[tuple[str, Any]], simulation: Simulation | No
 
 
 def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simulation | None:
-    """The simulated points of this design, once there are any; the first ones are made without being asked for."""
+    """The simulated points of this design, once they are there; the first simulation starts by itself."""
     key = repr((design, mu_std, repeats))
 
-    def work(job: jobs.Job) -> Simulation:
-        rng = session.stream(repeats)
+    def work(job: Job) -> Simulation:
+        rng = np.random.default_rng([repeats])
         return plotdata.simulate_for_picture(rng, design, mu_std, repeats, job.progress, job.cancelled)
 
     job = jobs.current(SIMULATION)
@@ -164,12 +167,12 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
     if jobs.watch(SIMULATION, "Simulating") is None:
         return None
     if job.key != key:
-        st.info("The test has changed since it was simulated.", icon=":material/history:")
-    found: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
-    if found is None and st.button("Simulate this test", icon=":material/play_arrow:"):
+        st.info("The test has changed since the simulation.", icon=":material/history:")
+    simulation: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
+    if simulation is None and st.button("Simulate this test", icon=":material/play_arrow:"):
         jobs.start(SIMULATION, key, work)
         st.rerun()
-    return found
+    return simulation
 
 
 # --- pinned designs ---------------------------------------------------------------------------------------------------
@@ -180,36 +183,37 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
     st.button(
         "Pin this design",
         icon=":material/push_pin:",
-        on_click=session.pin,
+        on_click=pin,
         args=(design,),
         disabled=design in pinned,
-        help=f"Keeps its curves in the picture as knobs are turned. Up to {session.MOST_PINS}; then the oldest goes.",
+        help=f"Keeps its curves in the figure while you turn the knobs. At most {MOST_PINS}; then the "
+        "oldest is unpinned.",
     )
     if not pinned:
-        st.caption("None yet. Pin this one, turn a knob, and see both.")
+        st.caption("None yet. Pin this design, turn a knob, and compare the two.")
     for k, other in enumerate(pinned):
         _pin(k, other, st.container(border=True))
 
 
 def _pin(k: int, design: Design, box: DeltaGenerator) -> None:
-    found = cached.summary(design)
+    summary = cached.summary(design)
     words, use, away = box.columns([6, 2, 2], vertical_alignment="center")
     words.markdown(
-        f"**{_name(design)}**: {found.looks:,} looks, worst error {_error(found.worst_error)}, "
-        f"at worst {_share(found.worst_usage)} of the data"
+        f"**{_name(design)}**: {summary.looks:,} looks, worst error {_error(summary.worst_error)}, "
+        f"at worst {_share(summary.worst_usage)} of the data"
     )
     use.button("Use this", key=f"use-{k}", width="stretch", on_click=turn_to, args=(design,))
-    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=session.unpin, args=(design,))
+    away.button("Unpin", key=f"unpin-{k}", width="stretch", on_click=unpin, args=(design,))
 
 
 # --- how it runs ------------------------------------------------------------------------------------------------------
 
 
 def _set_of_runs() -> int:
-    """Which runs are drawn: a number that stands for their random numbers, so that a link shows the same."""
+    """The seed of the runs drawn, so that a link shows the same runs."""
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
     right.button("New runs", icon=":material/casino:", on_click=_new_runs, width="stretch")
-    found = left.number_input(
+    number = left.number_input(
         "Set of runs",
         0,
         MOST_SETS,
@@ -217,9 +221,9 @@ def _set_of_runs() -> int:
         key="paths",
         bind="query-params",
         persist_state="session",
-        help="Seed of the random numbers behind the runs drawn. The same number shows the same runs.",
+        help="Seed of the runs drawn. The same number shows the same runs.",
     )
-    return int(found)
+    return int(number)
 
 
 def _new_runs() -> None:
@@ -230,7 +234,7 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
     """Runs of the test, where it stops, and the table of looks, for a chosen standardised mean."""
     where = cached.stops(design, mu_std)
     logarithmic = plotdata.span([design]).logarithmic
-    runs = plotdata.paths(session.stream(seed), where, design, mu_std, PATHS)
+    runs = plotdata.paths(np.random.default_rng([seed]), where, design, mu_std, PATHS)
     drawn = plotdata.some_of(where.n[:-1], plotdata.PATH_POINTS, logarithmic=logarithmic)
     figure = figures.run(
         where,
@@ -245,13 +249,14 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
     wrong = sum(not path.right for path in runs)
     with beside:
         st.markdown(
-            f"At μ_std = {mu_std:g} it errs with probability **{_error(table.wrong_so_far[-1])}** "
+            f"At μ_std = {mu_std:g} the test errs with probability **{_error(table.wrong_so_far[-1])}** "
             f"and reads all the data with probability **{_error(table.stop[-1])}**. "
             f"Of the {len(runs)} runs drawn, {wrong} {'is' if wrong == 1 else 'are'} wrong (orange)."
         )
     words = (
-        f"Above: the statistic z of {len(runs)} runs, look by look, until it leaves the bounds; an upward triangle "
-        "accepts, a downward one rejects; at the right edge it has read everything. Below: how likely it is to stop."
+        f"Above: the statistic z of {len(runs)} runs, look by look, until it leaves the bounds. Upward triangles "
+        "accept, downward ones reject; at the right edge all data are read. Below: the probability "
+        "of stopping at each look."
     )
     with picture:
         captioned(figure, "run", words)
@@ -260,7 +265,7 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
 
 def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
     box = st.expander("Look by look", key="table", bind="query-params", on_change="rerun")
-    if not box.open:  # a table costs as much as a figure
+    if not box.open:  # a table takes as long to draw as a figure
         return
     with box:
         index = plotdata.some_of(where.n, ROWS)
@@ -288,11 +293,11 @@ def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
             },
             alt="Per look: data, share, bound, its tail probability, probabilities of stopping and of stopping wrongly",
         )
-        notes = ["The last look has no bound: with all the data the decision is right."]
+        notes = ["The last look has no bound: with all the data the decision is exact."]
         if index.size < where.n.size:
-            notes.append(f"Shown are {index.size} of {where.n.size:,} rows; the file has all of them.")
+            notes.append(f"{index.size} of {where.n.size:,} rows are shown; the file has all of them.")
         if cached.summary(design).looks > EXACT_LOOKS:
-            notes.append("So many looks are taken together: a row stands for all since the row before.")
+            notes.append("Neighbouring looks are merged: a row stands for all looks since the row before.")
         st.caption(" ".join(notes))
         share.download_csv("All looks as CSV", "looks.csv", table._asdict)
 
@@ -301,7 +306,7 @@ def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
 
 
 def _name(design: Design, beside: Design | None = None) -> str:
-    """A design in a few words; without N where all have the same."""
+    """A design in a few words; without N if it is the same as that of `beside`."""
     size = "" if beside is not None and beside.n_data == design.n_data else f"N = {design.n_data:,}, "
     return f"{size}m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}"
 
@@ -317,5 +322,5 @@ def _share(value: float) -> str:
 
 
 def _error(value: float) -> str:
-    """A probability with two digits, unless it is next to nothing."""
+    """A probability with two digits, unless it is negligible."""
     return f"{value:#.2g}" if value == 0 or value >= 1e-9 else "below 1e-9"

@@ -1,7 +1,7 @@
-"""Scripts, quickly: compressed once and kept, and those a page will need named before it asks.
+"""Serve scripts quickly: compress each once, and name those that a page will need before it asks for them.
 
-They never change while the server runs (their addresses carry a hash of what they hold), yet a server would read and
-compress them again for each new visitor; and the largest, the one that draws figures, is asked for only when the first
+Scripts never change while the server runs (their addresses carry a hash of their content), yet a server would read and
+compress them again for each new visitor. The largest, which draws figures, would be requested only when the first
 figure has arrived.
 """
 
@@ -27,19 +27,19 @@ SOON = ("BidiComponent", "Slider", "NumberInput")  # modules of the pages with k
 LEVEL = 9  # of compression
 
 
-class Answer(NamedTuple):
-    """A whole answer: its first message and its body."""
+class WholeResponse(NamedTuple):
+    """A whole response: its first message and its body."""
 
     start: Message
     body: bytes
 
 
 class Assets:
-    """Keeps scripts, compressed, and tells browsers with every page to fetch those of its figures."""
+    """Keeps compressed scripts in memory, and has browsers fetch the scripts of figures with every page."""
 
     def __init__(self, app: ASGIApp, soon: Sequence[str] = SOON) -> None:
         self.app, self.link = app, preload(soon)
-        self.kept: dict[str, Answer] = {}
+        self.packed: dict[str, WholeResponse] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -50,14 +50,16 @@ class Assets:
             await self.app(scope, receive, self._naming(send))
 
     async def _packed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A script from memory; the first time, from the application, and kept if it may be cached for ever."""
-        answer = self.kept.get(scope["path"])
-        if answer is None:
-            answer = await _whole(self.app, scope, receive)
-            if answer.start["status"] == 200 and "immutable" in Headers(scope=answer.start).get("cache-control", ""):
-                answer = self.kept[scope["path"]] = await asyncio.to_thread(_pack, answer)
-        await send(answer.start)
-        await send({"type": "http.response.body", "body": answer.body})
+        """Send a script from memory; the first time from the application, kept if it may be cached for ever."""
+        response = self.packed.get(scope["path"])
+        if response is None:
+            response = await _whole(self.app, scope, receive)
+            if response.start["status"] == 200 and "immutable" in Headers(scope=response.start).get(
+                "cache-control", ""
+            ):
+                response = self.packed[scope["path"]] = await asyncio.to_thread(_pack, response)
+        await send(response.start)
+        await send({"type": "http.response.body", "body": response.body})
 
     def _naming(self, send: Send) -> Send:
         async def send_with_link(message: Message) -> None:
@@ -71,9 +73,9 @@ class Assets:
 
 
 def preload(names: Sequence[str]) -> str:
-    """The header that has a browser fetch at once what draws figures, and modules of Streamlit."""
-    found = [path.name for name in names for path in sorted(FOLDER.glob(f"{name}.*.js"))]
-    modules = [f"{plotting.ADDRESS}{plotting.MODULE}", *(f"{SCRIPTS}{name}" for name in found)]
+    """The header that has a browser fetch at once the scripts of figures and some modules of Streamlit."""
+    files = [path.name for name in names for path in sorted(FOLDER.glob(f"{name}.*.js"))]
+    modules = [f"{plotting.ADDRESS}{plotting.MODULE}", *(f"{SCRIPTS}{name}" for name in files)]
     return ", ".join(
         [f"<{plotting.ADDRESS}{plotting.LIBRARY}>; {CLASSIC}", *(f"<{module}>; {MODULE}" for module in modules)]
     )
@@ -88,8 +90,8 @@ def _wants_a_packed_script(scope: Scope) -> bool:
     return scope["method"] == "GET" and named and plain and "gzip" in headers.get("accept-encoding", "")
 
 
-async def _whole(app: ASGIApp, scope: Scope, receive: Receive) -> Answer:
-    """The answer of an application, put together."""
+async def _whole(app: ASGIApp, scope: Scope, receive: Receive) -> WholeResponse:
+    """Collect the whole response of an application."""
     start: Message = {}
     parts: list[bytes] = []
 
@@ -100,14 +102,14 @@ async def _whole(app: ASGIApp, scope: Scope, receive: Receive) -> Answer:
             parts.append(message.get("body", b""))
 
     await app(scope, receive, collect)
-    return Answer(start, b"".join(parts))
+    return WholeResponse(start, b"".join(parts))
 
 
-def _pack(answer: Answer) -> Answer:
-    """The same, compressed."""
-    body = gzip.compress(answer.body, LEVEL, mtime=0)
-    headers = MutableHeaders(raw=list(answer.start["headers"]))
+def _pack(response: WholeResponse) -> WholeResponse:
+    """The same response, compressed."""
+    body = gzip.compress(response.body, LEVEL, mtime=0)
+    headers = MutableHeaders(raw=list(response.start["headers"]))
     headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
     headers.add_vary_header("Accept-Encoding")
-    return Answer({**answer.start, "headers": headers.raw}, body)
+    return WholeResponse({**response.start, "headers": headers.raw}, body)

@@ -1,4 +1,4 @@
-"""What stands between the network and the dashboard: who may ask, how much may be sent, and headers on every answer.
+"""What stands between the network and the dashboard: who may ask, how much they may send, and security headers.
 
 It wraps the whole application, so that refusals and server errors carry the headers too.
 """
@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,14 +40,16 @@ UNUSED_POWERS = "accelerometer camera display-capture geolocation gyroscope hid 
 
 
 class Guard:
-    """Refuses strangers and bodies over `most_bytes`; puts the security headers on every answer.
+    """Refuses foreign hosts, foreign origins and bodies over `most_bytes`; puts security headers on every response.
 
     `hosts` are the names the server answers to, or empty for any: a server bound to the loopback address must not be
     reached through a foreign name that was made to point to it (DNS rebinding).
     """
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], most_bytes: int) -> None:
-        self.app, self.hosts, self.most_bytes = app, hosts, most_bytes
+        names = [in_address(host) for host in hosts]
+        self.app = TrustedHostMiddleware(app, names or ["*"], www_redirect=False)
+        self.most_bytes = most_bytes
         self.headers = security_headers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,10 +69,8 @@ class Guard:
             await refusal(scope, receive, send_with_headers)
 
     def refusal(self, kind: str, headers: Headers) -> PlainTextResponse | None:
-        """The answer to a request that is not let in."""
+        """The response to a request from a foreign origin, or to one that is too large."""
         host = headers.get("host", "")
-        if self.hosts and _split(f"//{host}").hostname not in self.hosts:
-            return PlainTextResponse("unknown host", 403)
         # Streamlit would look up this machine's address on the internet to judge a foreign origin
         if kind == "websocket" and _split(headers.get("origin", f"//{host}")).netloc != host:
             return PlainTextResponse("foreign origin", 403)
@@ -77,6 +78,11 @@ class Guard:
         if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= self.most_bytes):
             return PlainTextResponse("too large", 413)
         return None
+
+
+def in_address(host: str) -> str:
+    """A host as it is written in an address: IPv6 addresses in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _split(address: str) -> SplitResult:
@@ -88,7 +94,7 @@ def _split(address: str) -> SplitResult:
 
 
 def security_headers() -> dict[str, str]:
-    """The headers of every answer."""
+    """The headers of every response."""
     policy = POLICY | {"script-src": " ".join([POLICY["script-src"], *_inline_scripts()])}
     return {
         "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),

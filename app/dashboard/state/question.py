@@ -1,10 +1,10 @@
-"""What is asked of a search: the knobs of the page Design as one value, and its answer."""
+"""The question to a search, which is the knobs of the page Design as one value, and its answer."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
 from designer.search.criteria import Cost, Criterion
@@ -14,7 +14,7 @@ from designer.search.space import Space
 
 
 class Question(NamedTuple):
-    """Tolerance, criterion and where to search; the defaults are those of the library and the command line."""
+    """Tolerance, criterion and search space; the defaults are those of the library and of the command line."""
 
     tolerance: float = 0.01
     criterion: Criterion = "average"
@@ -34,7 +34,7 @@ class Question(NamedTuple):
         return Space(self.m_low, self.m_high, self.alpha, self.growth, self.epsilon)
 
     def options(self, job: Job | None = None) -> Options:
-        """As the library wants it, with the progress and the cancel button of a job."""
+        """The arguments of the library's search, with the progress and the cancel button of a job."""
         options: Options = {
             "space": self.space,
             "fixed_m": self.fixed_m,
@@ -45,24 +45,24 @@ class Question(NamedTuple):
         return options if job is None else options | {"progress": job.progress, "cancelled": job.cancelled}
 
     def key(self, trial: TrialRun) -> str:
-        """What a job's answer depends on; begins with the trial run's digest."""
+        """What an answer depends on; begins with the digest of the trial run."""
         return f"{trial.digest} {self!r}"
 
 
-class Answer(NamedTuple):
-    """What a search found, for which question and trial run, and what would help if nothing was feasible."""
+class SearchAnswer(NamedTuple):
+    """What a search found, for which question and trial run; if no design is feasible, what would help."""
 
     question: Question
     digest: str
-    found: SearchResult
+    result: SearchResult
     advice: list[Relaxation]
 
 
-def answer(question: Question, trial: TrialRun, job: Job) -> Answer:
-    """Run the search; if nothing is feasible, try what would help."""
-    found = search(trial, question.tolerance, question.criterion, **question.options(job))
+def answer_question(question: Question, trial: TrialRun, job: Job) -> SearchAnswer:
+    """Run the search; if no design is feasible, try what would help."""
+    result = search(trial, question.tolerance, question.criterion, **question.options(job))
     advice: list[Relaxation] = []
-    if found.best is None:
-        job.progress(0, 1, "nothing is feasible: trying which knob would help")
-        advice = relaxations(trial, found, question.criterion, **question.options(job))
-    return Answer(question, trial.digest, found, advice)
+    if result.best is None:
+        job.progress(0, 1, "no design is feasible: trying which knob would help")
+        advice = relaxations(trial, result, question.criterion, **question.options(job))
+    return SearchAnswer(question, trial.digest, result, advice)

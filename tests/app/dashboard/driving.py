@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-LONG = 60.0  # seconds; no job here takes a tenth of it
+from tests.serving import PATIENCE
 
 
 def page(name: str, **query: str) -> AppTest:
     """A page as a link with these parameters shows it, once its jobs have ended."""
-    found = AppTest.from_string(f"from app.dashboard.pages import {name}; {name}.show()", default_timeout=LONG)
+    found = AppTest.from_string(f"from app.dashboard.pages import {name}; {name}.show()", default_timeout=PATIENCE)
     for key, value in query.items():
         found.query_params[key] = value
     return settled(found.run())
@@ -23,7 +23,7 @@ def page(name: str, **query: str) -> AppTest:
 def settled(found: AppTest) -> AppTest:
     """The page once it watches no job any more."""
     while watched := [b.key.removeprefix("cancel-") for b in found.button if b.key and b.key.startswith("cancel-")]:
-        assert all(found.session_state[f"job-{kind}"].wait(LONG) for kind in watched)
+        assert all(found.session_state[f"job-{kind}"].wait(PATIENCE) for kind in watched)
         found.run()
     return found
 
@@ -72,7 +72,7 @@ def open_page(name: str, **query: str | list[str]) -> AppTest:
     """A page in its frame, as a link with these parameters shows it; its jobs may still run."""
     imports = f"from app.dashboard.pages import {name}\nfrom app.dashboard.widgets import chrome"
     script = f"{imports}\nwith chrome.problems_in_words(): {name}.show()"
-    found = AppTest.from_string(script, default_timeout=LONG)
+    found = AppTest.from_string(script, default_timeout=PATIENCE)
     for key, value in query.items():
         found.query_params[key] = value
     found.run()

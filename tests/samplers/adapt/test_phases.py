@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -23,6 +22,7 @@ from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
 from samplers.runs.results import from_netcdf
 from samplers.runs.run import audit_config, run_config
+from tests.commands import austerity
 
 N_DATA = 1000
 CONFIG = """
@@ -116,7 +116,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(folder):
     config = SamplerConfig.load(folder / "config.toml")
     whole = run_config(config, folder / "whole")
     where = folder / "killed"
-    call = [sys.executable, "-m", "app.cli", "run", folder / "config.toml", "--output", where, "--quiet"]
+    call = austerity("run", folder / "config.toml", "--output", where, "--quiet")
     process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
     while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
         time.sleep(0.01)

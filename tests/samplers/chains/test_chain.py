@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
-from samplers.chains.chain import Chain, ChainStopped, fused_parts, run, streams
+from samplers.chains.chain import Chain, ChainStopped, fused_parts, streams
 from samplers.compiled.block import run_block
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
@@ -14,6 +14,7 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
+from samplers.runs.run_chains import run
 
 N_DATA, DIMENSION = 3000, 4
 

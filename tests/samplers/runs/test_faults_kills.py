@@ -82,7 +82,7 @@ def test_a_description_that_was_removed_as_advised_is_made_again(folder, capsys)
     [
         (signal.SIGINT, 130, "interrupted"),
         (signal.SIGTERM, 143, "terminated"),
-        (signal.SIGHUP, 129, "the terminal is gone"),
+        (signal.SIGHUP, 129, "the terminal was closed"),
     ],
 )
 def test_a_signal_stops_and_saves_and_the_run_goes_on(folder, number, code, words):
@@ -93,7 +93,7 @@ def test_a_signal_stops_and_saves_and_the_run_goes_on(folder, number, code, word
     process.send_signal(number)
     _, said = process.communicate(timeout=120)
     assert process.returncode == code
-    assert said == f"austerity: {words}; what there is is saved, --resume goes on\n"
+    assert said == f"austerity: {words}. Progress is saved; continue with --resume.\n"
     steps = [Store(output).chain(number).latest().step for number in Store(output).chains()]
     config = SamplerConfig.load(folder / "fused.toml", draws=max(steps) + 300)
     resumed = run_config(config, output, resume=True)["posterior/theta"].values

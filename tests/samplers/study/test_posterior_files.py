@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from designer.core.errors import BadInput
 from samplers.study.posterior_files import pairs_of_file
 from samplers.study.posterior_pairs import trial_from_posterior
+from tests.commands import austerity
 from tests.signals import heed_interrupts
 
 HANGING = Path(__file__).parents[2] / "data" / "hanging.nc"
@@ -56,7 +56,7 @@ def test_a_file_that_never_ends_is_given_up():
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_the_command_can_be_interrupted_meanwhile(tmp_path):
-    command = [sys.executable, "-m", "app.cli", "pairs", str(HANGING), "--output", str(tmp_path / "t.csv")]
+    command = austerity("pairs", HANGING, "--output", tmp_path / "t.csv")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         try:
             process.wait(6.0)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, below
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import BATCH, Knob, batch_knob, knob
 from app.figures import budget as figures
@@ -21,8 +21,8 @@ from designer.search.criteria import Cost
 from samplers.adapt.phases import schedule_text
 
 MODEL = r"""
-A test heats the posterior to a temperature $H$ (the question *What it does to my posterior*). The mean of a quantity
-with sensitivity $s$ is then off by $b = s\,(H - 1)$. With $c$ seconds per step, $\tau$ steps of the exact chain per
+A test raises the temperature of the posterior to $H$ (topic *What it does to my posterior*). The mean of a quantity
+with sensitivity $s$ then has the bias $b = s\,(H - 1)$. With $c$ seconds per step, $\tau$ steps of the exact chain per
 independent draw, acceptance rates $P_0$ of the exact chain and $P_\varepsilon$ of this one, and a variance of the draws
 that grows like $H^g$, the risk after $t$ seconds is
 
@@ -31,15 +31,16 @@ $$b^2 + \frac{V}{t},\qquad V = H^g\,\tau_H\,c,\qquad \tau_H = \tau\,H\,\frac{P_0
 Phases of $t_j$ seconds whose means are weighted with $w_j$ have risk $(\sum w_j b_j)^2 + \sum w_j^2 V_j/t_j$. With the
 best times this is the squared distance from the origin of a point in the convex hull of the tests'
 $(b, \sqrt{V/t})$: two tests are enough, and where their curve is convex no schedule beats the best fixed test. An exact
-chain that keeps its log-likelihoods evaluates one per datum, a test two. All is per posterior variance of the quantity,
-for chains that start at stationarity. On a linear regression it met the risk of real chains from about ten independent
-draws on; where the $l_i$ are too skewed for the batch, tests heat more than this says.
+chain that caches its log-likelihoods evaluates one per datum, a test two. Risks are relative to the posterior variance
+of the quantity, for chains that start at stationarity. On a linear regression the model agreed with the risk of real
+chains from about ten independent draws on. Where the $l_i$ are too skewed for the mini-batch, tests raise the
+temperature more than the model says.
 """
 
 SECONDS = Knob(
     "bsec",
     "Time budget in seconds",
-    "How long the chain may run. Raising it lowers the best ε: bias stays while variance falls.",
+    "How long the chain may run. A larger budget lowers the best ε: variance falls with time, bias does not.",
     1e-3,
     1e9,
     60.0,
@@ -48,8 +49,8 @@ SECONDS = Knob(
 )
 FIXED = Knob(
     "bfix",
-    "Seconds per step, whatever it reads",
-    "Proposal, bookkeeping. Raising it makes cheap tests less of a gain.",
+    "Fixed seconds per step",
+    "Proposal and bookkeeping, whatever the step reads. A larger value makes cheap tests gain less.",
     0.0,
     1e3,
     5e-6,
@@ -59,7 +60,8 @@ FIXED = Knob(
 PER_DATUM = Knob(
     "bdat",
     "Seconds per datum that a test reads",
-    "Two likelihoods. Measure it: seconds of a step over the data it read. Raising it makes exact steps dearer.",
+    "Two likelihood evaluations. To measure it, divide the seconds of a step by the data it read. A larger value makes "
+    "exact steps more expensive.",
     1e-12,
     1.0,
     4e-8,
@@ -69,8 +71,8 @@ PER_DATUM = Knob(
 TAU = Knob(
     "btau",
     "Autocorrelation of the exact chain, in steps",
-    "Steps worth one independent draw of your quantity: draws over effective sample size. Raising it makes variance "
-    "dearer, and so larger ε better.",
+    "Steps per independent draw of your quantity: draws divided by effective sample size. A larger value makes "
+    "variance matter more, which favours a larger ε.",
     1.0,
     1e9,
     200.0,
@@ -79,9 +81,9 @@ TAU = Knob(
 )
 SENSITIVITY = Knob(
     "bsens",
-    "Sensitivity of your quantity to heat",
+    "Sensitivity of your quantity to temperature",
     "Bias in posterior standard deviations per unit of temperature: about half the skewness for a parameter's mean, "
-    "0.71 for the mean of its square. Raising it makes bias dearer, and so smaller ε better.",
+    "0.71 for the mean of its square. A larger value makes bias matter more, which favours a smaller ε.",
     0.0,
     100.0,
     0.1,
@@ -92,8 +94,8 @@ SENSITIVITY = Knob(
 DEGREE = Knob(
     "bdeg",
     "Degree of your quantity",
-    "1 for parameters, 2 for their squares: how its variance grows with the temperature. Raising it makes hot chains "
-    "noisier.",
+    "1 for parameters, 2 for their squares: how its variance grows with the temperature. A larger value makes chains "
+    "at a higher temperature noisier.",
     0.0,
     10.0,
     1.0,
@@ -104,7 +106,7 @@ M = BATCH._replace(key="bm")
 TOPIC = Topic("budget", (SECONDS, TAU, SENSITIVITY, DEGREE, FIXED, PER_DATUM, M), {}, MODEL, "time_budget.md")
 
 
-class _Asked(NamedTuple):
+class _BudgetQuestion(NamedTuple):
     seconds: float
     tau: float
     sensitivity: float
@@ -114,8 +116,8 @@ class _Asked(NamedTuple):
     m: int
 
 
-class _Found(NamedTuple):
-    known: tuple[Option, ...]
+class _BudgetAnswer(NamedTuple):
+    options: tuple[Option, ...]
     best: Option
     plan: TimePlan
     follow: TimePlan
@@ -124,33 +126,34 @@ class _Found(NamedTuple):
 
 def show(run: Loaded) -> None:
     """Draw the topic."""
-    st.write("With so many seconds to spend: a biased chain that makes many steps, or an exact one that makes few?")
+    st.write("In a fixed time, should you run a biased chain with many steps, or an exact one with few?")
     left, right = st.columns(2)
     with left:
         of_quantity = (knob(SECONDS), knob(TAU), knob(SENSITIVITY), knob(DEGREE))
     with right:
-        asked = _Asked(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
-    work = partial(_work, run.trial, asked)
-    key = f"{run.trial.digest}-{asked!r}"
-    found: _Found | None = answered(TOPIC, key, "Weighing bias and variance", work)
-    if found is not None:
-        _answer(found, asked.seconds)
-        _figures(found, asked.seconds)
-        _phases(found, run.trial.n_data)
-    with below(TOPIC, dict(zip((spec.key for spec in TOPIC.knobs), asked, strict=True))):
-        if found is not None:
-            share.download_csv("Tests as CSV", "budget.csv", lambda: _columns(found, asked.seconds))
+        question = _BudgetQuestion(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
+    work = partial(_work, run.trial, question)
+    key = f"{run.trial.digest}-{question!r}"
+    answer: _BudgetAnswer | None = answered(TOPIC, key, "Weighing bias and variance", work)
+    if answer is not None:
+        _answer(answer, question.seconds)
+        _figures(answer, question.seconds)
+        _phases(answer, run.trial.n_data)
+    with below(TOPIC, dict(zip((spec.key for spec in TOPIC.knobs), question, strict=True))):
+        if answer is not None:
+            share.download_csv("Tests as CSV", "budget.csv", lambda: _columns(answer, question.seconds))
 
 
-def _work(trial: TrialRun, asked: _Asked, job: Job) -> _Found:
-    cost, quantity = Cost(asked.fixed, asked.per_datum), Quantity(asked.tau, asked.sensitivity, asked.degree)
-    known = time_options(trial, cost, quantity, m=[asked.m], progress=job.progress, cancelled=job.cancelled)
-    best, plan = best_option(known, asked.seconds), time_schedule(known, asked.seconds)
-    return _Found(known, best, plan, anytime_schedule(known, asked.seconds), risk_curves(known, asked.seconds))
+def _work(trial: TrialRun, question: _BudgetQuestion, job: Job) -> _BudgetAnswer:
+    seconds, cost = question.seconds, Cost(question.fixed, question.per_datum)
+    quantity = Quantity(question.tau, question.sensitivity, question.degree)
+    options = time_options(trial, cost, quantity, m=[question.m], progress=job.progress, cancelled=job.cancelled)
+    best, plan = best_option(options, seconds), time_schedule(options, seconds)
+    return _BudgetAnswer(options, best, plan, anytime_schedule(options, seconds), risk_curves(options, seconds))
 
 
-def _answer(found: _Found, seconds: float) -> None:
-    best, plan = found.best, found.plan
+def _answer(answer: _BudgetAnswer, seconds: float) -> None:
+    best, plan = answer.best, answer.plan
     st.markdown(
         f"**Best fixed test: {best.name}**, with risk {best.risk(seconds):.3g} of a posterior variance (bias "
         f"{best.bias:.3g} standard deviations, temperature {best.temperature:.3f}, {best.usage:.1%} of the data per "
@@ -158,8 +161,8 @@ def _answer(found: _Found, seconds: float) -> None:
     )
     if best.design is None:
         st.info(
-            "In this time no test on a part of the data pays: its heat costs more than the data it saves. Tests pay "
-            "when steps are short, so that most are accepted, or with control variates.",
+            "In this time no test on a part of the data pays: its higher temperature costs more than the data it "
+            "saves. Tests pay when steps are short, so that most are accepted, or with control variates.",
             icon=":material/info:",
         )
     if len(plan.phases) == 1:
@@ -169,27 +172,27 @@ def _answer(found: _Found, seconds: float) -> None:
         f"{phase.steps:,} steps with {phase.option.name} (weight {phase.weight:.2f})" for phase in plan.phases
     )
     risk, fixed = f"{plan.risk:.3g}", f"{best.risk(seconds):.3g}"
-    st.markdown(f"**Best schedule:** risk {risk}{', no less to three digits' if risk == fixed else ''}: {steps}.")
+    st.markdown(f"**Best schedule:** risk {risk}{', the same to three digits' if risk == fixed else ''}: {steps}.")
 
 
-def _figures(found: _Found, seconds: float) -> None:
+def _figures(answer: _BudgetAnswer, seconds: float) -> None:
     captioned(
-        figures.risk_against_epsilon(found.known, seconds, found.best, found.plan.risk),
+        figures.risk_against_epsilon(answer.options, seconds, answer.best, answer.plan.risk),
         "b-epsilon",
-        "Risk (solid) at the end of the time over ε: squared bias (dotted) grows with ε, variance (dashed) is that of "
-        "the steps there is time for. Horizontal grey lines: exact decisions and the best schedule. Both axes are "
+        "Risk at the end of the time against ε (solid). It is the sum of the squared bias (dotted), which grows with "
+        "ε, and the variance (dashed). Horizontal grey lines: exact decisions and the best schedule. Both axes are "
         "logarithmic; a bias of 0 is not drawn.",
     )
     captioned(
-        figures.risk_against_time(found.curves.times.tolist(), found.curves.risks),
+        figures.risk_against_time(answer.curves.times.tolist(), answer.curves.risks),
         "b-time",
-        "Risk over time, both axes logarithmic. A biased test levels off at its squared bias; exact decisions have "
-        "none. The schedule for any time changes to a smaller ε whenever that has become better; no line lies below "
-        "that of the best for each time, which has to know the end. Equal lines lie over each other, the widest below.",
+        "Risk against time, both axes logarithmic. A biased test levels off at its squared bias; exact decisions have "
+        "none. The anytime schedule changes to a smaller ε whenever that becomes better. No line lies below the best "
+        "schedule for each time, which must know the end in advance. Equal lines overlap, the widest at the back.",
     )
 
 
-def _phases(found: _Found, n_data: int) -> None:
+def _phases(answer: _BudgetAnswer, n_data: int) -> None:
     st.subheader("If you may stop earlier")
     st.dataframe(
         [
@@ -200,7 +203,7 @@ def _phases(found: _Found, n_data: int) -> None:
                 "weight of its mean": phase.weight,
                 "temperature": phase.option.temperature,
             }
-            for phase in found.follow.phases
+            for phase in answer.follow.phases
         ],
         hide_index=True,
         key="budget-table",
@@ -209,13 +212,13 @@ def _phases(found: _Found, n_data: int) -> None:
             **{name: st.column_config.NumberColumn(format="%.4g") for name in ("seconds", "weight of its mean")},
             "temperature": st.column_config.NumberColumn(format="%.3f"),
         },
-        alt="Per phase of the schedule for any time: its test, seconds, steps, weight of its mean, temperature",
+        alt="Per phase of the anytime schedule: its test, seconds, steps, weight of its mean, temperature",
     )
-    st.caption("Phases of the schedule for any time. As tables of a run's config:")
-    st.code(schedule_text(found.follow, n_data), language="toml")
+    st.caption("Phases of the anytime schedule. As tables of a config:")
+    st.code(schedule_text(answer.follow, n_data), language="toml")
 
 
-def _columns(found: _Found, seconds: float) -> dict[str, list[float]]:
+def _columns(answer: _BudgetAnswer, seconds: float) -> dict[str, list[float]]:
     names = ("epsilon", "bias", "temperature", "usage", "acceptance")
-    columns = {name: [getattr(option, name) for option in found.known] for name in names}
-    return columns | {"risk": [option.risk(seconds) for option in found.known]}
+    columns = {name: [getattr(option, name) for option in answer.options] for name in names}
+    return columns | {"risk": [option.risk(seconds) for option in answer.options]}

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from app.dashboard.jobs import jobs
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, below, choice, choice_key, tolerance
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import Knob, knob
@@ -23,26 +23,27 @@ from samplers.config.schema import RedesignTable
 
 CHAIN = "redchain"
 ABOUT = r"""
-Every few steps the chain makes a full pass over the data for the proposal it is at: a pair. With $R$ data read by the
-tests so far and $P$ passes made, another is made when
+Every few steps the chain makes a full pass over the data for its current proposal, which gives a pair. With $R$ data
+read by the tests so far and $P$ passes made, it makes another one when
 
 $$(P + 1)\,N\,(1 - s) \le s R,\qquad s = 0.1,$$
 
-so that pairs, but for the first 20, stay below a tenth of all data read. Every so many steps a search on the latest 100
-pairs looks for the cheapest design with mean $|\Delta|$ within the tolerance; it is taken if it saves 2% of the data,
-or if the design in use breaks the tolerance on these pairs. In `austerity run` this is the table `[redesign]`; the
-designs stop changing at the end of the warmup, because a chain whose test keeps adapting to its own past need not
-converge to anything. Here they may change up to the last step shown.
+so that passes, after the first 20, are less than a tenth of all data read. At regular intervals a search on the latest
+100 pairs looks for the cheapest design with mean $|\Delta|$ within the tolerance. The chain uses it if it saves 2% of
+the data, or if the current design exceeds the tolerance on these pairs. In `austerity run` this is the table
+`[redesign]`; there designs stop changing at the end of the warm-up, because a chain whose test keeps adapting to its
+own past need not converge. Here they may change up to the last step shown.
 """
 TOLERANCE = tolerance(
     "redtol",
     "Largest mean |Δ| to design for",
-    "The error in the acceptance probability that every new design keeps on the latest pairs.",
+    "The acceptance error that every new design keeps on the latest pairs.",
 )
 BATCH = Knob(
     "redm",
-    "Batch m to begin with",
-    "Of the design that the chain starts with, before it knows any pairs. A bad one costs data until the first search.",
+    "First mini-batch size m",
+    "Of the design that the chain starts with, before it has recorded any pairs. A bad one costs data until the first "
+    "search.",
     2,
     10**9,
     5000,
@@ -50,7 +51,7 @@ BATCH = Knob(
 )
 EPSILON = Knob(
     "redeps",
-    "Threshold ε to begin with",
+    "First threshold ε",
     "Of the design that the chain starts with. Small: much data at first. Large: many wrong decisions at first.",
     1e-12,
     0.5,
@@ -60,8 +61,8 @@ EPSILON = Knob(
 )
 EVERY = Knob(
     "redevery",
-    "Steps from one search to the next",
-    "Raising it gives each search more new pairs, and a bad design more time.",
+    "Steps between searches",
+    "A larger value gives each search more new pairs, but keeps a bad design longer.",
     100,
     5000,
     500,
@@ -70,7 +71,7 @@ EVERY = Knob(
 STEPS = Knob(
     "redsteps",
     "Steps of the chain",
-    "How far the chain is followed. More steps take longer.",
+    "How many steps to run. More steps take longer.",
     500,
     20_000,
     3000,
@@ -97,7 +98,7 @@ FORMATS = {
 
 
 class Ran(NamedTuple):
-    """A chain that was followed, and what it was asked for: the tolerance, and the batch and threshold at its start."""
+    """A chain that was run, its tolerance, and the m and ε of its first design."""
 
     followed: Followed
     tolerance: float
@@ -105,13 +106,13 @@ class Ran(NamedTuple):
 
 
 def show(run: Loaded) -> None:
-    """Draw the topic; it is about built-in chains, and the trial run in use plays no part."""
+    """Draw the topic. It runs built-in chains and does not use the trial run."""
     st.write(
-        "No trial run at all: the chain starts with a guess, records pairs on the way and designs its own test. "
-        "This runs a built-in chain; the trial run in use plays no part."
+        "Without a trial run: the chain starts with a guess, records pairs as it runs and designs its own test. "
+        "This topic runs a built-in chain and does not use the trial run."
     )
     titles = {key: chain.title for key, chain in BUILT_IN.items()}
-    name = choice(CHAIN, "Chain", titles, "The papers' chains, on their data or a synthetic twin of them.")
+    name = choice(CHAIN, "Chain", titles, "The chains of the papers, on their data or on synthetic data like them.")
     if notice := twin_notice(built_in(name)):
         st.caption(f"{notice[0].upper()}{notice[1:]}.")
     left, right = st.columns(2)
@@ -119,20 +120,20 @@ def show(run: Loaded) -> None:
         values = {spec.key: knob(spec) for spec in TOPIC.knobs[:3]}
     with right:
         values |= {spec.key: knob(spec) for spec in TOPIC.knobs[3:]}
-    found = None
+    ran = None
     with problems_in_words():
-        found = _ran(name, values)
-    if found is not None:
-        _answer(found)
+        ran = _ran(name, values)
+    if ran is not None:
+        _answer(ran)
     with below(TOPIC, {CHAIN: name, **values}):
-        if found is not None and found.followed.log:
-            share.download_csv("Log as CSV", "redesign.csv", lambda: _columns(found.followed))
+        if ran is not None and ran.followed.log:
+            share.download_csv("Log as CSV", "redesign.csv", lambda: _columns(ran.followed))
 
 
 def _ran(name: str, values: dict[str, float]) -> Ran | None:
-    """The chain that was run last, once it has ended; it may belong to other settings, which is said."""
+    """The chain that was run last, once it has ended, with a warning if it was run with other settings."""
     if values[EVERY.key] > values[STEPS.key]:
-        raise BadInput(f"steps from one search to the next: at most the {values[STEPS.key]:,} steps of the chain")
+        raise BadInput(f"steps between searches: must be at most {values[STEPS.key]:,}, the steps of the chain")
     key = repr((name, values))
     st.button(
         "Run the chain", icon=":material/play_arrow:", on_click=_start, args=(key, name, values), key="redesign-run"
@@ -143,9 +144,11 @@ def _ran(name: str, values: dict[str, float]) -> Ran | None:
     if job.was_cancelled:
         st.caption("Cancelled.")
     if job.key != key:
-        st.warning("What is shown belongs to other settings; run the chain again.", icon=":material/history:")
-    found: Ran | None = jobs.outcome_in_words(job)
-    return found
+        st.warning(
+            "These results are for other settings. Run the chain again to update them.", icon=":material/history:"
+        )
+    ran: Ran | None = jobs.outcome_in_words(job)
+    return ran
 
 
 def _start(key: str, name: str, values: dict[str, float]) -> None:
@@ -156,45 +159,45 @@ def _work(name: str, values: dict[str, float], job: Job) -> Ran:
     job.progress(0, 0, "reading the data and building the model")
     most, m, epsilon, every, steps = (values[spec.key] for spec in TOPIC.knobs)
     table = RedesignTable(tolerance=most, every=int(every), until=int(steps))
-    found = follow_from(
+    followed = follow_from(
         built_in(name), int(m), epsilon, table, int(steps), progress=job.progress, cancelled=job.cancelled
     )
-    return Ran(found, most, (min(int(m), found.n_data), epsilon))
+    return Ran(followed, most, (min(int(m), followed.n_data), epsilon))
 
 
 def _answer(ran: Ran) -> None:
-    found = ran.followed
-    if not found.log:
-        st.info("Too few pairs were recorded for a search: follow the chain for longer.")
+    followed = ran.followed
+    if not followed.log:
+        st.info("Too few pairs were recorded for a search. Run the chain for more steps.")
     else:
-        first, last = found.log[0], found.log[-1]
+        first, last = followed.log[0], followed.log[-1]
         st.success(
-            f"It began with a predicted {first.old_usage:.2%} of the data per step and mean |Δ| {first.old_error:.3g}, "
-            f"and ended with {last.usage:.2%} and {last.error:.3g} (m = {last.m:,}, ε = {last.epsilon:g}). Pairs took "
-            f"{found.passes:,} passes, {found.share:.1%} of all data read."
+            f"The first design has a predicted data use of {first.old_usage:.2%} and mean |Δ| of "
+            f"{first.old_error:.3g}; the last one {last.usage:.2%} and {last.error:.3g} (m = {last.m:,}, ε = "
+            f"{last.epsilon:g}). Pairs took {followed.passes:,} passes, {followed.share:.1%} of all data read."
         )
     captioned(
-        figures.over_time(found, ran.tolerance, ran.first),
+        figures.over_time(followed, ran.tolerance, ran.first),
         "redesign-figure",
-        "Over the steps of the chain. Above: share of the data the tests read (line), and what each search predicts "
-        "of the design before it (diamonds) and after it (dots). Middle: their predicted mean |Δ|, and the tolerance "
-        "(dashed). Below: batch m and threshold ε of the design in use.",
+        "Against the steps of the chain. Above: data use of the tests (line), and the prediction of each search for "
+        "the design before it (diamonds) and after it (dots). Middle: predicted mean |Δ|, and the tolerance (dashed). "
+        "Below: mini-batch size m and threshold ε of the design in use.",
     )
-    if found.trial is not None:
+    if followed.trial is not None:
         captioned(
-            figures.pairs(found),
+            figures.pairs(followed),
             "redesign-pairs",
-            f"The latest {len(found.trial):,} pairs that the chain recorded on its way; searches use the latest ones.",
+            f"The latest {len(followed.trial):,} pairs that the chain recorded; searches use these.",
         )
     st.dataframe(
-        [change._asdict() for change in found.log],
+        [change._asdict() for change in followed.log],
         hide_index=True,
         key="redesign-table",
         column_config=FORMATS,
-        alt="Per search: step, pairs, whether the design changed, the design, what is predicted of it and of the one "
+        alt="Per search: step, pairs, whether the design changed, the design, its prediction and that of the design "
         "before, passes, data read, reason",
     )
 
 
-def _columns(found: Followed) -> dict[str, list[Any]]:
-    return {name: [getattr(row, name) for row in found.log] for name in Change._fields}
+def _columns(followed: Followed) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in followed.log] for name in Change._fields}

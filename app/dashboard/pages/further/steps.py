@@ -6,10 +6,10 @@ from functools import partial
 
 import streamlit as st
 
-from app.dashboard.jobs.jobs import Job
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
 from app.dashboard.state import share
-from app.dashboard.state.session import Loaded
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import steps as figures
@@ -17,31 +17,31 @@ from designer.further.step_size import BestStep, Hold, StepRow, best_step
 from designer.pairs.trial_run import TrialRun
 
 HOLD = "stephold"
-HOLDS: dict[str, Hold] = {"equal bias": "jump", "equal error": "step"}  # as people and the URL say it
+HOLDS: dict[str, Hold] = {"equal bias": "jump", "equal error": "step"}  # as shown, and as the URL has it
 MODEL = r"""
 Along one proposed direction a step $r$ times as large has
 
 $$A(r) = r\,a - \tfrac12 r^2 q,\qquad \kappa(r) = r^p\,\kappa,$$
 
 with $q$ the squared length of the step in the posterior's own metric and $a = A + q/2$. At stationarity
-$A \sim N(-q/2,\ q)$, from which $q$ is fitted. Maximised is the squared jump by moves that the exact chain makes too,
-over the cost of a step $C$, here in likelihood evaluations:
+$A \sim N(-q/2,\ q)$, from which $q$ is fitted. The best step maximises the squared jump of moves that the exact chain
+makes too, divided by the cost of a step $C$, here in likelihood evaluations:
 
 $$\frac{1}{C}\;\overline{r^2 q\,\min(P_a,\ P_a + \Delta)}.$$
 
-It is about random walks only; steps beyond about 1.5 times the trial run's are extrapolations.
+This holds for random walks only; steps beyond about 1.5 times the trial run's are extrapolations.
 """
 
 TOLERANCE = tolerance(
     "steptol",
     "Largest mean |Δ| at the trial run's step",
-    "The error in the acceptance probability that you tolerate; other steps are allowed as much as the switch says.",
+    "The acceptance error that you tolerate at this step. The switch below says what other steps are allowed.",
 )
 POWER = Knob(
     "steppow",
     "Power p of κ in the step",
-    "κ grows like step^p. 1 without control variates. With them, 1 for steps small beside the posterior and up to 3 "
-    "for large ones: raising it makes large steps dearer.",
+    "κ grows like step^p. Without control variates p is 1. With them it is 1 for steps that are small compared with "
+    "the posterior and up to 3 for large ones. A larger p makes large steps more expensive.",
     0.1,
     4.0,
     1.0,
@@ -62,7 +62,7 @@ FORMATS = {
 def show(run: Loaded) -> None:
     """Draw the topic."""
     st.write(
-        "Larger steps move further, but are accepted less often and need other tests. Which step, with which test, "
+        "Larger steps move further, but are accepted less often and need another test. Which step, with which test, "
         "explores most per likelihood evaluation?"
     )
     left, right = st.columns(2)
@@ -70,45 +70,45 @@ def show(run: Loaded) -> None:
         most = knob(TOLERANCE)
     with right:
         power = knob(POWER)
-    said = st.segmented_control(
-        "What other steps must keep",
+    label = st.segmented_control(
+        "What other steps must keep equal",
         list(HOLDS),
         default=next(iter(HOLDS)),
         required=True,
         key=HOLD,
         bind="query-params",
         persist_state="session",
-        help="The bias of the chain's distribution is about error per step over mixing per step. To keep it, the error "
-        "allowed falls with the squared jump. Equal error per step favours steps that hardly move.",
+        help="The bias of the chain's distribution is about the error per step divided by the mixing per step. Equal "
+        "bias: the error allowed is proportional to the squared jump. Equal error per step favours "
+        "steps that hardly move.",
     )
-    hold = HOLDS[said or next(iter(HOLDS))]  # a link may say nothing
+    hold = HOLDS[label or next(iter(HOLDS))]  # a link may leave it out
     key = f"{run.trial.digest}-{most!r}-{power!r}-{hold}"
     work = partial(_work, run.trial, most, power, hold)
-    found: BestStep | None = answered(TOPIC, key, "Searching a test for each step", work)
-    if found is not None:
-        _answer(found)
-    with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: said}):
-        if found is not None:
-            share.download_csv("Steps as CSV", "steps.csv", lambda: _columns(found))
+    result: BestStep | None = answered(TOPIC, key, "Searching for a test for each step", work)
+    if result is not None:
+        _answer(result)
+    with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: label}):
+        if result is not None:
+            share.download_csv("Steps as CSV", "steps.csv", lambda: _columns(result))
 
 
-def _answer(found: BestStep) -> None:
-    sentence = f"{found.sentence[0].upper()}{found.sentence[1:]}.".replace("epsilon", "ε")
-    if found.best is None:
+def _answer(result: BestStep) -> None:
+    sentence = f"{result.sentence[0].upper()}{result.sentence[1:]}.".replace("epsilon", "ε")
+    if result.best is None:
         st.error(sentence, icon=":material/error:")
-    elif found.best.efficiency < found.exact.exact_efficiency:
-        st.info(f"{sentence} **An exact chain that keeps its log-likelihoods explores more.**", icon=":material/info:")
+    elif result.best.efficiency < result.exact.exact_efficiency:
+        st.info(f"{sentence} **An exact chain that caches its log-likelihoods explores more.**", icon=":material/info:")
     else:
         st.success(sentence, icon=":material/check_circle:")
-    captioned(figures.efficiency(found), "steps-efficiency", _words(found))
+    captioned(figures.efficiency(result), "steps-efficiency", _words(result))
     captioned(
-        figures.shares(found),
+        figures.shares(result),
         "steps-shares",
-        "Left: acceptance rate with each step's best test, beside the exact chain's. Right: share of the data that the "
-        "test reads per step.",
+        "Left: acceptance rate with the best test of each step, and of the exact chain. Right: data use of the test.",
     )
     st.dataframe(
-        [_shown(row) for row in found.rows],
+        [_shown(row) for row in result.rows],
         hide_index=True,
         key="steps-table",
         column_config=FORMATS,
@@ -121,14 +121,16 @@ def _work(trial: TrialRun, most: float, power: float, hold: Hold, job: Job) -> B
     return best_step(trial, most, hold=hold, kappa_power=power, progress=job.progress, cancelled=job.cancelled)
 
 
-def _words(found: BestStep) -> str:
-    words = f"Squared jump per likelihood evaluation over the step. The exact chain is best at {found.exact.scale:.3g}"
-    if found.best is None or found.flat is None:
-        return f"{words}; no step has a test that keeps the tolerance."
-    low, high = found.flat
+def _words(result: BestStep) -> str:
+    words = (
+        f"Squared jump per likelihood evaluation against the step. The exact chain is best at {result.exact.scale:.3g}"
+    )
+    if result.best is None or result.flat is None:
+        return f"{words}; no step has a test within the tolerance."
+    low, high = result.flat
     return (
-        f"{words}, the chain with a test at {found.best.scale:.3g}; from {low:.3g} to {high:.3g} it is within 5% of "
-        "that. An exact chain is counted with one evaluation of every datum per step, a test with two of each it reads."
+        f"{words}, the chain with a test at {result.best.scale:.3g}; from {low:.3g} to {high:.3g} it is within 5% of "
+        "that. An exact step counts one evaluation of every datum, a test two of each datum it reads."
     )
 
 
@@ -149,6 +151,6 @@ def _shown(row: StepRow) -> dict[str, object]:
     }
 
 
-def _columns(found: BestStep) -> dict[str, list[object]]:
-    rows = [_shown(row) for row in found.rows]
+def _columns(result: BestStep) -> dict[str, list[object]]:
+    rows = [_shown(row) for row in result.rows]
     return {name: [row[name] for row in rows] for name in rows[0]}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from app.dashboard.pages import explore
 from designer import Design, characteristics, plotdata, stopping, worst_case
 from tests.app.dashboard.driving import everything, figure, figures, numbers, open_page, trace
+from tests.serving import PATIENCE
 
 USUAL = Design(12_214, 500, 0.05)
 
@@ -171,11 +170,7 @@ def test_on_a_logarithmic_axis_a_toss_up_is_marked_at_its_left_edge():
 
 def simulated(test):
     """The page once its simulation has ended."""
-    job = test.session_state["job-explore-simulation"]
-    end = time.monotonic() + 20
-    while job.running:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    assert test.session_state["job-explore-simulation"].wait(PATIENCE)
     return test.run()
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
+from urllib.request import urlopen
 
 import pytest
 from plotly.offline import get_plotlyjs_version
@@ -21,7 +22,9 @@ from app.dashboard.serve.assets import FOLDER, SCRIPTS, SOON, Assets
 from app.dashboard.serve.server import MOST_MEGABYTES, listen
 from app.dashboard.widgets import plotting
 from benchmarks.dashboard.streamlit_client import Session, measure
-from tests.serving import Server, running
+from benchmarks.reliability.load import complaints
+from tests.commands import austerity, finished
+from tests.serving import PATIENCE, Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
 # SHA-256 of plotly-basic.min.js in plotly.js-basic-dist-min 4.1.1
@@ -42,7 +45,7 @@ def server() -> Iterator[Server]:
 
 
 def ask(server, method, path, body=None, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     answer.text = b"" if answer.status == 101 else answer.read()
@@ -58,10 +61,15 @@ def ask(server, method, path, body=None, **headers):
         ("/_stcore/health", {}, 200),
         ("/media/nothing.png", {}, 404),
         ("/static/%2e%2e/secret", {}, 400),
-        ("/", {"Host": "evil.example"}, 403),
-        ("/", {"Host": "["}, 403),
-        ("/", {"Host": "[::1"}, 403),
-        ("/", {"Host": "a]:b[:1"}, 403),
+        ("/", {"Host": "[::1]:8501"}, 200),
+        ("/", {"Host": "LOCALHOST"}, 200),
+        ("/", {"Host": "evil.example"}, 400),
+        ("/", {"Host": "localhost.evil.example"}, 400),
+        ("/", {"Host": "localhost@evil.example"}, 400),
+        ("/", {"Host": ""}, 400),
+        ("/", {"Host": "["}, 400),
+        ("/", {"Host": "[::1"}, 400),
+        ("/", {"Host": "a]:b[:1"}, 400),
     ],
 )
 def test_every_answer_carries_the_security_headers(server, path, headers, status):
@@ -82,7 +90,9 @@ def test_every_answer_carries_the_security_headers(server, path, headers, status
 def test_a_foreign_name_that_points_here_is_refused(server):
     """DNS rebinding: the browser believes it talks to evil.example."""
     assert ask(server, "GET", "/_stcore/health", Host=f"localhost:{server.port}").text == b"ok"
-    assert ask(server, "GET", "/_stcore/health", Host=f"evil.example:{server.port}").status == 403
+    assert ask(server, "GET", "/_stcore/health", Host=f"evil.example:{server.port}").status == 400
+    names = {"Host": f"evil.example:{server.port}", "Origin": f"http://evil.example:{server.port}"}
+    assert ask(server, "GET", "/_stcore/stream", **names, **HANDSHAKE).status == 400
 
 
 def test_other_sites_cannot_open_a_session(server):
@@ -157,7 +167,7 @@ def test_only_what_never_changes_is_kept():
         headers = [(b"accept-encoding", b"gzip")]
         scope = {"type": "http", "method": "GET", "path": f"{SCRIPTS}{path}", "headers": headers}
         asyncio.run(assets(scope, None, send))
-    assert list(assets.kept) == [f"{SCRIPTS}a.js"]
+    assert list(assets.packed) == [f"{SCRIPTS}a.js"]
     assert [message["body"] for message in sent[3::2]] == [b"x" * 999] * 5
     assert gzip.decompress(sent[1]["body"]) == b"x" * 999
 
@@ -182,6 +192,30 @@ def test_sessions_that_move_a_slider_at_once_see_their_own_page(server):
     assert all(0 < page.figure < page.end and page.size > 10_000 for page in times.pages)
 
 
+def test_a_file_is_there_for_the_browser_while_others_use_the_server(server):
+    """To Streamlit, files that are made on request belong to no session."""
+
+    async def visit(address: str) -> int:
+        one, other = Session(address), Session(address)
+        await one.open()
+        await one.ask(page="trial-run")
+        (offer,) = [offer for offer in one.offers() if offer.part.label == "These pairs as CSV"]
+        assert offer.part.deferred_file_id
+        place = await one.file_path(offer)
+        await other.open()
+        for _ in range(3):
+            await other.move(other.sliders()[0], 1)
+        content = await asyncio.to_thread(lambda: urlopen(address + place).read())
+        await one.close()
+        await other.close()
+        assert one.errors == other.errors == []
+        return len(content)
+
+    before = len(server.said())
+    assert asyncio.run(visit(server.address)) > 1000
+    assert complaints(server.said()[before:]) == []
+
+
 def test_a_warm_server_has_little_to_collect():
     """Streamlit collects garbage after every run of a page, while everybody waits."""
     script = (
@@ -189,7 +223,7 @@ def test_a_warm_server_has_little_to_collect():
         "from app.dashboard.pages import explore; import pandas, pyarrow\n"
         "print(gc.get_freeze_count(), len(gc.get_objects()))"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=True)
     frozen, left = map(int, found.stdout.split()[-2:])
     assert frozen > 100_000
     assert left < 1_000
@@ -198,7 +232,7 @@ def test_a_warm_server_has_little_to_collect():
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_large_uploads_are_refused_unread(server, method):
     """The answer comes although the body never does."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.putrequest(method, UPLOAD)
     connection.putheader("Content-Length", str((MOST_MEGABYTES + 10) * 2**20))
     connection.endheaders(b"start")
@@ -220,12 +254,7 @@ def test_uploads_need_the_token(server):
 
 
 def test_a_port_in_use_is_one_line(server):
-    found = subprocess.run(
-        [sys.executable, "-m", "app.cli", "app", "--no-browser", "--port", str(server.port)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    found = finished(austerity("app", "--no-browser", "--port", server.port))
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
     assert f"cannot listen on 127.0.0.1:{server.port}: address already in use" in line
@@ -243,7 +272,7 @@ def test_listens_on_one_address_only(server):
 def test_stops_when_interrupted():
     with running() as server:
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(timeout=30) == 0
+        assert server.process.wait(timeout=PATIENCE) == 0
         assert "Traceback" not in server.said()
 
 

@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import pytest
 
 from app.dashboard.pages import step_error
-from app.dashboard.state import session
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.source import UPLOAD, Source
 from designer import Design, TrialRun, acceptance, stationary_bound, worst_case
 from tests.app.dashboard.driving import figure, figures, numbers, open_page, trace
 
@@ -97,7 +98,7 @@ def test_no_kappa_at_all():
 def test_the_trial_run_in_use_says_which_kappa_it_has():
     test, n = open_page("step_error"), 12_214
     trial = TrialRun(n, [0.0, 0.0], np.array([1.25, 3.5]) * math.sqrt(n - 1) / n)
-    test.session_state["kept-runs"] = {trial.digest: session.Loaded("mine.csv", trial, "upload")}
-    test.session_state["source"] = session.Source(session.UPLOAD, digest=trial.digest)
+    test.session_state["remembered-runs"] = {trial.digest: Loaded("mine.csv", trial, "upload")}
+    test.session_state["source"] = Source(UPLOAD, digest=trial.digest)
     test.run()
     assert "The trial run in use (mine.csv) has κ from 1.25 to 3.5." in [each.value for each in test.caption]

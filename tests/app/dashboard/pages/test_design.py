@@ -14,8 +14,9 @@ from app.cli.main import main
 from app.dashboard.export import exports
 from app.dashboard.pages import design_checks
 from app.dashboard.pages.design_knobs import misfits
+from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import Question
-from app.dashboard.state.session import Loaded, Source
+from app.dashboard.state.source import Source
 from designer import (
     BadInput,
     Cost,
@@ -35,6 +36,7 @@ from designer.pairs.examples import example
 from designer.search.resample import halves
 from samplers.config.config import SamplerConfig
 from tests.app.dashboard.driving import button, everything, figures, numbers, page, query, settled
+from tests.serving import PATIENCE
 
 SMALL = {"source": "stationary", "trial_n": "20000", "acceptance": "0.5", "pairs": "40", "seed": "1"}
 TRIAL = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
@@ -136,7 +138,7 @@ def test_infeasible_says_why_and_what_helps():
 def test_bad_ranges_are_told_and_the_rest_of_the_page_stays():
     found = page("design", **SMALL, mlow="5000", mhigh="100", alow="0.9", ahigh="0.6")
     text = everything(found)
-    assert "Batch size m: from 5,000 to 100 is empty" in text and "m_high" not in text
+    assert "Mini-batch size m: “from” must not exceed “to”, but 5,000 > 100" in text and "m_high" not in text
     assert "Shape of the bounds α: from 0.9 to 0.6 is empty" in text
     assert button(found, "Find the design").disabled
 
@@ -169,7 +171,7 @@ def test_a_bad_range_leaves_the_last_answer_marked_stale():
 
 
 def test_a_link_with_somebody_elses_file_says_so():
-    assert "Load that file" in everything(page("design", source="upload", digest="cd" * 32))
+    assert "upload that file" in everything(page("design", source="upload", digest="cd" * 32))
 
 
 def test_looks_are_those_of_the_pairs_by_any_criterion():
@@ -189,9 +191,9 @@ def test_the_normal_approximation_is_judged_under_the_answer():
 
 def test_skewness_beyond_the_theory_is_a_warning():
     wild = TrialRun(20_000, TRIAL.mu, TRIAL.sigma, skew=np.linspace(0, 60, 40))
-    found = AppTest.from_string("from app.dashboard.pages import design; design.show()", default_timeout=60)
+    found = AppTest.from_string("from app.dashboard.pages import design; design.show()", default_timeout=PATIENCE)
     found.session_state["source"] = Source("upload", digest=wild.digest)
-    found.session_state["kept-runs"] = {wild.digest: Loaded("wild", wild, "made up")}
+    found.session_state["remembered-runs"] = {wild.digest: Loaded("wild", wild, "made up")}
     settled(found.run())
     (told,) = [warning.value for warning in found.warning if "first-order" in warning.value]
     assert "skewness 60 is beyond the first-order correction" in told
@@ -250,7 +252,7 @@ def test_a_cancelled_check_can_be_run_again(monkeypatch):
     found = page("design", **SMALL)
     found.session_state["folds"] = True
     found.run()
-    assert started.wait(30)
+    assert started.wait(PATIENCE)
     found.session_state["job-folds"].cancel()
     settled(found).run()
     assert "hold:**" not in everything(found) and "holds:**" not in everything(found)
@@ -286,7 +288,7 @@ def test_an_exported_design_can_be_loaded_back():
         assert "The design that you loaded" in everything(found)
         assert metrics(found)["Mean |Δ|"] == f"{step.mean_abs_delta:.4g}"
         assert query(found, "chosen") == "20000,800,0.0123456789,0.65,1.0"
-    button(found, "Back to what the search finds").click().run()
+    button(found, "Back to the search's design").click().run()
     assert metrics(found)["ε"] == f"{search(TRIAL, 0.01).best.epsilon:.4g}"
 
 
@@ -375,7 +377,7 @@ def test_a_whole_config_holds_the_design(head):
     config = head + '[data]\npath = "data.npz"\n\n[model]\nkind = "logistic"\ncontrol = 1\n\n[run]\ndraws = 7\n'
     whole = SamplerConfig.from_toml(exports.sampler_config(best, config))
     assert whole.test == best and whole.run.draws == 7 and whole.model.control == 1
-    assert exports.read_design(exports.sampler_config(best, config)) == best
+    assert Design.from_text(exports.sampler_config(best, config)) == best
     assert exports.sampler_config(best, None) == best.to_toml()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.dashboard.export import exports
-from app.dashboard.state import session
+from app.dashboard.state.design_text import design_text, parse_design
 from designer import Design, TrialRun, acceptance, optimal_boundary
 from tests.app.dashboard.driving import everything, figures, numbers, page, trace
 
@@ -32,7 +32,7 @@ def test_the_topic_shows_the_librarys_numbers(asymmetric):
 
 def test_the_page_design_shows_a_boundary_of_its_own():
     design = Design.with_bounds(5000, 1000, [-2.5, -2.0, -1.8, -1.7], [4.0, 3.0, 2.5, 2.0])
-    found = page("design", **SMALL, chosen=session.pin_text(design), tol="0.05")
+    found = page("design", **SMALL, chosen=design_text(design), tol="0.05")
     step = acceptance(design, TRIAL)
     said = everything(found)
     assert "decide once z is beyond the bounds of the look" in said
@@ -44,6 +44,6 @@ def test_the_page_design_shows_a_boundary_of_its_own():
 
 def test_a_link_and_the_lines_carry_the_bounds():
     design = Design.with_bounds(5000, 1000, [-2.5, -2.0, -1.8, -1.7], [4.0, 3.0, 2.5, 2.0])
-    assert session.design_of(session.pin_text(design)) == design
-    assert session.design_of(session.pin_text(design) + ",1.0") is None
+    assert parse_design(design_text(design)) == design
+    assert parse_design(design_text(design) + ",1.0") is None
     assert eval(exports.constructor(design), {"Design": Design}) == design

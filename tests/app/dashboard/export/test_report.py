@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from app.dashboard.export import exports, report
-from app.dashboard.jobs.jobs import Job
-from app.dashboard.state.question import Answer, Question, answer
-from app.dashboard.state.session import Loaded, Source
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.question import Question, SearchAnswer, answer_question
+from app.dashboard.state.source import Source
 from designer import Design, TrialRun, acceptance, stopping, worst_case
 from designer.pairs.diagnostics import histograms_of
 from tests.browser.driving import chromium
+from tests.serving import PATIENCE
 
 SOURCE = Source("stationary", 20_000, 0.5, 40, 1)
 TRIAL = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
@@ -50,8 +52,8 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def found() -> Answer:
-    return answer(Question(0.02), TRIAL, Job("x", lambda job: None))
+def answer() -> SearchAnswer:
+    return answer_question(Question(0.02), TRIAL, Job("x", lambda job: None))
 
 
 def read(text: str) -> tuple[Reader, str]:
@@ -61,8 +63,8 @@ def read(text: str) -> tuple[Reader, str]:
     return reader, " ".join(reader.text)
 
 
-def test_it_is_whole_in_itself(found):
-    text = report.html(found.found.best, found, RUN, SOURCE, NOW)
+def test_it_is_whole_in_itself(answer):
+    text = report.html(answer.result.best, answer, RUN, SOURCE, NOW)
     reader, _ = read(text)
     assert reader.addresses == []
     assert not {"link", "img", "iframe", "object", "embed"} & set(reader.tags)
@@ -71,56 +73,68 @@ def test_it_is_whole_in_itself(found):
     assert "default-src 'none'" in text  # a browser refuses any request
 
 
-def test_its_numbers_are_the_librarys(found):
-    best = found.found.best
-    _, words = read(report.html(best, found, RUN, SOURCE, NOW))
+@pytest.mark.parametrize(
+    "name", ["BODY.csv", "PLOTLY.csv", "TITLE.csv", "{{ run }} {% x %}", "<script>alert(1)</script>"]
+)
+def test_a_trial_run_may_have_any_name(answer, name):
+    usual, _ = read(report.html(answer.result.best, answer, RUN, SOURCE, NOW))
+    text = report.html(answer.result.best, answer, RUN._replace(name=name), SOURCE, NOW)
+    reader, words = read(text)
+    assert reader.tags == usual.tags
+    assert words.count(name) == 4  # title, heading, line of the trial run, provenance
+    assert text.count("plotly.js v") == 1
+
+
+def test_its_numbers_are_the_librarys(answer):
+    best = answer.result.best
+    _, words = read(report.html(best, answer, RUN, SOURCE, NOW))
     step, worst, where = acceptance(best, TRIAL), worst_case(best), stopping(best, 0.0)
     for number in (step.mean_abs_delta, step.mean_usage, step.max_abs_delta, worst.error[0], worst.usage[0]):
         assert repr(float(number)) in words
     for n, bound in zip(where.n[:-1], where.bound[:-1], strict=True):
         assert f"{n:,}" in words and f"{bound:.4g}" in words
-    assert f"{len(found.found.evaluated):,}" in words
+    assert f"{len(answer.result.evaluated):,}" in words
 
 
-def test_it_says_where_it_comes_from_and_how_to_get_it_again(found):
-    best = found.found.best
-    reader, words = read(report.html(best, found, RUN, SOURCE, NOW))
+def test_it_says_where_it_comes_from_and_how_to_get_it_again(answer):
+    best = answer.result.best
+    reader, words = read(report.html(best, answer, RUN, SOURCE, NOW))
     assert TRIAL.digest in words and "2026-03-04 05:06 UTC" in words
     assert best.to_toml() in reader.text
-    assert exports.command_line(found.question, SOURCE, TRIAL) in reader.text
-    assert exports.python_lines(found.question, SOURCE, TRIAL, best) in reader.text
+    assert exports.command_line(answer.question, SOURCE, TRIAL) in reader.text
+    assert exports.python_lines(answer.question, SOURCE, TRIAL, best) in reader.text
     assert "<my> run & more" in words  # escaped in the file, so that it is text and not a tag
     assert "my" not in reader.tags
     assert "records no skewness" in words
 
 
-def test_a_given_design_is_reported_with_its_own_lines(found):
+def test_a_given_design_is_reported_with_its_own_lines(answer):
     given = Design(20_000, 800, 0.0123456789, 0.65)
-    reader, words = read(report.html(given, found, RUN, SOURCE, NOW))
+    reader, words = read(report.html(given, answer, RUN, SOURCE, NOW))
     assert repr(acceptance(given, TRIAL).mean_abs_delta) in words
-    assert exports.given_lines(given, found.question, SOURCE, TRIAL)[0] in reader.text
+    assert exports.given_lines(given, answer.question, SOURCE, TRIAL)[0] in reader.text
 
 
-def test_what_a_histogram_leaves_out_is_said_and_sentences_end_once(found):
+def test_what_a_histogram_leaves_out_is_said_and_sentences_end_once(answer):
     sigma = np.concatenate([np.tile(TRIAL.sigma, 10), [5.0]])
     far = TrialRun(20_000, np.tile(TRIAL.mu, 11)[: sigma.size], sigma)
     assert [counts.outside for counts in histograms_of(far).values()] == [0, 1, 0]
     run = Loaded("far", far, "made up: two sentences. This.")
-    _, words = read(report.html(found.found.best, found, run, SOURCE, NOW))
-    assert words.count("Not shown: 1 farther out.") == 1
+    _, words = read(report.html(answer.result.best, answer, run, SOURCE, NOW))
+    assert words.count("Not shown: 1 further out.") == 1
     assert "two sentences. This. " in words and ".." not in words.split("The trial run")[1].split("Table of looks")[0]
 
 
-def test_a_given_design_is_drawn_beside_what_the_search_found(found):
+def test_a_given_design_is_drawn_beside_what_the_search_found(answer):
     given = Design(20_000, 800, 0.0123456789, 0.65)
-    text = report.html(given, found, RUN, SOURCE, NOW)
+    text = report.html(given, answer, RUN, SOURCE, NOW)
     assert '"name":"found by the search"' in text
-    assert "found by the search" not in report.html(found.found.best, found, RUN, SOURCE, NOW)
+    assert "found by the search" not in report.html(answer.result.best, answer, RUN, SOURCE, NOW)
 
 
 def test_looks_and_the_judged_error_are_named_for_what_they_are():
-    asked = answer(Question(0.05, "worst-case"), TRIAL, Job("x", lambda job: None))
-    best = asked.found.best
+    asked = answer_question(Question(0.05, "worst-case"), TRIAL, Job("x", lambda job: None))
+    best = asked.result.best
     _, words = read(report.html(best, asked, RUN, SOURCE, NOW))
     assert f"looks per step, mean over the pairs {acceptance(best, TRIAL).looks.mean():.4g}" in " ".join(words.split())
     judged = re.search(r"criterion worst-case judges: error of the hardest decision\s+(\S+)", words)
@@ -128,25 +142,24 @@ def test_looks_and_the_judged_error_are_named_for_what_they_are():
 
 
 @pytest.mark.parametrize("width", [390, 1200])
-def test_figures_stay_in_their_columns(found, tmp_path, width):
+def test_figures_stay_in_their_columns(answer, tmp_path, width):
     file = tmp_path / "report.html"
-    file.write_text(report.html(found.found.best, found, RUN, SOURCE, NOW), encoding="utf-8")
+    file.write_text(report.html(answer.result.best, answer, RUN, SOURCE, NOW), encoding="utf-8")
     with chromium() as (browser, reason):
         if browser is None:
             pytest.skip(f"NO BROWSER, REPORT NOT LOOKED AT: {reason}")
         page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(1000 * PATIENCE)
         page.goto(file.as_uri())
         page.wait_for_function("document.querySelectorAll('.main-svg').length >= 5")
-        page.wait_for_timeout(300)
-        measure = "f => [f.clientWidth, f.querySelector('.main-svg').clientWidth]"
-        widths = page.evaluate(f"[...document.querySelectorAll('figure')].map({measure})")
-    assert len(widths) == 5
-    for column, drawn in widths:
-        assert 0 < drawn <= column + 1
+        fits = "f => 0 < f.querySelector('.main-svg').clientWidth"
+        fits += " && f.querySelector('.main-svg').clientWidth <= f.clientWidth + 1"
+        page.wait_for_function(f"[...document.querySelectorAll('figure')].filter({fits}).length == 5")
+        assert page.locator("figure").count() == 5
 
 
-def test_skewness_is_checked_when_known(found):
+def test_skewness_is_checked_when_known(answer):
     skewed = TrialRun(20_000, TRIAL.mu, TRIAL.sigma, skew=np.linspace(-2, 1, 40))
-    again = found._replace(digest=skewed.digest)
-    reader, words = read(report.html(found.found.best, again, Loaded("skewed", skewed, "made up"), SOURCE, NOW))
+    again = answer._replace(digest=skewed.digest)
+    reader, words = read(report.html(answer.result.best, again, Loaded("skewed", skewed, "made up"), SOURCE, NOW))
     assert "with skewness -2" in words and reader.tags.count("figure") == 2 + 4

@@ -11,8 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.dashboard.export.exports import sampler_config
-from app.dashboard.state import session
-from app.dashboard.state.session import Builtin, Loaded, Source
+from app.dashboard.state import built_in_chains
+from app.dashboard.state.built_in_chains import BuiltInChain
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.source import LIMITS, Source
 from designer import TrialRun, search
 from designer.core.progress import Cancelled
 from designer.pairs.diagnostics import histograms_of, summarise, worst_student_check, worst_tail_check
@@ -20,6 +22,7 @@ from designer.pairs.examples import EXAMPLES, example
 from samplers.config.config import SamplerConfig
 from samplers.runs.run import run_config
 from tests.app.dashboard.driving import button, everything, figures, numbers, open_page, page, query, settled
+from tests.serving import PATIENCE
 
 GOOD = b"# n_data: 5000\nmu,sigma,log_ratio\n-1e-4,0.02,0\n2e-5,0.03,0.1\n1e-5,0.02,0\n"
 BAD = b"# n_data: 5000\nmu,sigma\n-1e-4,0.02\nabc,0.03\n1e-5,-1\n"
@@ -141,7 +144,7 @@ def test_more_pairs_than_a_page_can_work_on_are_for_the_command_line():
         TrialRun(5000, np.full(count, 1e-4), np.full(count, 0.02)).to_npz(sink)
         return sink.getvalue()
 
-    most = int(session.LIMITS["pairs"][1])
+    most = int(LIMITS["pairs"][1])
     text = everything(upload(page("trial_run"), "long.npz", pairs(most + 1)))
     assert f"long.npz: {most + 1:,} pairs, more than the {most:,} that a page can work on" in text
     assert "upload a part of them, or use the command line" in text
@@ -151,7 +154,7 @@ def test_more_pairs_than_a_page_can_work_on_are_for_the_command_line():
 def test_a_link_to_somebody_elses_file_says_which():
     found = page("trial_run", source="upload", digest="ab" * 32)
     text = everything(found)
-    assert "digest abababababab" in text and "Load that file" in text
+    assert "digest abababababab" in text and "upload that file" in text
     assert example("logistic").digest[:12] in text
     trial = TrialRun.from_csv(GOOD)
     found = page("trial_run", source="upload", digest=trial.digest)
@@ -170,8 +173,8 @@ def test_the_template_is_a_trial_run():
 
 def test_a_builtin_experiment_makes_a_trial_run(monkeypatch):
     trial = TrialRun.from_csv(GOOD)
-    work = Builtin("toy", "a toy", "three pairs", lambda seed, job: Loaded("the toy", trial, "computed here"))
-    monkeypatch.setattr(session, "builtin_sources", lambda: (work,))
+    work = BuiltInChain("toy", "a toy", "three pairs", lambda seed, job: Loaded("the toy", trial, "computed here"))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (work,))
     found = page("trial_run")
     found.selectbox[0].select("toy").run()
     assert example("logistic").digest[:12] in everything(found)
@@ -184,7 +187,7 @@ def toy_pairs(seed: int) -> TrialRun:
     return TrialRun(5000, [1e-5], [0.02 + seed])
 
 
-def toy(key: str, started: threading.Event | None = None) -> Builtin:
+def toy(key: str, started: threading.Event | None = None) -> BuiltInChain:
     """A built-in chain whose pairs depend on the seed; with an event, one that runs until it is cancelled."""
 
     def make(seed, job):
@@ -195,11 +198,11 @@ def toy(key: str, started: threading.Event | None = None) -> Builtin:
             raise Cancelled
         return Loaded(f"the {key}", toy_pairs(seed), f"seed {seed}")
 
-    return Builtin(key, f"title of {key}", "one pair", make)
+    return BuiltInChain(key, f"title of {key}", "one pair", make)
 
 
 def test_running_it_again_gives_other_pairs_and_uses_them(monkeypatch):
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("toy"),))
     found = page("trial_run")
     found.selectbox[0].select("toy").run()
     for seed in range(3):
@@ -210,14 +213,14 @@ def test_running_it_again_gives_other_pairs_and_uses_them(monkeypatch):
 
 @pytest.mark.parametrize("name", ["trial_run", "design"])
 def test_a_link_to_a_built_in_run_makes_the_same_pairs_again(name, monkeypatch):
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("toy"),))
     found = page(name, source="toy", seed="1", digest=toy_pairs(1).digest)
     assert f"the toy: 1 pairs, N = 5,000, digest {toy_pairs(1).digest[:12]}" in everything(found)
     assert "not the pairs of the link" not in everything(found)
 
 
 def test_after_a_link_the_next_run_has_another_seed(monkeypatch):
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("toy"),))
     found = page("trial_run", source="toy", seed="1")
     assert query(found, "digest") == toy_pairs(1).digest
     settled(button(found, "Run it again").click().run())
@@ -225,10 +228,10 @@ def test_after_a_link_the_next_run_has_another_seed(monkeypatch):
 
 
 def test_other_pairs_than_those_of_the_link_are_told_for_good(monkeypatch):
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("toy"),))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("toy"),))
     found = page("trial_run", source="toy", seed="1", digest="ab" * 32)
     for _ in range(2):
-        assert f"seed 1 gave the digest {toy_pairs(1).digest[:12]}… here, abababababab… there" in everything(found)
+        assert f"seed 1 gave the digest {toy_pairs(1).digest[:12]}… here and abababababab… there" in everything(found)
         found.run()
     settled(button(found, "Run it again").click().run())
     assert "not the pairs of the link" not in everything(found)
@@ -236,13 +239,13 @@ def test_other_pairs_than_those_of_the_link_are_told_for_good(monkeypatch):
 
 def test_a_link_to_a_built_in_run_can_be_cancelled_and_started_again(monkeypatch):
     started = threading.Event()
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("slow", started), toy("quick")))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("slow", started), toy("quick")))
     found = open_page("trial_run", source="slow", seed="3")
-    assert started.wait(30)
+    assert started.wait(PATIENCE)
     assert "title of slow" in found.get("progress")[0].proto.text and not found.selectbox
     button(found, "Cancel").click().run()
     settled(found).run()
-    assert "experiment with seed 3, whose pairs are not here" in everything(found)
+    assert "chain with seed 3. Its pairs are not here" in everything(found)
     assert example("logistic").digest[:12] in everything(found)
     button(found, "Run it").click().run()
     assert found.session_state["job-trial"].key == "slow:3" and found.session_state["job-trial"].running
@@ -255,18 +258,18 @@ def test_a_link_to_a_built_in_run_can_be_cancelled_and_started_again(monkeypatch
 
 def test_a_running_job_has_its_own_name_and_tells_when_it_was_cancelled(monkeypatch):
     started = threading.Event()
-    monkeypatch.setattr(session, "builtin_sources", lambda: (toy("slow", started), toy("quick")))
+    monkeypatch.setattr(built_in_chains, "built_in_chains", lambda: (toy("slow", started), toy("quick")))
     found = page("trial_run")
     found.selectbox[0].select("slow").run()
     button(found, "Run it").click().run()
-    assert started.wait(30)
+    assert started.wait(PATIENCE)
     found.selectbox[0].select("quick").run()
     assert "title of slow" in found.get("progress")[0].proto.text
     assert "starting **title of quick** cancels it" in everything(found)
     found.selectbox[0].select("slow").run()
     button(found, "Cancel").click().run()
     settled(found).run()
-    assert "Cancelled. The trial run that was in use still is." in everything(found)
+    assert "Cancelled. The trial run in use stays the same." in everything(found)
 
 
 def test_an_uploaded_file_stays_in_the_list():
@@ -286,7 +289,7 @@ def test_skewness_beyond_the_first_order_is_judged_by_resampling():
     seen = worst_student_check(np.random.default_rng(0), wild, 500, 0.05)
     assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (resampled" in text
     assert seen.accept + seen.reject < 1
-    assert f"Not shown: {seen.outside:,} farther out" in text and seen.outside > 0
+    assert f"Not shown: {seen.outside:,} further out" in text and seen.outside > 0
 
 
 def test_link_and_reset_hold_source_and_check():
@@ -325,26 +328,27 @@ def test_a_damaged_spread_is_left_out(spread):
 
 def test_only_a_few_uploads_are_remembered():
     def script():
-        from app.dashboard.state import session
+        from app.dashboard.state.in_use import use_upload
+        from app.dashboard.state.loaded import MOST_REMEMBERED, Loaded
         from designer import TrialRun
 
-        for k in range(session.MOST_KEPT + 2):
-            session.load(session.Loaded(f"run {k}", TrialRun(1000, [0.0], [0.1 + k]), "made"))
+        for k in range(MOST_REMEMBERED + 2):
+            use_upload(Loaded(f"run {k}", TrialRun(1000, [0.0], [0.1 + k]), "made"))
 
-    found = AppTest.from_function(script).run()
+    found = AppTest.from_function(script, default_timeout=PATIENCE).run()
     assert not found.exception
-    assert [run.name for run in found.session_state["kept-runs"].values()] == ["run 2", "run 3", "run 4"]
+    assert [run.name for run in found.session_state["remembered-runs"].values()] == ["run 2", "run 3", "run 4"]
 
 
 def test_sources_are_equal_after_a_trip_through_the_url():
     def script():
         import streamlit as st
 
-        from app.dashboard.state import session
+        from app.dashboard.state.source import choose_source, current_source
 
-        session.choose(st.session_state["there"])
+        choose_source(st.session_state["there"])
         del st.session_state["source"]
-        st.session_state["back"] = session.source()
+        st.session_state["back"] = current_source()
 
     for there in (
         Source(),
@@ -355,7 +359,7 @@ def test_sources_are_equal_after_a_trip_through_the_url():
         Source("run-e3", seed=1),
         Source("run-e3", seed=1, digest="ab"),
     ):
-        found = AppTest.from_function(script)
+        found = AppTest.from_function(script, default_timeout=PATIENCE)
         found.session_state["there"] = there
         assert not found.run().exception
         assert found.session_state["back"] == there
@@ -364,7 +368,7 @@ def test_sources_are_equal_after_a_trip_through_the_url():
 def test_a_built_in_chain_gives_pairs_and_its_whole_config(tmp_path):
     """The journey: run a chain, design, export; the export is a config that `austerity run` takes as it is."""
     found = page("trial_run", source="run-e3-proxy")
-    loaded = found.session_state["kept-runs"]["run-e3-proxy:0"]
+    loaded = found.session_state["remembered-runs"]["run-e3-proxy:0"]
     assert found.session_state["job-trial"].state.note.startswith("recording pairs")
     assert len(loaded.trial) == 100 and loaded.trial.n_data == 12_214
     assert "synthetic" in loaded.origin

@@ -99,7 +99,7 @@ def test_what_was_computed_for_one_is_shown_to_the_next_at_once(topic):
 
 
 def test_only_so_many_answers_are_remembered(monkeypatch):
-    monkeypatch.setattr(parts, "KEPT", 2)
+    monkeypatch.setattr(parts, "MOST_ANSWERS", 2)
     monkeypatch.setattr(parts, "_answers", {})
     for seed in range(3):
         page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="steps")

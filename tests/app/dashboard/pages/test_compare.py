@@ -1,0 +1,94 @@
+"""Page Compare tests: what it shows is what the library says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.dashboard.pages import compare
+from designer import Design, TrialRun
+from designer.pairs.examples import example
+from samplers.decide.barker import BarkerTest
+from samplers.decide.concentration import ConcentrationTest
+from samplers.study.best_tests import best_candidates
+from samplers.study.compare_tests import Candidates, cheapest, predict, with_control_variates
+from tests.app.dashboard.driving import (
+    button,
+    open_page,
+    settled,
+)
+
+
+def test_compare_shows_what_advice_says():
+    page = open_page("compare")
+    assert not page.exception
+    trial = example("logistic")
+    n = trial.n_data
+    tests = Candidates(Design(n, 500, 0.05), BarkerTest(m=500), ConcentrationTest(m=500), 6.0)
+    for number, pairs in enumerate((trial, with_control_variates(trial, 30.0))):
+        shown = page.dataframe[number].value
+        expected = predict(pairs, tests)
+        assert shown["test"].tolist() == [row.test for row in expected]
+        assert shown["data per step"].tolist() == [f"{row.data:,.0f}" for row in expected]
+    best = cheapest(predict(trial, tests), 0.05)
+    assert best.test == "exact, cached"  # the sequential test's error is larger here
+    assert any(best.test in block.value for block in page.markdown)
+    page.number_input(key="ctol").set_value(1.0).run()
+    assert any("sequential** needs the fewest" in block.value for block in page.markdown)
+
+
+def test_compare_follows_its_knobs():
+    page = open_page("compare")
+    before = page.dataframe[0].value["data per step"].tolist()
+    page.number_input(key="ceps").set_value(0.2).run()
+    after = page.dataframe[0].value["data per step"].tolist()
+    assert after[0] == before[0] and after[2] != before[2]
+
+
+def test_a_batch_of_more_than_all_the_data_reads_them_all():
+    page = open_page("compare")
+    page.number_input(key="cm").set_value(10**8).run()
+    assert not page.error
+    for number in (0, 1):
+        assert set(page.dataframe[number].value["data per step"]) == {"100,000"}
+    sequential = page.dataframe[0].value.set_index("test").loc["sequential"]
+    assert float(sequential["mean |Δ|"]) == 0.0
+
+
+def test_compare_says_what_its_recommendation_leaves_out():
+    barker = next(block.value for block in open_page("compare").markdown if "Barker minibatch** needs" in block.value)
+    assert "that of the correction table alone: the sample mean is treated as normal" in barker
+
+
+def test_compare_can_be_reset_and_linked():
+    page = open_page("compare", source="stationary", trial_n="20000")
+    page.number_input(key="ceps").set_value(0.2).run()
+    assert "ceps=0.2" in page.code[0].value and "trial_n=20000" in page.code[0].value
+    button(page, "Reset to defaults").click().run()
+    assert page.number_input(key="ceps").value == 0.05
+    assert "ceps=0.05" in page.code[0].value
+
+
+def test_compare_s_file_has_every_prediction():
+    trial = example("logistic")
+    tests = Candidates(Design(trial.n_data, 500, 0.05))
+    rows = predict(trial, tests)
+    columns = compare._columns({"a": rows, "b": rows}, {"a": tests, "b": tests})
+    assert columns["pairs"] == ["a"] * len(rows) + ["b"] * len(rows)
+    assert columns["per_move"] == [row.per_move for row in rows] * 2
+    assert columns["knobs"][2] == "m = 500, ε = 0.05, α = 0.5"
+
+
+def test_compare_gives_each_test_its_best_knobs():
+    small = {"source": "stationary", "trial_n": "5000", "acceptance": "0.5", "pairs": "20", "seed": "1"}
+    page = settled(open_page("compare", **small, cbest="true", ctol="0.05", cfactor="20", crange="5"))
+    trial = TrialRun.at_stationarity(5000, 0.5, 20, np.random.default_rng(1))
+    for number, pairs in enumerate((trial, with_control_variates(trial, 20.0))):
+        tests = best_candidates(pairs, 0.05, 5.0)
+        table = page.dataframe[number].value
+        assert table["data per step"].tolist() == [f"{row.data:,.0f}" for row in predict(pairs, tests)]
+        assert table["knobs"][2].startswith(f"m = {tests.sequential.m:,}, ε = {tests.sequential.epsilon:.6g}")
+        assert table["knobs"][3] == f"m = {tests.barker.m:,}, σ₀ = {tests.barker.sigma:g}"
+    assert "cbest=true" in page.code[0].value and "ceps" not in page.code[0].value
+    assert {each.key for each in page.number_input} == {"ctol", "cfactor", "crange"}
+    button(page, "Reset to defaults").click().run()
+    assert page.dataframe[0].value["knobs"][2] == "m = 500, ε = 0.05, α = 0.5"

@@ -1,0 +1,99 @@
+"""Page Experiments: stored results as they are, and the live run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from app.cli.main import main
+from app.dashboard.jobs.job_queue import Job
+from samplers.experiments import NAMES
+from samplers.experiments.framework.running import shipped
+from tests.app.dashboard.driving import (
+    alternative_texts,
+    button,
+    everything,
+    figures,
+    numbers,
+    open_page,
+    query,
+)
+from tests.app.figures.test_panels import PANEL, REPORT
+
+
+def test_experiments_are_listed():
+    page = open_page("experiments")
+    assert not page.exception
+    assert len(page.selectbox[0].options) == len(NAMES) == 14
+    page.selectbox[0].select_index(11).run()
+    assert not page.exception
+    assert any("austerity experiment e12" in block.value for block in page.markdown)
+    assert query(page, "experiment") == "e12"
+
+
+def test_the_command_line_lists_the_same_experiments(capsys):
+    assert main(["experiment", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["experiments"]
+    assert tuple(each["name"] for each in listed) == NAMES and len(listed) == 14
+
+
+@pytest.mark.parametrize("name", ["e4", "e11", "regimes"])
+def test_stored_numbers_are_shown_as_they_are(name):
+    page, (_, report) = open_page("experiments", experiment=name), shipped(name)
+    assert report.finding in everything(page)
+    assert [heading.value for heading in page.subheader] == [table.title for table in report.tables]
+    for shown, table in zip(page.dataframe, report.tables, strict=True):
+        for number, column in enumerate(table.columns):
+            assert [*shown.value[column].replace({np.nan: None})] == [row[number] for row in table.rows], column
+    for drawn, panel in zip(figures(page), report.panels, strict=True):
+        for series in panel.series:
+            curve = next(one for one in drawn["data"] if one.get("name") == series.name)
+            assert numbers(curve["y"]) == pytest.approx(np.array(series.y, float), nan_ok=True)
+    statements = [f"{'holds' if true else 'does not hold'}] {said}" for said, true in report.checks.items()]
+    assert all(statement in everything(page) for statement in statements)
+
+
+def test_only_synthetic_data_are_warned_of():
+    page = open_page("experiments", experiment="e9")  # two real data sets and two twins
+    assert sum("SYNTHETIC DATA" in warning.value for warning in page.warning) == len(page.warning) == 2
+    assert sum(caption.value.startswith("Data: ") for caption in page.caption) == 2
+
+
+def test_a_link_opens_its_experiment():
+    page = open_page("experiments", experiment="e5")
+    assert page.selectbox[0].value == "e5"
+    assert page.code[0].value.endswith("?experiment=e5")
+    assert open_page("experiments", experiment="nonsense").selectbox[0].value == "e1"
+
+
+def with_job(page, key, work):
+    """The page while a job of that name is the session's."""
+    page.session_state["job-experiment"] = job = Job(key, work)
+    return job, page.run()
+
+
+def progress(page):
+    """The words of the page's progress bar."""
+    (bar,) = page.get("progress")
+    return bar.proto.text
+
+
+def test_a_running_experiment_has_its_own_name_and_others_say_that_they_would_end_it():
+    job, page = with_job(open_page("experiments", experiment="e5"), "e3", lambda job: REPORT)
+    assert "e3 is running. Only one experiment runs at a time: starting e5 cancels it." in everything(page)
+    assert progress(page).startswith("e3 at a quick size")
+    job.run()
+    assert "The live run of e3 has ended" in everything(page.run())
+    assert REPORT.finding not in everything(page)
+    page.selectbox[0].select("e3").run()
+    assert REPORT.finding in everything(page)
+    assert alternative_texts(page)[-1] == PANEL.note  # below the stored ones
+
+
+def test_a_cancelled_experiment_says_so():
+    job, page = with_job(open_page("experiments", experiment="e3"), "e3", lambda job: REPORT)
+    button(page, "Cancel").click().run()
+    assert job.was_cancelled
+    assert "Cancelled." in everything(page.run())
