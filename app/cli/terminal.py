@@ -40,7 +40,7 @@ def say(text: str, file: IO[str] | None = None) -> None:
 
 def shows_progress(options: argparse.Namespace) -> bool:
     """Whether somebody watches: standard error is a terminal, and neither `--quiet` nor `--json` was given."""
-    return sys.stderr.isatty() and not (options.quiet or options.json)
+    return sys.stderr is not None and sys.stderr.isatty() and not (options.quiet or options.json)
 
 
 @contextmanager
