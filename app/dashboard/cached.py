@@ -1,7 +1,7 @@
-"""The only `st.cache_data` of the dashboard: numbers of the library, kept by what they depend on.
+"""All `st.cache_data` of the dashboard: numbers of the library, cached by what they depend on.
 
-Designs enter without their notes (`Design.without_notes`). Arrays never do: a trial run is known by its digest, and
-itself passed in an argument that is not hashed.
+Designs enter without their notes (`Design.without_notes`). Arrays never do: a trial run is identified by its
+digest, and passed in an argument that is not hashed.
 """
 
 from __future__ import annotations
@@ -56,31 +56,31 @@ def curve(design: Design, mu_std: tuple[float, ...], tolerance: float = 1e-10) -
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def stops(design: Design, mu_std: float) -> Stopping:
-    """Where the test stops."""
+    """The probabilities of stopping at each look."""
     return stopping(design, mu_std)
 
 
 @st.cache_data(show_spinner="Comparing with the reference values …")
 def engine_checks() -> list[Check]:
-    """The engine against its reference values."""
+    """The engine compared with its reference values."""
     return selfcheck()
 
 
 @st.cache_data(show_spinner=False)
 def stored_experiment(name: str) -> tuple[dict[str, Any], Report] | None:
-    """The full-size result that comes with the product, if there is one."""
+    """The full-size result that comes with the package, if there is one."""
     return shipped(name)
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def predictions(digest: str, tests: Candidates, _trial: TrialRun) -> list[Prediction]:
-    """What each acceptance test does on the pairs of a trial run."""
+    """Predictions for each acceptance test on the pairs of a trial run."""
     return predict(_trial, tests)
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def summary(design: Design) -> plotdata.DesignSummary:
-    """One test in a sentence."""
+    """Looks, worst error and worst data use of a test."""
     return plotdata.summary(design)
 
 
@@ -98,49 +98,49 @@ def example(name: str) -> TrialRun:
 
 @st.cache_data(max_entries=50, show_spinner=False)
 def at_stationarity(n_data: int, acceptance: float, pairs: int, seed: int, spread: float) -> TrialRun:
-    """Pairs for when there is no trial run yet."""
+    """Synthetic pairs, for when there is no trial run yet."""
     return TrialRun.at_stationarity(n_data, acceptance, pairs, np.random.default_rng(seed), spread)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
 def summary_of(digest: str, rule: Rule, _trial: TrialRun) -> TrialSummary:
-    """What the pairs of a trial run look like."""
+    """A summary of the pairs of a trial run."""
     return summarise(_trial, rule)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
 def histograms(digest: str, _trial: TrialRun) -> dict[str, Histogram]:
-    """Histograms of A, kappa, the acceptance probability and, if known, the skewness of the pairs."""
+    """Histograms of A, κ, the acceptance probability and, if recorded, the skewness of the pairs."""
     return histograms_of(_trial)
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def tails(digest: str, m: int, epsilon: float, _trial: TrialRun) -> TailCheck | None:
-    """How skewness distorts the error rates of a look, at the most skewed pair."""
+    """The effect of skewness on the error rates of a look, at the most skewed pair."""
     return worst_tail_check(_trial, m, epsilon)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)
 def student(digest: str, m: int, epsilon: float, _trial: TrialRun) -> StudentCheck | None:
-    """The t statistic on made-up data as skewed as the most skewed pair."""
+    """The t statistic on simulated data as skewed as those of the most skewed pair."""
     return worst_student_check(np.random.default_rng(0), _trial, m, epsilon)
 
 
-@st.cache_data(max_entries=20, show_spinner=False)  # several numbers for each pair, of which there may be many
+@st.cache_data(max_entries=20, show_spinner=False)  # several numbers for each pair
 def steps(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Acceptance:
-    """What a test does to the acceptance probability of every pair."""
+    """Acceptance error and data use of a test at every pair."""
     return acceptance(design, _trial, rule)
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def skewed(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Predictions:
-    """The same with and without what the skewness of the pairs does to it."""
+    """The same, with and without the correction for skewness."""
     return with_and_without_skewness(design, _trial, rule)
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def bands(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Bootstrap:
-    """Bootstrap bands of error and data use, from the same random numbers as on the command line."""
+    """Bootstrap intervals of error and data use, with the same random numbers as on the command line."""
     return bootstrap(np.random.default_rng(0), design, _trial, rule=rule)
 
 
@@ -148,5 +148,5 @@ def bands(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Bootstra
 def judged(
     design: Design, digest: str, criterion: Criterion, rule: Rule, quantile: float, _trial: TrialRun
 ) -> DesignScore:
-    """Error, data use and looks of a design, as a search with this criterion would count them."""
+    """Error, data use and looks of a design, by this criterion."""
     return measure_of(criterion, _trial, rule, quantile)(as_plan(design), ACCURACY)

@@ -8,11 +8,11 @@ from app.figures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, layout
 from designer.further.optimal_boundary.boundary import bounds_of
 from designer.further.optimal_boundary.result import OptimalBoundary
 
-TALLEST = 8.0  # of the axis; early bounds of O'Brien-Fleming type are enormous
+TALLEST = 8.0  # of the axis; early O'Brien–Fleming bounds are huge
 
 
 def bounds(result: OptimalBoundary) -> go.Figure:
-    """Bounds of z against the share of the data read: the best ones and those of the families."""
+    """Bounds of z against the share of the data read: of the best boundary and of the families."""
     drawn = go.Figure()
     designs = [("best boundary", result.design), *((r.name, r.design) for r in result.rivals if r.design is not None)]
     for (name, design), colour, dash in zip(designs, (BLUE, RED, GREEN, ORANGE), DASHES, strict=False):
@@ -41,7 +41,7 @@ def bounds(result: OptimalBoundary) -> go.Figure:
 
 
 def distances(result: OptimalBoundary) -> go.Figure:
-    """Data read by each boundary, with the lower bound as a line."""
+    """Data use of each boundary, with the lower bound as a line."""
     rows = [("best boundary", result.usage), *((r.name, r.usage) for r in result.rivals if r.usage is not None)]
     names, usage = [name for name, _ in rows], [value for _, value in rows]
     colours = {"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}

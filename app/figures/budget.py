@@ -12,7 +12,7 @@ from designer.further.budget.epsilon import Option
 
 
 def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, planned: float) -> go.Figure:
-    """Risk, squared bias and variance of the sequential tests at the end; level: exact decisions and the schedule."""
+    """Risk, squared bias and variance of the tests at the end; lines for exact decisions and for the schedule."""
     drawn, tests = go.Figure(), [option for option in known if option.design is not None]
     for m in sorted({option.design.m for option in tests if option.design is not None}):
         some = [option for option in tests if option.design is not None and option.design.m == m]
@@ -41,11 +41,11 @@ def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, 
 
 
 def risk_against_time(times: Sequence[float], curves: Mapping[str, Floats]) -> go.Figure:
-    """Risk over time: fixed tests and schedules."""
+    """Risk against time: fixed tests and schedules."""
     drawn = go.Figure()
     for number, (name, risk) in enumerate(curves.items()):
         look = {"color": SERIES[number % len(SERIES)], "dash": DASHES[number % len(DASHES)]}
-        line = look | {"width": max(7.0 - 2.0 * number, 1.5)}  # equal curves remain to be seen
+        line = look | {"width": max(7.0 - 2.0 * number, 1.5)}  # equal curves remain visible
         drawn.add_trace(go.Scatter(x=list(times), y=risk, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
     layout(drawn, "seconds", "risk, of a posterior variance", height=380)
     drawn.update_xaxes(**LOG_AXIS)

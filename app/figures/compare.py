@@ -11,9 +11,9 @@ from samplers.study.compare_tests import Measurement, Prediction
 
 
 def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Sequence[Measurement]]) -> go.Figure:
-    """Data read per step by each test: a colour for each trial run, its dots in rows of their own within a test.
+    """Data read per step by each test: a colour for each trial run, with its own rows of dots within a test.
 
-    Filled dots are predicted over all pairs. A simulation adds its own pairs: open dots predicted, diamonds simulated.
+    Filled dots are predictions for all pairs. On the pairs of a simulation: open dots predicted, diamonds simulated.
     """
     drawn = go.Figure()
     for (name, rows), colour in zip(runs.items(), SERIES, strict=False):
@@ -30,13 +30,13 @@ def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Seque
         drawn.add_trace(simulated.update(error_x={"type": "data", "array": [row.data_se for row in seen]}))
     layout(drawn, "data read per step", "", height=620 if any(measured.values()) else 380)
     drawn.update_layout(scattermode="group", scattergap=0.2, hovermode="closest", uirevision="costs")
-    drawn.update_xaxes(**LOG_AXIS | {"dtick": "D2"})  # 1, 2, 5: there may be less than a power of ten to show
+    drawn.update_xaxes(**LOG_AXIS | {"dtick": "D2"})  # 1, 2, 5: the range may be less than a power of ten
     drawn.update_yaxes(autorange="reversed", ticklabelstandoff=8)
     return drawn
 
 
 def _dots(name: str, tests: Sequence[str], data: Sequence[float], marker: Mapping[str, object]) -> go.Scatter:
-    """One series, in a row of its own within each test."""
+    """One series, in its own row within each test."""
     return go.Scatter(
         x=list(data),
         y=list(tests),

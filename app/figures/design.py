@@ -1,4 +1,4 @@
-"""Figures of the page Design: the trade-off, what happens pair by pair, and the frontier of the criteria."""
+"""Figures of the page Design: the trade-off, error and data use pair by pair, and the frontier of the criteria."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Marked(NamedTuple):
 
 
 def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Sequence[Marked]) -> go.Figure:
-    """Error against data use of every design that the search evaluated, with the chosen one and pinned ones."""
+    """Error against data use of every design that the search evaluated, with some designs marked."""
     figure = go.Figure()
     shown = some_of(np.arange(len(evaluated)), MOST_POINTS)
     feasible = evaluated.feasible[shown]
-    kinds = (("too large an error", ~feasible, GREY, "x"), ("within the tolerance", feasible, BLUE, "circle"))
+    kinds = (("above the tolerance", ~feasible, GREY, "x"), ("within the tolerance", feasible, BLUE, "circle"))
     for name, kind, colour, symbol in kinds:
         index = shown[kind]
         text = [
@@ -83,7 +83,7 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
                 "error %{y:.3g}, data %{x:.1%}<extra></extra>",
             )
         )
-    layout(figure, "data used per step", ERRORS[criterion], height=420)
+    layout(figure, "data use", ERRORS[criterion], height=420)
     figure.update_layout(hovermode="closest", uirevision=f"{criterion}{tolerance}")
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(type="log", exponentformat="power", dtick="D2")
@@ -91,7 +91,7 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
 
 
 def pair_by_pair(step: Acceptance, trial: TrialRun) -> go.Figure:
-    """Error in the acceptance probability and data use of every pair, against the exact probability."""
+    """Acceptance error and data use of every pair, against the exact acceptance probability."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     shown = some_of(np.arange(len(trial)), MOST_POINTS)
     kappa = trial.kappa[shown]
@@ -120,14 +120,14 @@ def pair_by_pair(step: Acceptance, trial: TrialRun) -> go.Figure:
     figure.add_hline(0.0, line={"color": GREY, "width": 1}, row=1, col=1)
     figure.update_layout(hovermode="closest", uirevision="pairs")
     figure.update_yaxes(title_text="Δ", row=1, col=1)
-    figure.update_yaxes(title_text="data used", tickformat=".0%", range=[0, 1.02], row=2, col=1)
+    figure.update_yaxes(title_text="data use", tickformat=".0%", range=[0, 1.02], row=2, col=1)
     figure.update_xaxes(title_text="", row=1, col=1)
     figure.update_xaxes(title_text="exact acceptance probability", range=[-0.02, 1.02], row=2, col=1)
     return figure
 
 
 def frontier(points: Sequence[FrontierPoint], mark: Marked | None) -> go.Figure:
-    """Achieved error and data use of each criterion's design over the tolerances, on pairs it has not seen (Fig. 6)."""
+    """Error and data use of each criterion's design against the tolerance, on pairs it has not seen (Fig. 6)."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     tolerances = sorted({point.tolerance for point in points})
     diagonal = {"color": GREY, "dash": "dash", "width": 1}
@@ -177,11 +177,11 @@ def frontier(points: Sequence[FrontierPoint], mark: Marked | None) -> go.Figure:
     figure.update_xaxes(type="log", exponentformat="power", dtick="D2", title_text="")
     figure.update_xaxes(title_text="target: tolerance Δ*", row=2, col=1)
     figure.update_yaxes(type="log", exponentformat="power", dtick="D2", title_text="mean |Δ| achieved", row=1, col=1)
-    figure.update_yaxes(title_text="data used", tickformat=".0%", range=[0, 1.02], row=2, col=1)
+    figure.update_yaxes(title_text="data use", tickformat=".0%", range=[0, 1.02], row=2, col=1)
     return figure
 
 
 def _target(mark: Marked) -> float:
-    """The tolerance that a design was made for; its own error if nobody knows."""
+    """The tolerance that a design was made for, or its error if that is unknown."""
     provenance = mark.design.provenance
     return mark.error if provenance is None or provenance.tolerance is None else provenance.tolerance

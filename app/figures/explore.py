@@ -23,7 +23,7 @@ def curves(
     marked: float,
     simulation: Simulation | None = None,
 ) -> go.Figure:
-    """Error and data use against |mu_std|, one line per design; the first may have simulated points."""
+    """Error and data use against |μ_std|, one line per design; the first may have simulated points."""
     first = 1 if shown.logarithmic else 0  # a logarithmic axis has no 0
     traces = [trace for k, (name, curve) in enumerate(drawn) for trace in _curve(k, name, curve, first)]
     if simulation is not None:
@@ -31,7 +31,7 @@ def curves(
     ends = (shown.start, shown.end) if shown.logarithmic else (0.0, shown.end)
     rows = [
         axis("P(wrong decision)", rangemode="tozero"),
-        axis("share of data read", rangemode="tozero", tickformat=".2~%"),
+        axis("data use", rangemode="tozero", tickformat=".2~%"),
     ]
     x = _axis("|μ_std|, distance from the threshold", ends, logarithmic=shown.logarithmic)
     line = {"color": GREY, "dash": "dot", "width": 1.5}
@@ -49,7 +49,7 @@ def run(
     logarithmic: bool,
     accept_right: bool,
 ) -> go.Figure:
-    """The bounds with runs of the test above, and below them how often it stops where."""
+    """Above: the bounds, with runs of the test. Below: the probability of stopping at each look."""
     traces = _bounds(where, bounds)
     for right in (True, False):
         mine = [path for path in runs if path.right == right]
@@ -77,7 +77,7 @@ def _curve(k: int, name: str, curve: Characteristics, first: int) -> list[Parts]
 
 
 def _simulated(simulation: Simulation, first: int) -> list[Parts]:
-    """What happened, with error bars."""
+    """The simulated points, with error bars."""
     name = f"simulated, {simulation.repeats:,} each"
     common = {
         "type": "scatter",
@@ -96,7 +96,7 @@ def _simulated(simulation: Simulation, first: int) -> list[Parts]:
 
 
 def _bounds(where: Stopping, shown: Sequence[int]) -> list[Parts]:
-    """Where the test stops, above and below."""
+    """The upper and the lower bounds."""
     n = where.n[shown]
     common = {
         "type": "scatter",
@@ -134,7 +134,7 @@ def _paths(runs: Sequence[Path], colour: str, n_data: int) -> list[Parts]:
 
 
 def _bars(bars: StopBars, *, accept: bool, right: bool) -> Parts:
-    """How often it stops where, with one of the two decisions."""
+    """The probability of stopping at each look with one of the two decisions."""
     return {
         "type": "bar",
         "x": bars.left,
@@ -150,7 +150,7 @@ def _bars(bars: StopBars, *, accept: bool, right: bool) -> Parts:
 
 
 def _axis(title: str, ends: tuple[float, float], *, logarithmic: bool) -> Parts:
-    """The shared horizontal axis, its ends fixed so that a redraw shows the same part."""
+    """The shared horizontal axis, with fixed limits so that a redraw shows the same part."""
     if logarithmic:
         return axis(title, type="log", range=[log10(end) for end in ends], exponentformat="power", dtick=1)
     return axis(title, range=list(ends))

@@ -1,4 +1,4 @@
-"""Any experiment's panels as Plotly figures."""
+"""The panels of experiments as Plotly figures."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PATTERNS = ("", "/", ".", "x", "-", "|")  # of bars, which have neither dash nor
 
 
 def figure(panel: Panel, *, height: int = 380) -> go.Figure:
-    """One panel: each series with a colour, a dash and a marker of its own, error bars or band where it has them."""
+    """One panel: each series with its own colour, dash and marker, and error bars or a band where it has them."""
     drawn = go.Figure()
     for number, series in enumerate(panel.series):
         for trace in _traces(series, number):
             drawn.add_trace(trace)
-    below = max(len(panel.series) - FEW, 0)  # on a narrow screen the legend has a line for each
+    below = max(len(panel.series) - FEW, 0)  # on a narrow screen the legend has a line for each series
     layout(drawn, panel.x, "<br>".join(wrap(panel.y, WIDEST)), height=height + LINE * below, title=panel.title)
     drawn.update_layout(uirevision=panel.title, barmode="group", hovermode="closest")
     if panel.log_x:
@@ -33,7 +33,7 @@ def figure(panel: Panel, *, height: int = 380) -> go.Figure:
 
 
 def look(number: int) -> tuple[str, str, str]:
-    """Colour, dash and marker of a series; when the colours are used up they return with other dashes and markers.
+    """Colour, dash and marker of a series; colours repeat with other dashes and markers.
 
     Examples
     --------
@@ -74,5 +74,5 @@ def _bars(series: Series) -> dict[str, object] | None:
 
 
 def _differences(a: Numbers, b: Numbers) -> Sequence[float | None]:
-    """Plotly wants the lengths of error bars, not their ends."""
+    """The lengths of error bars, which Plotly needs instead of their ends."""
     return [None if high is None or low is None else high - low for high, low in zip(a, b, strict=True)]

@@ -1,8 +1,8 @@
-"""Figures put together from plain dictionaries, for the pages that redraw with every move of a slider.
+"""Figures built from plain dictionaries, for the pages that redraw with every move of a slider.
 
-Plotly's own way, a call for each property, takes ten times as long: it looks up and checks every name. Figures made
-here are not checked when they are made; the tests do that. The browser's part is kept small too: one horizontal axis
-for all rows, and margins that are given, not found by drawing everything twice.
+Plotly's own interface, a call for each property, takes ten times as long, because it validates every name. Figures made
+here are not validated when they are made; the tests do that. The browser has less work too: one horizontal axis for all
+rows, and fixed margins, which need no second drawing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}
 
 
 def figure(traces: Sequence[Parts], axes: Parts, *, height: int, **layout: Any) -> go.Figure:
-    """A figure of these traces; without Plotly's template, which would be sent along and of which nothing is used."""
+    """A figure of these traces, without Plotly's template, which would be sent but not used."""
     common = {"height": height, "margin": LABELS, "legend": LEGEND, "hovermode": "x unified", "template": {}}
     return go.Figure(data=list(traces), layout={**common, **axes, **layout}, _validate=False)
 
@@ -29,10 +29,10 @@ def axis(title: str, **properties: Any) -> Parts:
 
 
 def stacked(x: Parts, rows: Sequence[Parts], *, gap: float, shares: Sequence[float] = ()) -> Parts:
-    """The axes of plots over each other: the horizontal one, at the foot of the lowest, and a vertical one for each.
+    """The axes of stacked plots: a horizontal one below the lowest plot, and a vertical one for each.
 
-    `shares` are the heights of the plots from the highest down, which sum to 1 (equal if not given); `gap` is what
-    lies between two of them, as a share of the whole.
+    `shares` are the relative heights of the plots from the top down, which sum to 1 (default: equal); `gap` is the
+    distance between two of them, as a share of the total height.
     """
     room, top = 1.0 - gap * (len(rows) - 1), 1.0
     axes: Parts = {"xaxis": x | {"anchor": f"y{number(len(rows))}"}}
@@ -50,5 +50,5 @@ def upright(rows: int, x: float, line: Mapping[str, Any]) -> list[Parts]:
 
 
 def number(row: int) -> str:
-    """How Plotly numbers the axes of the rows of a stack: the first has none."""
+    """The number of a row in Plotly's names of axes; the first row has none."""
     return "" if row == 1 else str(row)

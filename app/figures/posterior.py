@@ -11,7 +11,7 @@ from designer.further.posterior.error import Marginals, PosteriorError
 
 
 def marginals(densities: Marginals) -> go.Figure:
-    """The density of one parameter, exact and as the chain with the test samples it."""
+    """The density of one parameter: exact, and sampled by the chain with the test."""
     drawn = go.Figure()
     for name, density, colour, dash in (
         ("exact posterior", densities.exact, GREY, "dash"),
@@ -27,7 +27,7 @@ def marginals(densities: Marginals) -> go.Figure:
 def inflation(
     epsilons: Sequence[float], errors: Sequence[PosteriorError], chosen: float, ratio: float | None
 ) -> go.Figure:
-    """Factor on the standard deviations over epsilon, with the test in view if its own is known."""
+    """Factor on the standard deviations against ε, and that of the chosen test if it is known."""
     curve = {"x": list(epsilons), "y": [error.sd_ratio for error in errors]}
     look = {"line": {"color": BLUE}, "marker": {"size": 5}, "hovertemplate": "%{y:.3f}"}
     drawn = go.Figure(go.Scatter(**curve, **look, mode="lines+markers", name="standard deviation"))

@@ -15,7 +15,7 @@ AFTER = {"color": GREEN, "size": 8}
 
 
 def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) -> go.Figure:
-    """Data read, predicted error before and after each design, and m and epsilon (from the `first`), over the steps."""
+    """Data use, predicted error before and after each search, and m and ε (at first `first`), against the steps."""
     drawn = make_subplots(3, 1, shared_xaxes=True, vertical_spacing=0.09)
     steps = [change.step for change in followed.log]
     windows = [window.step for window in followed.windows]
@@ -40,7 +40,7 @@ def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) ->
         points = {"x": [0, *steps], "y": [start, *(getattr(change, field) for change in followed.log)]}
         drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}").update(line_shape="hv"), 3, 1)
     layout(drawn, "", "", height=640)
-    titles = ("data per step", "mean |Δ|", "m, ε")
+    titles = ("data use", "mean |Δ|", "m, ε")
     for row, title in enumerate(titles, start=1):
         drawn.update_yaxes(title_text=title, row=row, col=1)
     drawn.update_yaxes(tickformat=".0%", rangemode="tozero", row=1, col=1)
@@ -51,7 +51,7 @@ def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) ->
 
 
 def pairs(followed: Followed) -> go.Figure:
-    """The latest pairs: log of the Metropolis ratio over kappa."""
+    """The latest pairs: log of the Metropolis ratio against κ."""
     assert followed.trial is not None
     marker = {"color": BLUE, "size": 7}
     drawn = go.Figure(

@@ -15,7 +15,7 @@ ENDS = [0.0, 1.0]
 
 
 def errors(curves: StepCurves) -> go.Figure:
-    """Delta with its bound, wrong decisions, and data use, stacked (K14 Fig. 11)."""
+    """Δ with its bound, probability of a wrong decision, and data use, stacked (K14 Fig. 11)."""
     traces = [
         _line(curves, k, values[k], yaxis=f"y{number(row)}", showlegend=row == 1)
         for row, values in enumerate((curves.delta, curves.wrong, curves.usage), start=1)
@@ -24,9 +24,9 @@ def errors(curves: StepCurves) -> go.Figure:
     bounds = ((1, curves.worst, True), (1, -curves.worst, False), (2, curves.worst, False))
     traces += [_level(row, level, legend=legend) for row, level, legend in bounds]
     rows = [
-        axis("Δ, error in P_a", zeroline=True),
+        axis("acceptance error Δ", zeroline=True),
         axis("P(wrong decision)", rangemode="tozero"),
-        axis("share of data read", rangemode="tozero", tickformat=".2~%"),
+        axis("data use", rangemode="tozero", tickformat=".2~%"),
     ]
     return figure(traces, stacked(axis(EXACT, range=ENDS), rows, gap=0.05), height=720, uirevision="step")
 

@@ -11,11 +11,11 @@ from app.figures.style import BLUE, GREEN, GREY, RED, layout
 from designer.further.step_size import BestStep, StepRow
 
 TICKS = (0.1, 0.2, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 8)
-FEW_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)  # where two panels share the width of a telephone
+FEW_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)  # for two panels side by side on a phone
 
 
 def efficiency(result: BestStep) -> go.Figure:
-    """Squared jump per unit of cost over the step, with the best test of each step and exactly; stars on the best."""
+    """Squared jump per unit of cost against the step, with the best test of each and exact; stars mark the best."""
     drawn = go.Figure()
     tested = [row for row in result.rows if row.design is not None]
     for name, rows, field, colour, dash in (
@@ -42,11 +42,11 @@ def shares(result: BestStep) -> go.Figure:
     tested = [row for row in result.rows if row.design is not None]
     drawn.add_trace(_line("acceptance", tested, "acceptance", BLUE, "solid", "%{y:.3f}"), 1, 1)
     drawn.add_trace(_line("exact acceptance", result.rows, "exact_acceptance", GREY, "dot", "%{y:.3f}"), 1, 1)
-    drawn.add_trace(_line("data per step", tested, "usage", GREEN, "solid", "%{y:.2%}"), 1, 2)
+    drawn.add_trace(_line("data use", tested, "usage", GREEN, "solid", "%{y:.2%}"), 1, 2)
     layout(drawn, "relative step", "", height=320)
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_yaxes(title_text="acceptance rate", row=1, col=1)
-    drawn.update_yaxes(title_text="data per step", tickformat=".0%", row=1, col=2)
+    drawn.update_yaxes(title_text="data use", tickformat=".0%", row=1, col=2)
     return _log_steps(drawn, FEW_TICKS)
 
 

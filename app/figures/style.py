@@ -6,13 +6,13 @@ import plotly.graph_objects as go
 
 # after Okabe and Ito, darkened or lightened until each has contrast 3:1 on white and on the dark background
 BLUE, ORANGE, GREEN, RED, PURPLE, INDIGO = "#2e86d1", "#c97b00", "#0e9f74", "#d55e00", "#b565a7", "#8468dd"
-GREY = "#808890"  # of bounds and other lines to compare with, never of a series
+GREY = "#808890"  # for bounds and reference lines, never for a series
 SERIES = (BLUE, RED, GREEN, PURPLE, ORANGE, INDIGO)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def layout(figure: go.Figure, x: str, y: str, *, height: int = 320, title: str = "") -> go.Figure:
-    """Axis titles, margins and legend in the house's way: above the plot, or below it if there is a title above."""
+    """Set axis titles, margins and legend: above the plot, or below it if there is a title above."""
     above = {"yanchor": "bottom", "y": 1.02, "x": 0}
     below = {"yref": "container", "yanchor": "bottom", "y": 0, "x": 0}
     figure.update_layout(

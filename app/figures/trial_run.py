@@ -7,28 +7,28 @@ import plotly.graph_objects as go
 from app.figures.style import BLUE, GREY, RED, layout
 from designer.pairs.diagnostics import Histogram, StudentCheck
 
-# title, axis and what the picture says, by the names of `designer.pairs.diagnostics.summarise`
+# title, axis and caption, by the names of `designer.pairs.diagnostics.summarise`
 PANELS = {
     "log_acceptance": (
         "Log acceptance ratio A",
         "A = Nμ − c",
-        "A of each proposal. Right of 0 the exact chain always accepts; far left of it, hardly ever.",
+        "A of each proposal. Above 0 the exact chain always accepts; far below, hardly ever.",
     ),
     "kappa": (
         "Sampling noise κ",
         "κ = Nσ / √(N − 1)",
-        "κ of each proposal: how much the log ratio would vary if estimated from the data once. "
-        "The larger, the more data a decision needs.",
+        "κ of each proposal: the sampling noise of the log ratio if it were estimated from N draws with replacement. "
+        "The larger κ, the more data a decision needs.",
     ),
     "probability": (
         "Acceptance probability",
         "P = min(1, exp A)",
-        "The exact chain's acceptance probability of each proposal.",
+        "The acceptance probability of each proposal in the exact chain.",
     ),
     "skew": (
         "Skewness of the differences",
         "skewness of the lᵢ",
-        "Skewness of the log-likelihood differences of each proposal. The theory takes it for 0; beyond ±2 be careful.",
+        "Skewness of the lᵢ of each proposal. The normal theory assumes 0; be careful beyond ±2.",
     ),
 }
 
@@ -54,25 +54,25 @@ def bars(name: str, histogram: Histogram) -> go.Figure:
 
 
 def caption(name: str, histogram: Histogram) -> str:
-    """What the histogram of one quantity shows, and what it does not."""
+    """The caption of a histogram, with the number of pairs not shown."""
     return PANELS[name][2] + outside_in_words(histogram)
 
 
 def outside_in_words(shown: Histogram | StudentCheck) -> str:
-    """What a figure leaves out."""
-    return f" Not shown: {shown.outside:,} farther out." if shown.outside else ""
+    """How many points a figure leaves out."""
+    return f" Not shown: {shown.outside:,} further out." if shown.outside else ""
 
 
 def quantiles(check: StudentCheck, m: int) -> go.Figure:
-    """Quantiles of the resampled t statistic against Student's (K14 Fig. 7)."""
+    """Quantiles of the simulated t statistic against those of Student's t (K14 Fig. 7)."""
     x, y = check.curve()
     ends = [float(min(x[0], y[0])), float(max(x[-1], y[-1]))]
     line = {"color": GREY, "dash": "dash"}
     figure = go.Figure()
-    figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="as the theory has it", hoverinfo="skip"))
+    figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="theory", hoverinfo="skip"))
     marker = {"color": RED, "size": 5}
-    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="seen"))
-    layout(figure, f"quantiles of Student's law at m = {m:,}", "t statistic seen", height=360)
+    figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="simulated"))
+    layout(figure, f"quantiles of Student's t at m = {m:,}", "quantiles of the t statistic", height=360)
     figure.update_layout(hovermode="closest", uirevision=f"qq-{m}")
     return figure
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.models.lasso import Lasso
 from samplers.models.mixture import Mixture
 from samplers.models.rj_logistic import RJLogistic

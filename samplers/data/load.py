@@ -19,7 +19,7 @@ from designer.core.text_table import MOST_TEXTS, Texts, count_lines
 from samplers.config.schema import DataTable, Labels
 from samplers.data import csv_table, memory, parquet_table
 from samplers.data.scaling import unit
-from samplers.models._kernels import BLOCK, blocks
+from samplers.models.arrays import BLOCK, blocks
 
 MAX_COLUMNS = 10_000
 INTERCEPT = "intercept"

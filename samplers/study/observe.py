@@ -26,7 +26,7 @@ from samplers.chains.stepping import all_steps_or_none
 from samplers.data.scaling import unit
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold, evaluate
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 

@@ -27,7 +27,7 @@ from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.runs.run import warmed_up
 from samplers.runs.saved_run import BLAS_THREADS
 from samplers.study.risk import effective_size

@@ -32,7 +32,7 @@ def test_arrow_keys_move_answer_figure_and_url(open_screen):
 
 def test_exact_numbers_and_the_slider_agree(open_screen):
     screen = open_screen()
-    number = screen.page.get_by_role("spinbutton", name="Batch size m, exactly")
+    number = screen.page.get_by_role("spinbutton", name="Mini-batch size m, exactly")
     number.fill("1234")
     number.press("Enter")
     screen.until(lambda: query(screen).get("m") == "1234" and "m = 1,234" in sentence(screen))
@@ -56,9 +56,9 @@ def test_a_link_shows_somebody_else_the_same(open_screen):
 def test_knobs_that_do_not_fit_are_noted_and_the_page_stays(open_screen):
     screen = open_screen("?n=1000&m=5000")
     assert screen.alarms() == []
-    assert "used is m = N = 1,000" in screen.text()
+    assert "m = N = 1,000 is used" in screen.text()
     assert sentence(screen).startswith("N = 1,000, m = 1,000")
-    assert screen.page.get_by_role("spinbutton", name="Batch size m, exactly").input_value() == "5000"
+    assert screen.page.get_by_role("spinbutton", name="Mini-batch size m, exactly").input_value() == "5000"
 
 
 def test_ten_digits_fit_beside_a_slider(open_screen):

@@ -28,7 +28,7 @@ def test_a_figure_is_drawn_when_it_is_scrolled_to_with_the_numbers_of_now(explor
     explore.page.locator(DRAWN).nth(1).wait_for()
     before = explore.page.evaluate(bars)
     explore.page.get_by_role("heading", name="Explore one test").scroll_into_view_if_needed()
-    number = explore.page.get_by_role("spinbutton", name="Batch size m, exactly")
+    number = explore.page.get_by_role("spinbutton", name="Mini-batch size m, exactly")
     number.fill("6000")
     number.press("Enter")
     explore.until(lambda: "m = 6,000" in sentence(explore)).settle(600)

@@ -111,7 +111,7 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     (chain / "design.toml").write_text(download(screen, "Design (TOML)"))
     assert Design.from_toml((chain / "design.toml").read_text()).without_notes == best.without_notes
 
-    screen.page.get_by_text("Load a design back").click()
+    screen.page.get_by_text("Load a design").click()
     offer(screen, chain / "design.toml")
     wait_for(screen, "The design that you loaded")
     assert screen.alarms() == []

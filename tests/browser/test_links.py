@@ -41,7 +41,7 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     mine.press("Find the design")
     mine.page.get_by_text("Check it in 5 parts").click()
     (tmp_path / "design.toml").write_text(GIVEN.to_toml())
-    mine.settle().page.get_by_text("Load a design back").click()
+    mine.settle().page.get_by_text("Load a design").click()
     mine.page.locator("input[type=file]").first.set_input_files(tmp_path / "design.toml")
     mine.page.get_by_text("The design that you loaded: Read 700 data").wait_for()
 

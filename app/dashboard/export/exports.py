@@ -1,4 +1,4 @@
-"""What leaves the dashboard: files, and the lines that reproduce a design on the command line and in Python."""
+"""Exported files, and the lines that reproduce a design on the command line and in Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def trial_csv(trial: TrialRun) -> str:
 
 
 def trial_name(trial: TrialRun) -> str:
-    """What the file of a trial run is called wherever it is offered or read."""
+    """The name of the file of a trial run, wherever it is offered or read."""
     return f"trial_{trial.digest[:12]}.csv"
 
 
@@ -43,20 +43,15 @@ def evaluated_csv(evaluated: Evaluated) -> str:
 
 
 def sampler_config(design: Design, config: str | None) -> str:
-    """What a sampler runs: the design alone, or in the config of the run it was made for."""
+    """What a sampler reads: the design alone, or the config of the run it was made for, with the design."""
     return design.to_toml() if config is None else SamplerConfig.from_toml(config, design).to_toml()
-
-
-def read_design(text: str) -> Design:
-    """The design in an exported TOML or JSON file, or in a sampler's config."""
-    return Design.from_text(text)
 
 
 # --- reproducing lines ------------------------------------------------------------------------------------------------
 
 
 def command_line(question: Question, source: Source, trial: TrialRun) -> str:
-    """The `austerity design` that answers the same question."""
+    """The command `austerity design …` that answers the same question."""
     words = ["austerity", "design"]
     if (source.kind, source.pairs, source.seed) == (STATIONARY, CLI_PAIRS, CLI_SEED):
         words += ["--n-data", str(source.n_data), "--acceptance", repr(source.acceptance)]
@@ -72,7 +67,7 @@ def command_line(question: Question, source: Source, trial: TrialRun) -> str:
 
 
 def python_lines(question: Question, source: Source, trial: TrialRun, best: Design | None) -> str:
-    """A script that answers the same question, ending with what it finds."""
+    """A script that answers the same question; its last line is a comment with the design it finds."""
     changed = {name: getattr(question, name) for name in ("fixed_m", "rule", "quantile")}
     options = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(USUAL, name)]
     imports = ["search"]
@@ -89,14 +84,14 @@ def python_lines(question: Question, source: Source, trial: TrialRun, best: Desi
         f"from designer import {', '.join(sorted(imports))}",
         "",
         loading,
-        f"found = search({', '.join(arguments)})",
-        "print(found.best or found.reason)",
+        f"result = search({', '.join(arguments)})",
+        "print(result.best or result.reason)",
     ]
     return "\n".join([*lines, *([] if best is None else [f"# {constructor(best)}"])]) + "\n"
 
 
 def given_lines(design: Design, question: Question, source: Source, trial: TrialRun) -> tuple[str, str]:
-    """Command line and Python for a design that was given and not searched: what it does to the pairs."""
+    """Command line and Python for a design that was loaded: its error and data use on the pairs."""
     words = ["austerity", "delta", trial_name(trial)]
     if design.explicit:
         words += ["--design", DESIGN_FILE]

@@ -1,4 +1,4 @@
-"""Page: Compare tests on the same pairs."""
+"""Page: Compare tests. The cost of each acceptance test on the same pairs."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from samplers.study.compare_tests import (
 )
 
 KIND, BEST = "compare", "cbest"
-PAIRS = 20  # simulated
+PAIRS = 20  # in the simulation
 COUNTED = r"""
 A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
-keeps $\log p(x_i;\theta)$ of every datum evaluates each once. The Barker minibatch test follows Barker's acceptance
-$1/(1+e^{-A})$, which accepts less often than Metropolis'; its error is against its own rule. The concentration test is
-shown with a known range; without one it must read all data to find it.
+caches $\log p(x_i;\theta)$ evaluates each datum once. The Barker minibatch test follows Barker's rule
+$1/(1+e^{-A})$, which accepts less often than Metropolis; its error is relative to its own rule. The concentration test
+is shown with a known range; without one it must read all data to find it.
 
-Barker accepts each move between half as often as Metropolis and as often. The last column therefore counts each of its
-steps twice: in a slowly mixing chain two of them are worth a Metropolis step, whatever the posterior. That holds for
-tests without error; one that errs is counted as if it did not. Evaluations per right move are the typical cost, in many
-dimensions the exact one: moves that the sequential test accepts by error are no progress, and only
-$\min(P_a, P_a + \Delta)$ of its steps count.
+Barker's rule accepts each move at least half as often as Metropolis, and at most as often. The last column therefore
+counts each of its steps twice: in a slowly mixing chain two of them are worth one Metropolis step, whatever the
+posterior. This holds for tests without error; a test with error is counted as if it had none. Evaluations per right
+move are the typical cost, and in many dimensions the exact one: moves that the sequential test accepts in error are no
+progress, and only $\min(P_a, P_a + \Delta)$ of its steps count.
 """
 SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
 
 M = Knob(
     "cm",
-    "Batch size m of all tests",
-    "Data read before the first look, and at every further one of the sequential and the Barker test. Raising it makes "
-    "each look surer and costs more when the decision is easy.",
+    "Mini-batch size m of all tests",
+    "Data read before the first look, and before each further one of the sequential and the Barker test. A larger m "
+    "makes each look more reliable, but costs more when the decision is easy.",
     2,
     10**9,
     500,
@@ -61,7 +61,7 @@ M = Knob(
 EPSILON = Knob(
     "ceps",
     "Threshold ε of the sequential test",
-    "It decides when the p-value of the other decision is below ε. Raising it stops earlier: less data, more error.",
+    "It decides when the p-value of the other decision is below ε. A larger ε stops earlier: less data, more error.",
     1e-12,
     0.5,
     0.05,
@@ -70,8 +70,8 @@ EPSILON = Knob(
 )
 TOLERANCE = Knob(
     "ctol",
-    "Largest mean |Δ| to tolerate",
-    "Tests with a larger error in the acceptance probability are not recommended. Raising it lets cheaper tests win.",
+    "Largest mean |Δ|",
+    "Tests with a larger acceptance error are not recommended. A larger tolerance lets cheaper tests win.",
     1e-9,
     1.0,
     0.05,
@@ -81,7 +81,7 @@ TOLERANCE = Knob(
 DELTA = Knob(
     "cdelta",
     "Guarantee δ of the concentration test",
-    "It decides wrongly with at most this probability, whatever the data. Raising it needs less data.",
+    "It decides wrongly with at most this probability, whatever the data. A larger δ needs less data.",
     1e-9,
     0.5,
     0.01,
@@ -91,7 +91,7 @@ DELTA = Knob(
 RANGE = Knob(
     "crange",
     "Range of $l_i$ in standard deviations",
-    "The concentration test must know a bound on |l_i|. Raising it makes the test more careful: it reads more data.",
+    "The concentration test must know a bound on |lᵢ|. A larger range makes the test read more data.",
     1.0,
     1e6,
     6.0,
@@ -100,9 +100,10 @@ RANGE = Knob(
 )
 FACTOR = Knob(
     "cfactor",
-    "With control variates, κ shrinks by",
-    "How many times smaller control variates make the spread of the log-likelihood differences. Raising it makes every "
-    "test on a subsample cheaper. A trial run with them measures it: the two bundled logistic ones are such a pair.",
+    "Control variates divide κ by",
+    "How many times smaller control variates make the standard deviation of the lᵢ. A larger factor makes every test "
+    "on a subsample cheaper. Two trial runs measure it, one with and one without: the logistic "
+    "examples are such a pair.",
     1.0,
     1e6,
     30.0,
@@ -135,8 +136,8 @@ def show() -> None:
         st.header(name.capitalize())
         _table(predictions, tests[name], measured.get(name, []))
     st.caption(
-        "Predictions of the sequential test are exact in the normal theory; the data of the Barker and the "
-        "concentration test are predicted to a few per cent. The simulation checks them all."
+        "Predictions for the sequential test are exact under the normal theory; for the Barker and the concentration "
+        "test, the data read are predicted to a few per cent. The simulation checks them all."
     )
     share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
     with st.expander("What is counted", icon=":material/function:"):
@@ -151,8 +152,8 @@ def _knobs() -> dict[str, float]:
         key=BEST,
         bind="query-params",
         persist_state="session",
-        help="Every test gets the batch and the threshold that read the fewest data with an error within the "
-        "tolerance, so that none loses for want of tuning.",
+        help="Every test gets the mini-batch and the threshold that read the fewest data with an error within the "
+        "tolerance, so that no test loses because it is badly tuned.",
     )
     drawn = (TOLERANCE, FACTOR) if best else (M, EPSILON, TOLERANCE, FACTOR)
     values: dict[str, float] = {BEST: best, **{spec.key: knob(spec) for spec in drawn}}
@@ -164,7 +165,7 @@ def _knobs() -> dict[str, float]:
 
 
 def _given(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates]:
-    """The tests as the knobs say, the same for all pairs."""
+    """The tests with the knobs of the page, the same for all pairs."""
     m, barker = int(values[M.key]), BarkerTest(m=int(values[M.key]))
     careful = ConcentrationTest(m=m, delta=values[DELTA.key])
     return {
@@ -176,7 +177,7 @@ def _given(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[
 
 
 def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates] | None:
-    """Each test at its best for the tolerance, for each set of pairs, as a job; None until it has ended."""
+    """Each test with its best knobs within the tolerance, for each set of pairs, as a job; None until it has ended."""
     tolerance, spread = values[TOLERANCE.key], values[RANGE.key]
     key = repr((tolerance, spread, [trial.digest for trial in trials.values()]))
 
@@ -186,12 +187,12 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
             for name, trial, part in _parts(trials, job)
         }
 
-    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Searching the best knobs of each test", work)
+    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Tuning each test", work)
     return candidates
 
 
 def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, TrialRun, Callable[[int, int], None]]]:
-    """Each set of pairs, with what tells its progress as a part of the whole job's."""
+    """Each set of pairs, with a function that reports its progress as part of the whole job."""
     for before, (name, trial) in enumerate(trials.items()):
 
         def progress(done: int, total: int, before: int = before, name: str = name) -> None:
@@ -201,7 +202,7 @@ def _parts(trials: Mapping[str, TrialRun], job: Job) -> Iterator[tuple[str, Tria
 
 
 def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
-    """The cheapest test per right move, in a sentence."""
+    """A sentence on the test that is cheapest per right move."""
     for name, predictions in rows.items():
         best = cheapest(predictions, tolerance)
         st.markdown(
@@ -214,19 +215,19 @@ def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
 def _caption(measured: Mapping[str, Sequence[Measurement]]) -> str:
     """What the figure shows, in words."""
     words = (
-        "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates; "
-        "log scale, further left is cheaper. Filled dots: predicted by the normal theory, over all pairs."
+        "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates "
+        "(log scale; further left is cheaper). Filled dots: predictions of the normal theory over all pairs."
     )
     if not any(measured.values()):
         return words
     return (
-        f"{words} Diamonds: real tests on simulated data with the moments of {PAIRS} of the pairs, bars of one "
-        "standard error; open dots: what is predicted of those same pairs, which they should meet."
+        f"{words} Diamonds: real tests on simulated data with the moments of {PAIRS} of the pairs, with bars of one "
+        "standard error. Open dots: predictions for those same pairs, which should agree."
     )
 
 
 def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates]) -> dict[str, list[Measurement]]:
-    """Real tests beside the predictions, as a job."""
+    """Real tests to compare with the predictions, as a job."""
     key = repr((tests, [trial.digest for trial in trials.values()]))
 
     def work(job: Job) -> dict[str, list[Measurement]]:
@@ -240,7 +241,7 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
     st.button(
         "Check by simulation",
         icon=":material/casino:",
-        help=f"Runs the real tests on populations with the moments of {PAIRS} of the pairs.",
+        help=f"Runs the real tests on simulated data with the moments of {PAIRS} of the pairs.",
         on_click=_start,
         args=(key, work),
     )
@@ -251,7 +252,7 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
         st.caption("Cancelled.")
     measured: dict[str, list[Measurement]] | None = jobs.outcome_in_words(job)
     if measured is not None and job.key != key:
-        st.caption("The simulation belongs to other settings; run it again to update the points.")
+        st.caption("The simulation is for other settings. Run it again to update the points.")
         return {}
     return measured or {}
 
@@ -287,14 +288,14 @@ def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measure
                 {
                     "simulated test": row.test,
                     "data per step": f"{row.data:,.0f} ± {row.data_se:,.0f}",
-                    "predicted of these pairs": f"{row.predicted_data:,.0f}",
+                    "predicted for these pairs": f"{row.predicted_data:,.0f}",
                     "acceptance": f"{row.acceptance:.3f} ± {row.acceptance_se:.2g}",
                     "predicted": f"{row.predicted_acceptance:.3f}",
                 }
                 for row in seen
             ],
             hide_index=True,
-            alt="Per simulated test: data per step and acceptance, each beside what is predicted of the same pairs",
+            alt="Per simulated test: data per step and acceptance, each with its prediction for the same pairs",
         )
 
 

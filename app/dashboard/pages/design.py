@@ -1,4 +1,4 @@
-"""Page: Design. The best test for the trial run in use: search, answer, how good it is, and what to take away."""
+"""Page: Design. The best test for the trial run in use: the search, its answer, checks and exports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMULA = (
 def show() -> None:
     """Draw the page."""
     st.title("Design")
-    st.markdown("The sequential test that keeps the acceptance probability within your tolerance and reads least data.")
+    st.markdown("Finds the sequential test that reads the least data with an acceptance error within your tolerance.")
     run = run_in_use()
     if run is None:
         return
@@ -50,7 +50,7 @@ def show() -> None:
                 type="primary",
                 icon=":material/search:",
                 disabled=question is None,
-                help="Search with the knobs as they are.",
+                help="Search with the current knobs.",
             )
             st.button("Reset to defaults", icon=":material/restart_alt:", on_click=design_knobs.reset)
         with problems_in_words():
@@ -87,13 +87,13 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
 
 
 def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
-    """All that is known of the design in view: the one that was loaded, or the one that was found."""
+    """All that is known of the design in view, which is the one that was loaded or the one that the search found."""
     loaded = _loaded_design(run.trial)
     if answer.question != question:
         since = (
-            "the knobs have changed since, and do not fit together: what to put right is marked in red at them."
+            "the knobs have changed since. Correct those marked in red."
             if question is None
-            else "the knobs have changed since. **Find the design** brings it up to date."
+            else "the knobs have changed since. **Find the design** updates it."
         )
         st.warning(
             f"**Stale:** this is the answer for tolerance {answer.question.tolerance:g} ({answer.question.criterion}); "
@@ -119,11 +119,12 @@ def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
 
 
 def _loaded_design(trial: TrialRun) -> Design | None:
-    """The design that was loaded to be looked at, if it is for these data."""
+    """The design that was loaded, if it is for these data."""
     design = chosen_design()
     if design is not None and design.n_data != trial.n_data:
         st.warning(
-            f"The loaded design is for N = {design.n_data:,} and left out: these pairs are of N = {trial.n_data:,}."
+            f"The loaded design is not shown: it is for N = {design.n_data:,}, and the trial run has "
+            f"N = {trial.n_data:,}."
         )
         return None
     return design
@@ -136,7 +137,7 @@ def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str
 
 
 def _infeasible(answer: SearchAnswer) -> None:
-    """Why there is no design, and what would help, one click away."""
+    """Why there is no design, and buttons for what would help."""
     st.error(f"**No design is feasible:** {answer.result.reason}.", icon=":material/block:")
     if answer.advice:
         st.markdown("Any one of these helps:")
@@ -153,56 +154,57 @@ def _infeasible(answer: SearchAnswer) -> None:
     captioned(
         figure,
         "trade-off",
-        "Every design that was tried: error against data use. None lies below the dashed line, the tolerance.",
+        "Error against data use of every design that was evaluated. None lies below the dashed line, the tolerance.",
     )
 
 
 def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) -> None:
     design, step = mark.design, cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
-    more = "the same again" if design.growth == 1 else f"{design.growth:g} times as many"
+    more = "as many again" if design.growth == 1 else f"until there are {design.growth:g} times as many"
     rule = (
-        f"**Read {design.m:,} data; decide once the p-value is below the bound of ε = {design.epsilon:g} "
-        f"(α = {design.alpha:g}); else read {more}.**"
+        f"**Read {design.m:,} data. Decide once the p-value is below the bound of ε = {design.epsilon:g} "
+        f"(α = {design.alpha:g}); otherwise read {more}.**"
     )
     if design.explicit:
-        rule = f"**Read {design.m:,} data; decide once z is beyond the bounds of the look; else read {more}.**"
+        rule = f"**Read {design.m:,} data. Decide once z is beyond the bounds of the look; otherwise read {more}.**"
     elif design.epsilon == 0.5:  # every p-value is below
-        rule = f"**Read {design.m:,} data and decide on them (ε = 0.5): no further look is needed.**"
+        rule = f"**Read {design.m:,} data and decide (ε = 0.5): no further look is needed.**"
     words = (
         f"{rule} On your {len(trial):,} pairs the acceptance probability is then off by **{step.mean_abs_delta:.3g}** "
         f"on average, and a step reads **{step.mean_usage:.1%}** of the data."
     )
     if given:
         st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
-        st.button("Back to what the search finds", icon=":material/undo:", on_click=choose_design, args=(None,))
+        st.button("Back to the search's design", icon=":material/undo:", on_click=choose_design, args=(None,))
     else:
         st.success(words, icon=":material/check_circle:")
     if asked.criterion in ("worst-case", "quantile"):
         st.caption(f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.4g}, tolerance {asked.tolerance:g}.")
     if step.mean_usage > 0.5:
         st.caption(
-            "More than half of the data: each is evaluated at θ and at θ′, so an exact chain that remembers the values "
-            "at θ does fewer evaluations. Control variates lower κ and with it the data needed: see the second example."
+            "This is more than half of the data. A test evaluates each datum at θ and at θ′, so an exact chain that "
+            "caches the values at θ needs fewer evaluations. Control variates lower κ and the data needed: see the "
+            "second example."
         )
 
 
 def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
-    """What the recorded skewness of the pairs does to the prediction."""
+    """The prediction with the recorded skewness of the pairs."""
     both = cached.skewed(design, trial.digest, asked.rule, trial)
     if both.skewed is None or both.remark is not None:
-        st.caption(f"By the normal theory; not corrected for skewness: {both.remark}.")
+        st.caption(f"Normal theory, not corrected for skewness: {both.remark}.")
         return
     st.caption(
-        f"By the normal theory. With the skewness of your pairs: mean |Δ| {both.skewed.mean_abs_delta:.4g}, data "
-        f"{both.skewed.mean_usage:.2%}."
+        f"These numbers are of the normal theory. With the skewness of your pairs: mean |Δ| "
+        f"{both.skewed.mean_abs_delta:.4g}, data use {both.skewed.mean_usage:.2%}."
     )
 
 
 def _normality(design: Design, trial: TrialRun) -> None:
-    """Whether the normal theory behind the answer can be trusted on these pairs."""
+    """Whether the normal theory can be trusted on these pairs."""
     check = cached.tails(trial.digest, design.m, design.epsilon, trial)
     if design.m == design.n_data:
-        return  # all the data at once: exact
+        return  # reads all the data at once: exact
     if check is None:
         st.caption("Normal approximation: not checked, because this trial run does not record the skewness.")
         return
@@ -211,8 +213,8 @@ def _normality(design: Design, trial: TrialRun) -> None:
         st.caption(words)
     else:
         st.warning(
-            f"{words} The numbers above may be off for such pairs. A larger batch brings them nearer to the truth "
-            "(**Where to search**, batch size from); the page **Trial run** shows what such data do.",
+            f"{words} The numbers above may be wrong for such pairs. A larger mini-batch makes them more accurate (see "
+            "**Where to search**); the page **Trial run** has more on such data.",
             icon=":material/query_stats:",
         )
 
@@ -224,19 +226,19 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
     over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, trial)
     worst = cached.summary(design)
     with st.container(horizontal=True):
-        st.metric("m", f"{design.m:,}", help="Data read before each look, if batches are equal.")
+        st.metric("m", f"{design.m:,}", help="Data read before each look, if mini-batches are equal.")
         if design.explicit:
-            st.metric("Bounds", "by look", help="It has bounds of its own at every look: see the table of looks.")
+            st.metric("Bounds", "by look", help="This design gives its bounds look by look: see the table of looks.")
         else:
             st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
             st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
-        st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean error of the acceptance probability, K14 Eqn 7.")
-        st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean share of the data read, K14 Eqn 35.")
+        st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean acceptance error, K14 Eqn 7.")
+        st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean data use, K14 Eqn 35.")
         st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
         st.metric("Worst error", f"{worst.worst_error:.4g}", help="Of the hardest decision, μ_std = 0 (K14 Eqn 8).")
-        st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Share of the data read for the hardest decision.")
+        st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Data use of the hardest decision.")
     st.caption(
-        f"95% bands over the choice of pairs: mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}, data "
+        f"95% bootstrap intervals over the pairs: mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}, data use "
         f"{band.usage.low:.2%} to {band.usage.high:.2%}. Numerical error below "
         f"{max(step.estimate, worst.estimate):.0e}."
     )
@@ -255,21 +257,20 @@ def _actions(design: Design, question: Question) -> None:
             on_click=unpin if pinned else pin,
             args=(design,),
             disabled=design.explicit,
-            help="Pinned designs are compared below and on the page Explore; the link carries them. Only tests with "
-            "an ε can be pinned, not those with bounds of their own at every look.",
+            help="Compare pinned designs below and on the page Explore; the link carries them. Only designs with an ε "
+            "can be pinned, not those that give their bounds look by look.",
         )
         share.copy_link(_link_values(question))
         with st.popover("The formula", icon=":material/function:"):
             st.latex(FORMULA)
             st.markdown(
-                "Bars are means over the pairs. $\\Delta$ is the error of the acceptance probability of one pair, "
-                "$\\bar\\pi$ the share of the data read, averaged over u (K14 Eqns 6, 7, 35). For each m and α the "
-                "best ε is the largest feasible one."
+                "Bars are means over the pairs. $\\Delta$ is the acceptance error of one pair, $\\bar\\pi$ its data "
+                "use, averaged over u (K14 Eqns 6, 7, 35). For each m and α the best ε is the largest feasible one."
             )
 
 
 def _link_values(question: Question) -> dict[str, object]:
-    """All that brings this page back elsewhere."""
+    """What a link to this page must carry."""
     usual = design_knobs.values(design_knobs.USUAL)
     turned = {key: value for key, value in design_knobs.values(question).items() if value != usual[key]}
     shown = {key: True for key in ("folds", "frontier") if st.session_state.get(key)}
@@ -283,10 +284,10 @@ def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
         design for design in pinned_designs() if design.n_data == trial.n_data and design != mark.design.without_notes
     ]
     marks, best = [mark], answer.result.best
-    cheapest = "the cheapest that the search found within it, by your cost of a step"
+    cheapest = "the cheapest within the tolerance, by your cost of a step"
     star = f"the design in view: {cheapest}"
     if best is None:
-        star = "the design that you loaded; the search found none within it"
+        star = "the design that you loaded; the search found none within the tolerance"
     elif best.without_notes != mark.design.without_notes:
         marks.append(_mark("found by the search", best, asked, trial, "found"))
         star = f"the design that you loaded; the hexagon is {cheapest}"
@@ -295,17 +296,17 @@ def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
     captioned(
         figure,
         "trade-off",
-        f"Each of the {len(answer.result.evaluated):,} designs evaluated: its error against the data it reads. Crosses "
-        f"lie above the tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
+        f"Error against data use of the {len(answer.result.evaluated):,} designs evaluated. Crosses are above the "
+        f"tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")
     step = cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
     captioned(
         figures.pair_by_pair(step, trial),
         "pair-by-pair",
-        "Above, the error Δ in each proposal's acceptance probability; below, the share of the data that it takes. "
-        f"Largest |Δ|: {step.max_abs_delta:.3g}. Proposals that are nearly sure to be refused are decided sooner and "
-        "hardly change.",
+        "Above: the acceptance error Δ of each proposal. Below: its data use. "
+        f"Largest |Δ|: {step.max_abs_delta:.3g}. Proposals that are almost certain to be rejected need less data and "
+        "have little error.",
     )
 
 
@@ -333,5 +334,5 @@ def _looks(design: Design) -> None:
         )
         st.caption(
             f"{len(shown.n):,} of {len(table.n):,} looks, for the hardest decision (μ_std = 0); easier ones stop "
-            "earlier. The last look has all data and is always right."
+            "earlier. The last look has all the data, so its decision is exact."
         )

@@ -1,4 +1,4 @@
-"""The page Design, continued: does the design hold on fresh pairs, the frontier of criteria, pinned designs."""
+"""Checks on the page Design: fresh pairs, the frontier of the criteria, and pinned designs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ SHARES = {
     name: st.column_config.NumberColumn(format="percent")
     for name in ("data, seen", "data, fresh", "data per step", "worst data")
 }
-SEED = 0  # of every split, so that a link shows the same
+SEED = 0  # of every split, so that a link shows the same numbers
 
 
 def fresh_pairs(asked: Question, trial: TrialRun) -> None:
-    """Designs made without a fifth of the pairs, measured on that fifth."""
+    """Cross-validation: designs made without a fifth of the pairs, measured on that fifth."""
     st.subheader("Does it hold on fresh pairs?")
     if asked.criterion == "worst-case":
         st.caption(
-            "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error is the "
-            "same whatever pairs the chain proposes."
+            "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error does not "
+            "depend on the pairs."
         )
         return
     if not st.toggle(
@@ -43,12 +43,12 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
         key="folds",
         bind="query-params",
         persist_state="session",
-        help="Search on all parts of the pairs but one and measure on that one, in turn: a design is tuned to the "
-        "pairs it was made for, and this shows what it does to proposals it has not seen.",
+        help="Cross-validation: search on all parts of the pairs but one, and measure on that one. A design is tuned "
+        "to the pairs it was made for; this shows its error on proposals it has not seen.",
     ):
         return
     if len(trial) < 2 * FOLDS:
-        st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; at least {2 * FOLDS}.")
+        st.info(f"{len(trial)} pairs are too few for {FOLDS} parts; {2 * FOLDS} or more are needed.")
         return
     checked: CrossValidation | None = jobs.automatic(
         "folds", asked.key(trial), "Searching in parts", partial(_folds, asked, trial)
@@ -81,23 +81,23 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
         column_config=SHARES,
         key="folds-table",
     )
-    st.caption("Pairs count as independent here; those of a slowly mixing chain know less than their number says.")
+    st.caption("The standard error assumes independent pairs; those of a slowly mixing chain hold less information.")
 
 
 def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
-    """What each tolerance costs by each criterion (K14 Fig. 6)."""
+    """The data use of each criterion's design for many tolerances (K14 Fig. 6)."""
     st.subheader("What other tolerances would cost")
     if not st.toggle(
         "Compare the criteria",
         key="frontier",
         bind="query-params",
         persist_state="session",
-        help="Average, fixed-m and worst-case designs for many tolerances. Each is made on a random half of the pairs "
-        "and measured on the other half, as in K14 Fig. 6.",
+        help="Average, fixed-m and worst-case designs for many tolerances, each made on a random half of the pairs and "
+        "measured on the other half, as in K14 Fig. 6.",
     ):
         return
     if len(trial) < 4:
-        st.info(f"{len(trial)} pairs are too few to halve.")
+        st.info(f"{len(trial)} pairs are too few to split; 4 or more are needed.")
         return
     points: list[FrontierPoint] | None = jobs.automatic(
         "frontier", asked.key(trial), "Designing for many tolerances", partial(_frontier, asked, trial)
@@ -110,9 +110,9 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
     captioned(
         figures.frontier(points, shown),
         "frontier-figure",
-        "Mean |Δ| that each criterion's design achieves (above; on the dashed line it is the target's) and the data it "
-        "reads (below), both on the half of the pairs it has not seen. The worst-case design stays far below the "
-        "target and pays for it. The star was made on all pairs.",
+        "Mean |Δ| of each criterion's design (above; on the dashed line it equals the tolerance) and its data use "
+        "(below), both on the half of the pairs it has not seen. The worst-case design has a much smaller error than "
+        "required, and reads more data. The star was made on all pairs.",
     )
     with st.expander("The numbers"):
         st.dataframe(
@@ -137,11 +137,11 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
 
 
 def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
-    """The design in view beside the pinned ones, on these pairs."""
+    """The design in view and the pinned ones, on these pairs."""
     others = [design for design in pinned_designs() if design != mark.design.without_notes]
     if not others:
         return
-    st.subheader("Beside your pinned designs")
+    st.subheader("Your pinned designs")
     fitting = [design for design in others if design.n_data == trial.n_data]
     rows = []
     for name, design in [
@@ -165,10 +165,12 @@ def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
             }
         )
     st.dataframe(rows, hide_index=True, column_config=SHARES, key="pinned-table")
-    st.caption("All measured on the trial run in use.")
+    st.caption("All numbers are for the trial run in use.")
     for design in others:
         if design not in fitting:
-            st.caption(f"The pin m = {design.m:,}, ε = {design.epsilon:g} is for N = {design.n_data:,} and left out.")
+            st.caption(
+                f"The pin m = {design.m:,}, ε = {design.epsilon:g} is not shown: it is for N = {design.n_data:,}."
+            )
 
 
 def _folds(asked: Question, trial: TrialRun, job: Job) -> CrossValidation:

@@ -1,4 +1,4 @@
-"""The page Design, the end: files to take away, lines that reproduce them, and loading a design back."""
+"""Exports of the page Design: files, lines that reproduce them, and loading a design from a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from designer.rule.design import Design
 
 
 def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> None:
-    """Download buttons and reproducing lines."""
+    """Download buttons, and the lines that reproduce the design."""
     st.subheader("Take it away")
-    asked, source = answer.question, current_source()  # here: a download is made outside the session
+    asked, source = answer.question, current_source()  # now: a download is made outside the session
     what = "Sampler config (TOML)" if run.config else "Design (TOML)"
     with st.container(horizontal=True):
         _button(
@@ -28,11 +28,11 @@ def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> 
             exports.sampler_config(design, run.config),
             exports.DESIGN_FILE,
             "application/toml",
-            "What `austerity run --design` reads. It can be loaded back here.",
+            "For `austerity run --design`. You can load it here again.",
         )
-        _button("Design (JSON)", design.to_json(), "design.json", "application/json", "The same for other programs.")
+        _button("Design (JSON)", design.to_json(), "design.json", "application/json", "For other programs.")
         _button(
-            "All designs tried (CSV)",
+            "All designs evaluated (CSV)",
             exports.evaluated_csv(answer.result.evaluated),
             "evaluated.csv",
             "text/csv",
@@ -43,14 +43,14 @@ def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> 
             lambda: exports.trial_csv(run.trial),
             exports.trial_name(run.trial),
             "text/csv",
-            "The pairs the design was made for; the command below reads this file.",
+            "The pairs that the design was made for; the command below reads this file.",
         )
         _button(
             "Report (HTML)",
             lambda: report.html(design, answer, run, source),
             "report.html",
             "text/html",
-            "One file with the figures, the table of looks, assumptions and provenance; opens without a network.",
+            "One file with the figures, the table of looks, assumptions and provenance; it opens without a network.",
         )
     if given:
         command, script = exports.given_lines(design, asked, source, run.trial)
@@ -59,31 +59,31 @@ def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> 
         script = exports.python_lines(asked, source, run.trial, answer.result.best)
     st.markdown("**The same on the command line**")
     if exports.trial_name(run.trial) in command:
-        st.caption("with the trial run saved beside it (the button *Trial run*)")
+        st.caption("Save the trial run in the same folder first (button *Trial run (CSV)*).")
     st.code(command, language="bash", wrap_lines=True)
     st.markdown("**and in Python**")
     st.code(script, language="python", wrap_lines=True)
 
 
 def load_back(run: Loaded) -> None:
-    """A design or config from a file, to be looked at on the loaded pairs."""
-    with st.expander("Load a design back", icon=":material/file_open:"):
+    """Load a design or config from a file, to show it on the pairs in use."""
+    with st.expander("Load a design", icon=":material/file_open:"):
         file = st.file_uploader(
             "A design or sampler config, TOML or JSON",
             ["toml", "json"],
             key="design-file",
             max_upload_size=1,
-            help="As exported below, or written by `austerity design --output`. Its numbers on the pairs in "
-            "use are shown in place of the search's.",
+            help="As exported below, or written by `austerity design --output`. The page then shows this design "
+            "instead of the search's.",
         )
         if file is None or st.session_state.get("design-read") == file.file_id:
             return
         try:
             if file.size > 4 * MAX_TEXT:
-                raise BadInput(f"{file.name}: too large for a design")
-            design = exports.read_design(file.getvalue().decode("utf-8-sig"))
+                raise BadInput(f"{file.name}: {file.size:,} bytes are too many for a design")
+            design = Design.from_text(file.getvalue().decode("utf-8-sig"))
         except UnicodeDecodeError:
-            raise BadInput(f"{file.name}: cannot be read: not UTF-8") from None
+            raise BadInput(f"{file.name}: the text is not UTF-8") from None
         except BadInput as problem:
             raise BadInput(f"{file.name}: {problem}") from None
         if design.n_data != run.trial.n_data:

@@ -1,4 +1,4 @@
-"""The knobs of the page Design: tolerance and criterion, and, folded, where to search."""
+"""The knobs of the page Design: tolerance, criterion, and the search space."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from designer.search.relaxations import Relaxation
 TOLERANCE = Knob(
     "tol",
     "Tolerance Δ*",
-    "How far the acceptance probability may be off, by the criterion below: 0.01 means by one percentage point. "
-    "Raising it saves data; the chain's distribution then differs more from the exact one.",
+    "How far the acceptance probability may be off, by the criterion below: 0.01 means one percentage point. A larger "
+    "tolerance saves data, but the chain's distribution then differs more from the exact one.",
     1e-6,
     1.0,
     0.01,
@@ -29,17 +29,19 @@ TOLERANCE = Knob(
 )
 
 CRITERIA: dict[Criterion, str] = {
-    "average": "mean |Δ| over the pairs is within the tolerance, with the least data (K14 Eqn 7): the usual choice",
-    "worst-case": "even the hardest decision (μ_std = 0) errs within the tolerance: safe for any chain, costs more",
-    "fixed-m": "the papers' rule of thumb: a given batch, constant bounds, the largest ε that keeps the average",
-    "quantile": "a quantile of |Δ| over the pairs is within the tolerance: only a few proposals are off by more",
+    "average": "mean |Δ| over the pairs is within the tolerance (K14 Eqn 7): the usual choice",
+    "worst-case": "even the error of the hardest decision (μ_std = 0) is within the tolerance: safe "
+    "for any chain, but costs more",
+    "fixed-m": "the papers' heuristic: a given mini-batch size, constant bounds, and the largest ε "
+    "with mean |Δ| within the tolerance",
+    "quantile": "a quantile of |Δ| over the pairs is within the tolerance: only a few proposals exceed it",
 }
 GROWTHS = [1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0]
 USUAL = Question()
 
 
 def ask(trial: TrialRun) -> Question:
-    """Draw the knobs and return what they ask; BadInput if the ranges make no sense."""
+    """Draw the knobs and return their question; BadInput if they contradict each other."""
     tolerance = knob(TOLERANCE)
     criterion = st.selectbox(
         "Criterion",
@@ -64,29 +66,29 @@ def ask(trial: TrialRun) -> Question:
 
 
 def misfits(question: Question, n_data: int) -> Iterator[str]:
-    """What does not fit together, in the words of the page."""
+    """What is wrong with the knobs, in the words of the page."""
     for name, m in (("from", question.m_low), ("to", question.m_high)):
         if m is not None and m > n_data:
-            yield f"Batch size m, {name}: {m:,} is more than the N = {n_data:,} data"
+            yield f"Mini-batch size m, {name}: {m:,} is more than the N = {n_data:,} data"
     low, automatic = question.m_low, USUAL.space.checked(n_data).m_low
     if question.m_high is not None and low is not None and low > question.m_high:
-        yield f"Batch size m: from {low:,} to {question.m_high:,} is empty: the first must be the smaller one"
+        yield f"Mini-batch size m: “from” must not exceed “to”, but {low:,} > {question.m_high:,}"
     elif question.m_high is not None and low is None and automatic is not None and automatic > question.m_high:
         yield (
-            f"Batch size m, to: {question.m_high:,} is below {automatic:,}, where the search begins for N = {n_data:,} "
-            "while “from” is empty, because means of fewer data are not nearly normal. Fill in “from” to go below"
+            f"Mini-batch size m, to: {question.m_high:,} is below {automatic:,}, the default of “from” for N = "
+            f"{n_data:,}: means of fewer data are far from normal. Fill in “from” to search below"
         )
     for name, (first, last) in (("Shape of the bounds α", question.alpha), ("Threshold ε", question.epsilon)):
         if first > last:
-            yield f"{name}: from {first:g} to {last:g} is empty: the first must be the smaller one"
+            yield f"{name}: “from” must not exceed “to”, but {first:g} > {last:g}"
     if not question.growth:
-        yield "Growth of the looks: choose at least one"
+        yield "Growth of the looks: choose at least one value"
     if question.cost[1] == question.cost[2] == 0:
-        yield "Cost of a step: a datum or a look must cost something"
+        yield "Cost of a step: the cost per datum or per look must be above 0"
 
 
 def values(question: Question) -> dict[str, Any]:
-    """What the knobs stand at for a question, by their keys in the URL."""
+    """The values of the knobs for a question, by their keys in the URL."""
     return {
         "tol": question.tolerance,
         "criterion": question.criterion,
@@ -107,18 +109,18 @@ def values(question: Question) -> dict[str, Any]:
 
 
 def turn_to(question: Question) -> None:
-    """Put the knobs to those of a question."""
+    """Set the knobs to a question."""
     for key, value in values(question).items():
         st.session_state[key] = value
 
 
 def reset() -> None:
-    """Put all knobs of the page back to their defaults."""
+    """Reset all knobs of the page to their defaults."""
     turn_to(USUAL)
 
 
 def relax(question: Question, advice: Relaxation) -> None:
-    """Turn the knob that a piece of advice is about, the others to the question it is for, and search again."""
+    """Follow a piece of advice: set its knob, set the others to its question, and search again."""
     changed: dict[str, dict[str, Any]] = {
         "tolerance": {"tolerance": advice.value},
         "m_high": {"m_high": advice.value},
@@ -131,12 +133,12 @@ def relax(question: Question, advice: Relaxation) -> None:
 
 
 def _batches(trial: TrialRun, *, fixed: bool) -> tuple[int | None, int | None, int]:
-    """Range of m; the batch of the fixed-m rule."""
+    """The range of m, and the m of the fixed-m rule."""
     automatic = USUAL.space.checked(trial.n_data)
     st.markdown(
-        "**Batch size m**",
-        help="Smaller batches waste less on easy decisions, but below some hundreds the normal theory is not to be "
-        "trusted. If empty: from 500, or N/20 if that is less, to half of the data.",
+        "**Mini-batch size m**",
+        help="Smaller mini-batches read less for easy decisions, but below a few hundred do not trust the normal "
+        "theory. Default: from 500, or N/20 if that is less, to half of the data.",
     )
     limits = []
     for place, label, key, usual in zip(
@@ -146,15 +148,15 @@ def _batches(trial: TrialRun, *, fixed: bool) -> tuple[int | None, int | None, i
             given = _number(label, key, (2, MAX_N_DATA), None, disabled=fixed, placeholder=f"{usual:,}")
             limits.append(None if given is None else int(given))
     usual_m, words = min(USUAL.fixed_m, trial.n_data), "Only for the criterion fixed-m; 500 or 600 in the paper."
-    fixed_m = _number("Batch of the fixed-m rule", "fixedm", (2, MAX_N_DATA), usual_m, disabled=not fixed, help=words)
+    fixed_m = _number("Fixed m", "fixedm", (2, MAX_N_DATA), usual_m, disabled=not fixed, help=words)
     return limits[0], limits[1], int(fixed_m or usual_m)
 
 
 def _bounds(*, fixed: bool) -> tuple[tuple[float, float], tuple[float, float], tuple[float, ...]]:
-    """Ranges of alpha and epsilon, and growth factors."""
+    """Ranges of α and ε, and growth factors."""
     words = "0.5: constant (Pocock). 1: reluctant to stop early (O'Brien–Fleming)."
     alpha = _range("Shape of the bounds α", words, ("alow", "ahigh"), (0.5, 1.0), USUAL.alpha, disabled=fixed)
-    words = "How small a p-value may decide a look. Below 1e-6 tails are not normal at any m."
+    words = "A look decides when its p-value is below ε. Below 1e-6 tails are not normal at any m."
     epsilon = _range("Threshold ε", words, ("elow", "ehigh"), (1e-12, 0.5), USUAL.epsilon)
     growth = st.multiselect(
         "Growth of the looks",
@@ -164,7 +166,8 @@ def _bounds(*, fixed: bool) -> tuple[tuple[float, float], tuple[float, float], t
         bind="query-params",
         persist_state="session",
         disabled=fixed,
-        help="1: equal batches. Others: each look has so many times the data of the one before. All given are tried.",
+        help="1: equal mini-batches. Others: each look has this many times the data of the one "
+        "before. The search tries all that you choose.",
     )
     return alpha, epsilon, tuple(sorted(growth))
 
@@ -179,13 +182,13 @@ def _judgement(criterion: Criterion) -> tuple[Rule, float, tuple[float, float, f
         persist_state="session",
         help="metropolis: min(1, e^A). barker: 1/(1 + e^−A), as in Gibbs steps.",
     )
-    words = "Only for the criterion quantile: this share of the proposals is within the tolerance."
+    words = "Only for the criterion quantile: this share of the proposals must be within the tolerance."
     off = criterion != "quantile"
     quantile = _number("Quantile of |Δ|", "q", (0.0, 1.0), USUAL.quantile, disabled=off, help=words)
     st.markdown(
         "**Cost of a step**",
-        help="fixed + per datum × data read + per look × looks; this is minimised. The default counts data; a look has "
-        "an overhead that may count on a GPU or over a network.",
+        help="The search minimises fixed + per datum × data read + per look × looks. The default counts data only; "
+        "looks have an overhead that may matter on a GPU or over a network.",
     )
     keys, labels, cost = ("cost_fixed", "cost_datum", "cost_look"), ("fixed", "per datum", "per look"), []
     for place, key, label, usual in zip(st.columns(3), keys, labels, USUAL.cost, strict=True):
@@ -203,7 +206,7 @@ def _range(
     *,
     disabled: bool = False,
 ) -> tuple[float, float]:
-    """Two numbers, from and to."""
+    """Two numbers: from and to."""
     st.markdown(f"**{label}**", help=words)
     values = []
     for place, name, value, key in zip(st.columns(2), ("from", "to"), usual, keys, strict=True):
@@ -213,7 +216,7 @@ def _range(
 
 
 def _number(label: str, key: str, ends: tuple[float, float], usual: float | None, **more: Any) -> float | None:
-    """A number kept in the URL under its key, whole if its ends are."""
+    """A number with its value in the URL under its key; an integer if its limits are."""
     form = "%d" if isinstance(ends[0], int) else "%.6g"
     number: float | None = st.number_input(
         label, *ends, usual, key=key, bind="query-params", persist_state="session", format=form, **more

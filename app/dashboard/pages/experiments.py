@@ -1,4 +1,4 @@
-"""Page: Experiments of the papers, stored at their full size and live at a quick one."""
+"""Page: Experiments. The experiments of the papers: stored results at full size, live runs at a quick size."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from samplers.experiments.framework.report import Panel, Report
 
 KIND = "experiment"
 IN_URL = "experiment"
-CREDIT = "Data: "  # begins a notice that names the real data; others are to be noticed
-SIZE = "Its full size; how that compares with the paper's is told in `docs/beside_the_papers.md`."
+CREDIT = "Data: "  # begins a notice that credits real data; other notices are warnings
+SIZE = "Full size; `docs/beside_the_papers.md` compares it with the paper."
 
 
 def show() -> None:
@@ -32,17 +32,17 @@ def show() -> None:
         st.caption(f"{SIZE} Made with austerity {described['version']}.")
         _draw(report, "stored")
     else:
-        st.info(f"No stored result of {name} comes with this version. Run it here, or on the command line.")
+        st.info(f"This version has no stored result of {name}. Run it here, or on the command line.")
     st.header("Live")
     st.markdown(
-        f"At a quick size, about a minute, on synthetic data. With your own data or at full size: "
+        f"At a quick size, which takes about a minute, on synthetic data. With your own data or at full size: "
         f"`austerity experiment {name} --data DIR --output DIR`."
     )
     _live(name)
 
 
 def _chosen() -> str:
-    """The experiment asked for; the URL has its name, where the list has its title too."""
+    """The chosen experiment; the URL has its name, the list also its title."""
     asked = st.query_params.get(IN_URL, "").lower()
     first = NAMES.index(asked) if asked in NAMES else 0
     name = st.selectbox(
@@ -58,7 +58,7 @@ def _label(name: str) -> str:
 
 
 def _live(name: str) -> None:
-    """A button that runs it; how the run goes, or what it gave."""
+    """A button that runs it, and the progress or the result of the run."""
     job = jobs.current(KIND)
     other = job.key if job is not None and job.key != name else None
     st.button(
@@ -67,7 +67,7 @@ def _live(name: str) -> None:
     if job is None:
         return
     if other and job.running:
-        st.caption(f"{other} is running. One experiment runs at a time: starting {name} cancels it.")
+        st.caption(f"{other} is running. Only one experiment runs at a time: starting {name} cancels it.")
     ended = jobs.watch(KIND, f"{job.key} at a quick size")
     if ended is None:
         return
@@ -115,6 +115,6 @@ def _draw(report: Report, prefix: str) -> None:
 
 
 def _words(panel: Panel) -> str:
-    """What a panel shows: its note, or its axes and series if it has none."""
+    """What a panel shows: its note, or else its axes and series."""
     listed = ", ".join(series.name for series in panel.series)
     return panel.note or f"{panel.title}: {panel.y} against {panel.x}, for {listed}."

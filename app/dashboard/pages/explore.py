@@ -1,4 +1,4 @@
-"""Page: explore one test. What it costs, how often it errs, how it runs; pinned designs beside it."""
+"""Page: Explore. Error and data use of one test, how it runs, and pinned designs to compare."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from designer.engine.walk import Stopping
 from designer.rule.design import Design
 
 PATHS = 12  # drawn at once
-ROWS = 60  # of the table on the page; the file has all
+ROWS = 60  # of the table on the page; the file has all rows
 MOST_SETS = 10**6  # of random numbers for them
 SIMULATION = "explore-simulation"
 
 MU_STD = Knob(
     "mu",
     "Standardised mean μ_std",
-    "How far the data's mean lies from the threshold it is compared with, in units of its own noise: "
-    "$(\\mu-\\mu_0)\\sqrt{N-1}/\\sigma$. At 0 the decision is a toss-up and the test is slow and often wrong; far from "
-    "0 the first look settles it. Positive: accepting is right.",
+    "How far the mean of the data lies from the threshold, in units of its sampling noise: "
+    "$(\\mu-\\mu_0)\\sqrt{N-1}/\\sigma$. At 0 the decision is a toss-up, and the test is slow and often wrong; far "
+    "from 0 the first look decides. If it is positive, the right decision is to accept.",
     -1e9,
     1e9,
     1.0,
@@ -45,7 +45,7 @@ MU_STD = Knob(
 REPEATS = Knob(
     "reps",
     "Repeats of the simulation",
-    "How often the real test is run at each point. Four times as many halve the error bars.",
+    "How often the real test runs at each point. Four times as many repeats halve the error bars.",
     plotdata.FEWEST_REPEATS,
     100_000,
     2_000,
@@ -55,11 +55,11 @@ FORMULAS = r"""The statistic at look $j$, after $n_j$ data, is a random walk in 
 
 $$z_j\sqrt{t_j} = \mu_{\rm std}\,t_j + W(t_j),\quad t_j = \frac{\pi_j}{1-\pi_j},\quad \pi_j = n_j/N$$
 
-The test stops at the first look with $|z_j| > G_j$; at the last it has seen all and is right.
+The test stops at the first look with $|z_j| > G_j$. At the last look it has read all data, and its decision is exact.
 
 $$G_j = \Phi^{-1}(1-\varepsilon)\;\pi_j^{\,0.5-\alpha}$$
 
-Error and share of the data read (K14 Eqns 18 and 19), $j'$ the look it stops at:
+Error and data use (K14 Eqns 18 and 19), with $j'$ the look at which the test stops:
 
 $$\mathcal{E}(\mu_{\rm std}) = P(j' < J,\ \text{wrong side}),\qquad \bar\pi(\mu_{\rm std}) = E[\pi_{j'}]$$
 """
@@ -82,7 +82,7 @@ def show() -> None:
             key="sim",
             bind="query-params",
             persist_state="session",
-            help="Runs the real test, with Student's t on samples without replacement, and draws what happened.",
+            help="Runs the real test, with Student's t on samples without replacement, and draws the results.",
         )
         repeats = int(knob(REPEATS) if simulated else REPEATS.default)
         link = st.container()
@@ -112,8 +112,8 @@ def _answer(design: Design) -> None:
         f"worst error {_error(summary.worst_error)}, uses {_share(summary.worst_usage)} of the data at worst."
     )
     st.caption(
-        f"Worst means a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of them. "
-        f"These two numbers are accurate to {summary.estimate:.1g}, for data whose batch means are normal."
+        f"The worst case is a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of the "
+        f"data. The numerical error is below {summary.estimate:.1g}, for data whose mini-batch means are normal."
     )
 
 
@@ -124,10 +124,10 @@ def _curves(design: Design, pinned: Sequence[Design], mu_std: float, repeats: in
     simulation = None if repeats is None else _simulation(design, plotdata.simulated_at(shown), repeats)
     words = (
         f"Above: probability of a wrong decision, {_error(drawn[0][1].error[0])} at a toss-up and falling with the "
-        f"distance from the threshold. Below: share of the data read, from {_share(drawn[0][1].usage[0])} down to one "
-        "batch. Both are the same on either side of 0; the dotted line is at the μ_std chosen further down"
-        + (", at the left edge if that is closer to 0 than the axis begins." if shown.logarithmic else ".")
-        + (" Bars of the simulated points: one standard error." if simulation else "")
+        f"distance from the threshold. Below: data use, from {_share(drawn[0][1].usage[0])} down to one mini-batch. "
+        "Both are symmetric about 0. The dotted line is at the μ_std chosen below"
+        + (", or at the left edge if the axis does not reach it." if shown.logarithmic else ".")
+        + (" Error bars of the simulated points: one standard error." if simulation else "")
     )
     captioned(figures.curves(shown, drawn, abs(mu_std), simulation), "curves", words)
     one, two = st.columns(2)
@@ -154,7 +154,7 @@ def _curve_columns(drawn: Sequence[tuple[str, Any]], simulation: Simulation | No
 
 
 def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simulation | None:
-    """The simulated points of this design, once there are any; the first ones are made without being asked for."""
+    """The simulated points of this design, once they are there; the first simulation starts by itself."""
     key = repr((design, mu_std, repeats))
 
     def work(job: Job) -> Simulation:
@@ -167,7 +167,7 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
     if jobs.watch(SIMULATION, "Simulating") is None:
         return None
     if job.key != key:
-        st.info("The test has changed since it was simulated.", icon=":material/history:")
+        st.info("The test has changed since the simulation.", icon=":material/history:")
     simulation: Simulation | None = jobs.outcome_in_words(job) if job.key == key else None
     if simulation is None and st.button("Simulate this test", icon=":material/play_arrow:"):
         jobs.start(SIMULATION, key, work)
@@ -186,10 +186,11 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
         on_click=pin,
         args=(design,),
         disabled=design in pinned,
-        help=f"Keeps its curves in the picture as knobs are turned. Up to {MOST_PINS}; then the oldest goes.",
+        help=f"Keeps its curves in the figure while you turn the knobs. At most {MOST_PINS}; then the "
+        "oldest is unpinned.",
     )
     if not pinned:
-        st.caption("None yet. Pin this one, turn a knob, and see both.")
+        st.caption("None yet. Pin this design, turn a knob, and compare the two.")
     for k, other in enumerate(pinned):
         _pin(k, other, st.container(border=True))
 
@@ -209,7 +210,7 @@ def _pin(k: int, design: Design, box: DeltaGenerator) -> None:
 
 
 def _set_of_runs() -> int:
-    """Which runs are drawn: a number that stands for their random numbers, so that a link shows the same."""
+    """The seed of the runs drawn, so that a link shows the same runs."""
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="small")
     right.button("New runs", icon=":material/casino:", on_click=_new_runs, width="stretch")
     number = left.number_input(
@@ -220,7 +221,7 @@ def _set_of_runs() -> int:
         key="paths",
         bind="query-params",
         persist_state="session",
-        help="Seed of the random numbers behind the runs drawn. The same number shows the same runs.",
+        help="Seed of the runs drawn. The same number shows the same runs.",
     )
     return int(number)
 
@@ -248,13 +249,14 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
     wrong = sum(not path.right for path in runs)
     with beside:
         st.markdown(
-            f"At μ_std = {mu_std:g} it errs with probability **{_error(table.wrong_so_far[-1])}** "
+            f"At μ_std = {mu_std:g} the test errs with probability **{_error(table.wrong_so_far[-1])}** "
             f"and reads all the data with probability **{_error(table.stop[-1])}**. "
             f"Of the {len(runs)} runs drawn, {wrong} {'is' if wrong == 1 else 'are'} wrong (orange)."
         )
     words = (
-        f"Above: the statistic z of {len(runs)} runs, look by look, until it leaves the bounds; an upward triangle "
-        "accepts, a downward one rejects; at the right edge it has read everything. Below: how likely it is to stop."
+        f"Above: the statistic z of {len(runs)} runs, look by look, until it leaves the bounds. Upward triangles "
+        "accept, downward ones reject; at the right edge all data are read. Below: the probability "
+        "of stopping at each look."
     )
     with picture:
         captioned(figure, "run", words)
@@ -263,7 +265,7 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
 
 def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
     box = st.expander("Look by look", key="table", bind="query-params", on_change="rerun")
-    if not box.open:  # a table costs as much as a figure
+    if not box.open:  # a table takes as long to draw as a figure
         return
     with box:
         index = plotdata.some_of(where.n, ROWS)
@@ -291,11 +293,11 @@ def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
             },
             alt="Per look: data, share, bound, its tail probability, probabilities of stopping and of stopping wrongly",
         )
-        notes = ["The last look has no bound: with all the data the decision is right."]
+        notes = ["The last look has no bound: with all the data the decision is exact."]
         if index.size < where.n.size:
-            notes.append(f"Shown are {index.size} of {where.n.size:,} rows; the file has all of them.")
+            notes.append(f"{index.size} of {where.n.size:,} rows are shown; the file has all of them.")
         if cached.summary(design).looks > EXACT_LOOKS:
-            notes.append("So many looks are taken together: a row stands for all since the row before.")
+            notes.append("Neighbouring looks are merged: a row stands for all looks since the row before.")
         st.caption(" ".join(notes))
         share.download_csv("All looks as CSV", "looks.csv", table._asdict)
 
@@ -304,7 +306,7 @@ def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
 
 
 def _name(design: Design, beside: Design | None = None) -> str:
-    """A design in a few words; without N where all have the same."""
+    """A design in a few words; without N if it is the same as that of `beside`."""
     size = "" if beside is not None and beside.n_data == design.n_data else f"N = {design.n_data:,}, "
     return f"{size}m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}"
 
@@ -320,5 +322,5 @@ def _share(value: float) -> str:
 
 
 def _error(value: float) -> str:
-    """A probability with two digits, unless it is next to nothing."""
+    """A probability with two digits, unless it is negligible."""
     return f"{value:#.2g}" if value == 0 or value >= 1e-9 else "below 1e-9"

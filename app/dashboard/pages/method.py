@@ -1,4 +1,4 @@
-"""Page: Method, the mathematics with its assumptions, corrections and self-check."""
+"""Page: Method. The mathematics, its assumptions, corrections to the papers, and the self-check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def show() -> None:
     st.title("Method")
     st.markdown(TEXT.read_text(encoding="utf-8"))
     st.header("Self-check")
-    st.markdown(f"austerity {version('austerity')}. The engine beside its reference values, on this machine:")
+    st.markdown(f"austerity {version('austerity')}. The engine compared with its reference values, on this machine:")
     st.table(
         [
             {

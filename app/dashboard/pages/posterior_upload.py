@@ -1,4 +1,4 @@
-"""Trial run, a posterior that was uploaded: which of its draws to pair."""
+"""On the page Trial run: pairs from the draws of an uploaded posterior."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from samplers.study.posterior_files import pairs_of_file
 from samplers.study.posterior_pairs import KINDS, Kind, PosteriorPairs
 
 PATIENCE = 60.0  # seconds for a file
-UNPACKED = 20 * MOST_MEGABYTES * 2**20  # bytes of log-likelihoods; files may be compressed
+UNPACKED = 20 * MOST_MEGABYTES * 2**20  # most bytes of log-likelihoods, since files may be compressed
 
 
 class FromDraws(NamedTuple):
-    """Which draws of a posterior are paired, and the acceptance rate that their steps are rescaled to."""
+    """Which draws to pair, and the acceptance rate to rescale their steps to."""
 
     kind: Kind
     acceptance: float | None
 
 
 def choices() -> FromDraws:
-    """The widgets for it."""
+    """Draw the widgets, and return the choice."""
     kind = st.radio(
         "Pairs of draws",
         KINDS,
         format_func=str.capitalize,
         horizontal=True,
         key="posterior-pairs",
-        help="Successive draws of a chain; any two; or each with its nearest.",
+        help="Successive draws of a chain, any two draws, or each draw with its nearest neighbour.",
     )
     acceptance = st.number_input(
         "Acceptance rate of your random walk",
@@ -42,9 +42,9 @@ def choices() -> FromDraws:
         step=0.01,
         format="%.6g",
         key="posterior-acceptance",
-        placeholder="leave the draws as they are",
-        help="Draws of a posterior are not proposals. With a rate, steps are shortened or stretched to it, and A is "
-        "drawn as a random walk at stationarity has it.",
+        placeholder="use the draws as they are",
+        help="Draws of a posterior are not proposals. With a rate, steps are rescaled to give it, and A is drawn from "
+        "its distribution for a random walk at stationarity.",
     )
     return FromDraws(kind, acceptance)
 

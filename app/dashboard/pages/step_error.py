@@ -1,4 +1,4 @@
-"""Page: what the test does to one accept/reject step, and to the posterior at worst."""
+"""Page: Step error. The error of one accept/reject step, and its worst effect on the posterior."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ USUAL = ["0.5", "1", "2", "5"]
 ETA = Knob(
     "eta",
     "Contraction η of the exact chain",
-    "How much of the difference between two starting points one exact step leaves: 0 forgets at once, near 1 mixes "
-    "slowly. It is a property of your chain and rarely known; see what the bound would be.",
+    "The share of the difference between two starting points that remains after one exact step: 0 forgets the start at "
+    "once, near 1 mixes slowly. It is a property of your chain and rarely known; try values to see the bound.",
     0.0,
     0.999999,
     0.5,
@@ -38,8 +38,8 @@ def show() -> None:
     """Draw the page."""
     st.title("Error of one accept/reject step")
     st.caption(
-        "A wrong decision accepts a move that should be rejected, or the reverse. Over the random number u of a step "
-        "the two kinds partly cancel, so the acceptance probability suffers less than the worst case says."
+        "A wrong decision accepts a move that should be rejected, or the reverse. Averaged over the random number u "
+        "of a step, the two kinds partly cancel, so the acceptance error is smaller than the worst case."
     )
     answer = st.container()
     left, right = st.columns([2, 3], gap="large")
@@ -73,10 +73,10 @@ def _rule() -> Rule:
         key="rule",
         bind="query-params",
         persist_state="session",
-        help="Metropolis accepts with min(1, e^A); Barker's rule, which is also Gibbs sampling of one of two values, "
-        "with 1/(1 + e^-A). A is the log of the Metropolis ratio.",
+        help="Metropolis accepts with probability min(1, e^A); Barker's rule, which is also Gibbs sampling of a binary "
+        "variable, with 1/(1 + e^−A). A is the log of the Metropolis ratio.",
     )
-    return check_rule(rule or "metropolis")  # a link may say nothing
+    return check_rule(rule or "metropolis")  # a link may leave it out
 
 
 def _kappa() -> tuple[float, ...]:
@@ -111,35 +111,34 @@ def _answer(curves: plotdata.StepCurves, eta: float) -> None:
     listed = ", ".join(f"{kappa:g}" for kappa in curves.kappa)
     st.markdown(
         f"#### With κ = {listed}, the acceptance probability is off by at most {curves.delta_max:.2g}; "
-        f"the worst case alone would say {curves.worst:.2g}."
+        f"the worst-case bound is {curves.worst:.2g}."
     )
     bound, worst_bound = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
     st.markdown(
-        f"If every move had such a κ and one exact step shrinks differences by η = {eta:g}, the distribution sampled "
-        f"lies within **{bound:.2g}** of the posterior in total variation (from the worst case: {worst_bound:.2g})."
-        + (" A distance is never above 1: this says nothing." if bound >= 1 else "")
+        f"If every move has such a κ, and one exact step shrinks differences by η = {eta:g}, the sampled distribution "
+        f"is within **{bound:.2g}** of the posterior in total variation (from the worst case: {worst_bound:.2g})."
+        + (" A distance is never above 1, so this bound is no information." if bound >= 1 else "")
     )
-    st.caption(f"Theorem 1: at most Δ_max/(1 − η). Accurate to {curves.estimate:.1g}.")
+    st.caption(f"Theorem 1: at most Δ_max/(1 − η). Numerical error: {curves.estimate:.1g}.")
 
 
 def _figures(curves: plotdata.StepCurves) -> None:
     errors, accepted = st.tabs(TABS, key="picture", bind="query-params", on_change="rerun")
     if errors.open:
         words = (
-            "Top: Δ, what the test adds to the exact acceptance probability, between dashed lines at the worst case. "
-            "Middle: how often a step is decided wrongly; Δ is smaller, since errors cancel. "
-            "Bottom: share of data read."
+            "Top: the acceptance error Δ, between dashed lines at the worst case. Middle: the probability of a wrong "
+            "decision; Δ is smaller, because errors cancel. Bottom: data use."
         )
         with errors:
             captioned(figures.errors(curves), "errors", words)
     if accepted.open:
-        words = "The acceptance probability of the test against the exact one; on the dashed line there is no error."
+        words = "The acceptance probability of the test against the exact one. On the dashed line there is no error."
         with accepted:
             captioned(figures.acceptances(curves), "accepted", words)
 
 
 def _columns(curves: plotdata.StepCurves) -> dict[str, Any]:
-    """Long form: one row per kappa and acceptance probability."""
+    """Long form: one row per κ and acceptance probability."""
     points, count = curves.probability.size, len(curves.kappa)
     return {
         "kappa": np.repeat(curves.kappa, points),
@@ -151,13 +150,13 @@ def _columns(curves: plotdata.StepCurves) -> dict[str, Any]:
 
 
 def _formulas(rule: Rule) -> None:
-    st.markdown("A pair (θ, θ′) matters only through $A$, the log of the Metropolis ratio, and $\\kappa$:")
+    st.markdown("A pair (θ, θ′) enters only through $A$, the log of the Metropolis ratio, and $\\kappa$:")
     st.latex(r"A = N\mu - c,\qquad \kappa = \frac{N\sigma}{\sqrt{N-1}}")
     if rule == "metropolis":
         st.latex(r"P_a = \min(1, e^A),\qquad \mu_{\rm std}(u) = \frac{A-\log u}{\kappa}")
     else:
         st.latex(r"P_a = \frac{1}{1+e^{-A}},\qquad \mu_{\rm std}(u) = \frac{A-\log\frac{u}{1-u}}{\kappa}")
-    st.markdown("Error in the acceptance probability (K14 Eqns 6, 21) and its effect on the posterior (Theorem 1):")
+    st.markdown("Acceptance error (K14 Eqns 6, 21) and its effect on the posterior (Theorem 1):")
     st.latex(
         r"\Delta = \int_{P_a}^1 \mathcal{E}(\mu_{\rm std}(u))\,du - \int_0^{P_a} \mathcal{E}(\mu_{\rm std}(u))\,du"
     )

@@ -1,4 +1,4 @@
-"""Page: Trial run. Which proposals the test will meet: an example, made-up pairs, or the user's own file."""
+"""Page: Trial run. The proposals that the test will meet: an example, synthetic pairs, a file, or a built-in chain."""
 
 from __future__ import annotations
 
@@ -43,30 +43,30 @@ from designer.rule.looks import MAX_N_DATA
 
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
 PREVIEW = 100  # rows of the table shown
-MADE = ("n_data", "acceptance", "spread", "pairs", "seed")  # the numbers of a made-up trial run, as `Source` has them
+SYNTHETIC = ("n_data", "acceptance", "spread", "pairs", "seed")  # fields of `Source` for synthetic pairs
 
 COLUMNS = """
 One row per proposed move θ → θ′ of your chain, with $l_i = \\log p(x_i; θ') - \\log p(x_i; θ)$ over all N data:
 
 - `mu`, `sigma`: mean and standard deviation of the $l_i$ (required);
 - `log_ratio`: $c = \\log[\\rho(θ)q(θ'|θ) / (\\rho(θ')q(θ|θ'))]$, which is *minus* the usual log ratio of priors and
-  proposals; 0 if absent, as for a flat prior and a symmetric proposal;
+  proposals; 0 if the column is missing, as for a flat prior and a symmetric proposal;
 - `skew`: skewness of the $l_i$, for checking the normal approximation (optional).
 
-N stands in a line `# n_data: 12214`, in a column, or in the field for it here. 100 proposals after burn-in are plenty.
+Give N in a line `# n_data: 12214`, in a column, or in the field on this page. 100 proposals after warm-up are enough.
 """
 
 VERDICTS = {
     "good": "Yes. Even at the most skewed proposal the error rates of a look are off by at most a quarter.",
     "fair": "Nearly. At the most skewed proposal the error rates of a look are off, but by less than a factor of 2.",
-    "poor": "No. At the most skewed proposal an error rate of a look is off by more than a factor of 2. Take a larger "
+    "poor": "No. At the most skewed proposal an error rate of a look is off by more than a factor of 2. Use a larger "
     "m, or audit the chain.",
 }
 
 CHECK_M = Knob(
     "check_m",
-    "Batch size m of the check",
-    "The first look of a test with this m is checked. Larger batches are more nearly normal.",
+    "Mini-batch size m of the check",
+    "Checks the first look of a test with this m. Means of larger mini-batches are closer to normal.",
     20,
     2000,
     500,
@@ -75,7 +75,7 @@ CHECK_M = Knob(
 CHECK_EPSILON = Knob(
     "check_eps",
     "Threshold ε of the check",
-    "The tail that must be right. Smaller ε reach farther out, where the normal approximation is worse.",
+    "The tail probability to check. A smaller ε is further out in the tail, where the normal approximation is worse.",
     0.01,
     0.5,
     0.05,
@@ -87,7 +87,7 @@ CHECK_EPSILON = Knob(
 def show() -> None:
     """Draw the page."""
     st.title("Trial run")
-    st.markdown("What do the proposals of your chain look like? From that the calculator finds the best test for them.")
+    st.markdown("What do the proposals of your chain look like? The page Design finds the best test for them.")
     if being_made():
         return
     left, right = st.columns([1, 2], gap="large")
@@ -96,7 +96,7 @@ def show() -> None:
     with right, problems_in_words():
         _describe(available_run())
     with left:
-        _link_and_reset()  # last, when all knobs are known
+        _link_and_reset()  # last, when all knobs are drawn
 
 
 # --- where it comes from ----------------------------------------------------------------------------------------------
@@ -116,13 +116,13 @@ def _choose_source() -> None:
         list(titles),
         key="source-kind",
         format_func=lambda key: titles[key],
-        help="Where the pairs (θ, θ′) come from. The choice is part of the link.",
+        help="The source of the pairs (θ, θ′). The link carries the choice.",
     )
     if kind in EXAMPLES:
         if kind != wanted.kind:
             choose_source(Source(kind))
     elif kind == STATIONARY:
-        _make_up(wanted)
+        _synthetic(wanted)
     elif kind == UPLOAD:
         _upload(wanted)
     elif kind in files:
@@ -139,7 +139,7 @@ def _choose_source() -> None:
             "text/csv",
             icon=":material/download:",
             on_click="ignore",
-            help="Three rows to replace by your own.",
+            help="Replace its three rows by your own.",
         )
 
 
@@ -150,12 +150,12 @@ def _link_and_reset() -> None:
             "Reset to defaults",
             icon=":material/restart_alt:",
             on_click=_reset,
-            help="Back to the first example, and to the usual check of it. Files that you loaded stay in the list.",
+            help="Back to the first example and the default check. Your uploaded files stay in the list.",
         )
 
 
 def _link_values() -> dict[str, object]:
-    """All that brings this page back elsewhere."""
+    """What a link to this page must carry."""
     turned = {spec.key: st.session_state.get(spec.key, spec.default) for spec in (CHECK_M, CHECK_EPSILON)}
     usual = {spec.key: spec.default for spec in (CHECK_M, CHECK_EPSILON)}
     return {**{key: value for key, value in turned.items() if value != usual[key]}, **share.session_values()}
@@ -165,36 +165,36 @@ def _reset() -> None:
     usual = Source()
     choose_source(usual)
     st.session_state["source-kind"] = FIRST
-    for name in MADE:
+    for name in SYNTHETIC:
         st.session_state[f"made-{name}"] = getattr(usual, name)
     knobs.reset((CHECK_M, CHECK_EPSILON))
 
 
-def _make_up(wanted: Source) -> None:
-    """Pairs for people who have not run their chain yet."""
-    st.caption("Pairs as a random walk meets them once it has converged: A ~ N(−κ²/2, κ²), κ from the acceptance rate.")
-    for name in MADE:
+def _synthetic(wanted: Source) -> None:
+    """Synthetic pairs, for people who have not run their chain yet."""
+    st.caption("The pairs of a random walk at stationarity: A ~ N(−κ²/2, κ²), with κ from the acceptance rate.")
+    for name in SYNTHETIC:
         st.session_state.setdefault(f"made-{name}", getattr(wanted, name))
     n_data = st.number_input(
         "Number of data N",
         *_whole("n_data"),
         key="made-n_data",
-        help="Rows in your data set; more make each look cheaper.",
+        help="Rows in your data set. With more rows, each look is a smaller share of the data.",
     )
     acceptance = _paired(
         "acceptance",
         "Acceptance rate",
-        "Share of its proposals that your chain accepts. 0.234 is the optimum of a random walk in many dimensions. "
-        "Raising it means smaller steps, and decisions that need less data.",
+        "The share of proposals that your chain accepts. 0.234 is optimal for a random walk in many dimensions. A "
+        "higher rate means smaller steps, and decisions that need less data.",
     )
     spread = _paired(
         "spread",
         "Spread of log κ",
-        "Standard deviation of log κ over the proposals. 0: all have one κ. About 1/√(2D) for a random walk on D "
-        "parameters: 0.22 for ten. Raising it makes steps of more different lengths, with the same mean acceptance.",
+        "Standard deviation of log κ over the proposals. 0: all have the same κ. About 1/√(2D) for a random walk on D "
+        "parameters: 0.22 for ten. A larger spread makes steps vary more in length, with the same mean acceptance.",
     )
-    pairs = st.number_input("Pairs", *_whole("pairs"), key="made-pairs", help="How many proposals to make up.")
-    seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed makes up other proposals.")
+    pairs = st.number_input("Pairs", *_whole("pairs"), key="made-pairs", help="Number of synthetic proposals.")
+    seed = st.number_input("Seed", *_whole("seed"), key="made-seed", help="Another seed gives other proposals.")
     chosen = Source(STATIONARY, int(n_data), acceptance, int(pairs), int(seed), spread)
     if chosen != wanted:
         choose_source(chosen)
@@ -222,7 +222,7 @@ def _whole(field: str) -> tuple[int, int]:
 
 
 def _upload(wanted: Source) -> None:
-    """The user's own file; what was in use stays so until a whole new one is sound."""
+    """The user's own file; the trial run in use stays until a new file is read without problems."""
     n_data = st.number_input(
         "Number of data N, if the file does not say",
         2,
@@ -230,7 +230,7 @@ def _upload(wanted: Source) -> None:
         None,
         key="upload-n",
         placeholder="from the file",
-        help="A file may say it in a line '# n_data: 12214', in its metadata or in a column.",
+        help="A file can give it in a line '# n_data: 12214', in its metadata or in a column.",
     )
     file = st.file_uploader(
         f"CSV, TSV, Parquet, NPZ, or a posterior as netCDF, up to {MOST_MEGABYTES} MB",
@@ -243,21 +243,21 @@ def _upload(wanted: Source) -> None:
     if file is None and load_from(wanted) is None:
         st.info(missing_file(wanted.digest), icon=":material/upload_file:")
     elif file is None:
-        st.caption("Nothing new uploaded yet: the page still shows the trial run that was in use.")
+        st.caption("No new file yet: the page still shows the trial run in use.")
     if file is not None:
         posterior = posterior_upload.choices() if file.name.lower().endswith(".nc") else None
         _read(file, None if n_data is None else int(n_data), posterior)
 
 
 def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
-    """Read an uploaded file once for each N given with it, a posterior for each choice of pairs."""
+    """Read an uploaded file once for each N given with it, and a posterior for each choice of pairs."""
     seen = (file.file_id, n_data, posterior)
     if st.session_state.get("upload-read") == seen:
         return
     origin = "uploaded file"
     limit = MOST_MEGABYTES * 2**20
     try:
-        if file.size > limit:  # the browser's own check can be got round
+        if file.size > limit:  # the check in the browser can be bypassed
             raise BadInput(f"{file.name}: larger than {MOST_MEGABYTES} MB; use the command line for such a file")
         if posterior is None:
             trial = TrialRun.from_upload(file.name, io.BytesIO(file.getvalue()), n_data)
@@ -283,7 +283,7 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
 
 
 def _tell_problems(name: str, problem: BadFile) -> None:
-    """What is wrong with a file, by line, column, value and reason."""
+    """Show the problems of a file: line, column, value and reason."""
     st.error(f"{name}: {problem.summary.removeprefix('the data: ')}", icon=":material/error:")
     if problem.problems:
         rows = [
@@ -293,7 +293,7 @@ def _tell_problems(name: str, problem: BadFile) -> None:
         st.dataframe(rows, hide_index=True, key="upload-problems")
         if problem.count > len(rows):
             st.caption(f"The first {len(rows)} of {problem.count:,} problems.")
-    st.caption("Nothing of this file was loaded; the trial run that was in use still is.")
+    st.caption("Nothing of this file was loaded. The trial run in use stays the same.")
 
 
 def _run_chain(chain: BuiltInChain) -> None:
@@ -302,7 +302,7 @@ def _run_chain(chain: BuiltInChain) -> None:
     last = last_run(chain.key)
     if last is not None and current_source().kind != chain.key:
         choose_source(last)
-    words = "Runs an exact chain here and records its proposals. Every further run has another seed."
+    words = "Runs an exact chain here and records its proposals. Every run has a new seed."
     if st.button(
         "Run it" if last is None else "Run it again", icon=":material/play_arrow:", type="primary", help=words
     ):
@@ -313,12 +313,12 @@ def _run_chain(chain: BuiltInChain) -> None:
         return
     running = chain_of(job)
     if job.running and running.key != chain.key:
-        st.caption(f"Another one still runs; starting **{chain.title}** cancels it.")
+        st.caption(f"Another chain still runs; starting **{chain.title}** cancels it.")
     ended = jobs.watch(TRIAL_JOB, running.title)
     if ended is None or running.key != chain.key or ended is job_of_link():
         return
     if ended.was_cancelled:
-        st.info("Cancelled. The trial run that was in use still is.", icon=":material/cancel:")
+        st.info("Cancelled. The trial run in use stays the same.", icon=":material/cancel:")
     elif use_outcome(ended):
         st.rerun()
 
@@ -341,12 +341,12 @@ def _describe(run: Loaded) -> None:
 
 
 def _sentence(summary: TrialSummary) -> None:
-    """The page's answer."""
+    """The main result, in a sentence."""
     kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     st.info(
-        f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. Half of them have a noise "
-        f"scale κ above **{kappa:.3g}**: a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
-        f"**{summary.usage:.1%}** of the data per step. What the best test makes of that is on the page **Design**."
+        f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
+        f"is **{kappa:.3g}**. A usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
+        f"**{summary.usage:.1%}** of the data per step. The page **Design** finds the best test."
     )
 
 
@@ -373,7 +373,7 @@ def _histograms(trial: TrialRun) -> None:
     with st.expander("The formulas"):
         st.latex(r"A = N\mu - c, \qquad \kappa = \frac{N\sigma}{\sqrt{N-1}}, \qquad P_a = \min(1, e^{A})")
         st.markdown(
-            "A proposal enters the error analysis only through A and κ: given u the test faces the standardised mean "
+            "A proposal enters the error analysis only through A and κ: given u, the standardised mean is "
             "$\\mu_{std} = (A - \\log u)/\\kappa$."
         )
 
@@ -382,7 +382,7 @@ def _normality(trial: TrialRun) -> None:
     st.subheader("Does the normal approximation hold?")
     if trial.skew is None:
         st.info(
-            "This trial run does not record the skewness of the log-likelihood differences, so this cannot be checked. "
+            "This trial run does not record the skewness of the log-likelihood differences, so it cannot be checked. "
             "Add a column `skew` to the file: the third central moment of the $l_i$ of each pair over σ³."
         )
         return
@@ -396,20 +396,20 @@ def _normality(trial: TrialRun) -> None:
     captioned(
         figures.quantiles(student, m),
         "qq",
-        "Quantiles of the t statistic of the first look against Student's law (K14 Fig. 7); points off the dashed line "
-        "are what the theory misses. A trial run does not hold the differences themselves, so these were resampled "
-        "from made-up ones: gamma-distributed, as skewed as those of the most skewed proposal. Where "
-        f"{student.wanted:.3g} is wanted, {student.accept:.3g} were above the bound and {student.reject:.3g} below it."
-        + figures.outside_in_words(student),
+        "Quantiles of the t statistic at the first look against those of Student's t (K14 Fig. 7). Points off the "
+        "dashed line are errors of the theory. A trial run does not hold the lᵢ themselves, so the statistic was "
+        "simulated: with gamma-distributed lᵢ, as skewed as those of the most skewed proposal. The nominal tail "
+        f"probability is {student.wanted:.3g}; {student.accept:.3g} were above the bound and "
+        f"{student.reject:.3g} below it." + figures.outside_in_words(student),
     )
 
 
 def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
-    """By the first-order correction; where that has no say, by the resampled statistic."""
+    """The verdict of the first-order correction or, where that does not apply, of the simulated statistic."""
     judge: TailCheck | StudentCheck = student if tails.verdict == "unknown" else tails
     how = "first-order correction"
     if judge is student:
-        how = "resampled as below: such skewness is beyond the first-order correction"
+        how = "simulated as below: such skewness is beyond the first-order correction"
     tell = {"good": st.success, "fair": st.warning, "poor": st.error}[judge.verdict]
     tell(
         f"**{VERDICTS[judge.verdict]}** At m = {m:,} a look that should err with probability {judge.wanted:.3g} "
@@ -432,7 +432,7 @@ def _table(run: Loaded, summary: TrialSummary) -> None:
         head = {name: column[:PREVIEW] for name, column in run.trial.columns.items()}
         st.dataframe(head, key="preview", height=240)
         shown = min(PREVIEW, summary.pairs)
-        st.caption(f"The first {shown:,} of {summary.pairs:,} rows of the file; N = {summary.n_data:,}.")
+        st.caption(f"The first {shown:,} of {summary.pairs:,} rows; N = {summary.n_data:,}.")
     name = exports.trial_name(run.trial)
     st.download_button(
         "These pairs as CSV",

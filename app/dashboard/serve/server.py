@@ -38,7 +38,7 @@ SETTINGS: dict[str, Any] = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
-    # a knob's slider sets the number beside it, which has a default: meant so, and no reason to write a traceback
+    # a slider sets the number beside it, which has a default: this is intended, and needs no traceback in the log
     "global.disableWidgetStateDuplicationWarning": True,
     "runner.magicEnabled": False,
     "server.enableXsrfProtection": True,
@@ -46,7 +46,7 @@ SETTINGS: dict[str, Any] = {
     "server.headless": True,
     "server.maxUploadSize": MOST_MEGABYTES,
     "server.showEmailPrompt": False,
-    # contrast with the background of 4.5 or more; on buttons of the dark one, text is dark (see chrome)
+    # contrast with the background of 4.5 or more; on buttons of the dark theme text is dark (see chrome)
     "theme.light.primaryColor": "#0b65b0",
     "theme.dark.primaryColor": "#4da3ec",
     "theme.light.linkColor": "#0b65b0",
@@ -57,7 +57,7 @@ log = logging.getLogger("austerity")
 
 
 def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = False, script: Path = SCRIPT) -> None:
-    """Serve until interrupted. Raises BadInput if the address cannot be had."""
+    """Serve until interrupted. Raises BadInput if the server cannot listen at the address."""
     return_memory()
     with listen(host, integer("port", port, 0, 65_535)) as listening:
         address = f"http://{in_address(host)}:{listening.getsockname()[1]}"
@@ -80,10 +80,9 @@ def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = Fal
 
 
 def return_memory() -> None:
-    """Let the system have back what is freed, where the C library is glibc.
+    """Return freed memory to the system, where the C library is glibc.
 
-    It would keep a heap for each of the many threads, and blocks of up to 32 MB in them: a busy server holds on to tens
-    of megabytes that nobody uses.
+    By default it keeps a heap for each thread, with free blocks of up to 32 MB: tens of megabytes on a busy server.
     """
     with suppress(AttributeError, OSError, TypeError):
         for option, value in (ARENAS, LARGE):
@@ -91,7 +90,7 @@ def return_memory() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at the address; a port in use is refused before anything is started."""
+    """A socket at the address; a port in use is refused before anything starts."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family)
@@ -101,10 +100,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
-    """The dashboard behind its guard; `ready` is called when it is warm."""
+    """The dashboard behind its guard; calls `ready` when everything is loaded and compiled."""
     bootstrap.load_config_options(SETTINGS)
     steady_path(script)
-    # files for downloads are made outside of any page, and that is no reason to complain
+    # files for downloads are made outside of any page, which needs no warning
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
     quick = Assets(Scripts(dashboard))
@@ -112,9 +111,9 @@ def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None])
 
 
 def steady_path(script: Path) -> None:
-    """Put the script's directory where Streamlit would put it before each run of a page and take it away after.
+    """Add the script's directory to `sys.path` once, so that Streamlit does not add and remove it at each run.
 
-    An import in another thread that goes through `sys.path` meanwhile would miss an entry, and not find its module.
+    An import in another thread that iterates over `sys.path` at that moment would miss an entry and fail.
     """
     directory = os.path.dirname(os.path.abspath(script))
     if directory not in sys.path:
@@ -122,9 +121,9 @@ def steady_path(script: Path) -> None:
 
 
 def tell_failure(problem: Exception) -> bool:
-    """An error nobody foresaw: the browser gets one line, the terminal the rest."""
+    """Report an unexpected error: one line in the browser, the traceback in the terminal."""
     log.error("a page failed", exc_info=problem)
-    st.error("Something went wrong in this page. The terminal that runs `austerity app` says what.")
+    st.error("Something went wrong in this page. See the terminal that runs `austerity app`.")
     return True
 
 
@@ -141,7 +140,7 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
 
 
 def warm() -> None:
-    """Load what the pages import and compile what they call, before the first person waits for it."""
+    """Import and compile what the pages use, before the first visitor waits for it."""
     import numpy as np
     import plotly.graph_objects as go
     from streamlit.dataframe_util import convert_anything_to_arrow_bytes
@@ -156,13 +155,13 @@ def warm() -> None:
     acceptance(test, TrialRun.at_stationarity(12_214, 0.5, 10, np.random.default_rng(0)))
     simulate(np.random.default_rng(0), test, [1.0], 10)
     layout(go.Figure(go.Scatter(x=curve.mu_std, y=curve.error)), "", "").to_json()
-    convert_anything_to_arrow_bytes({"error": curve.error})  # brings pandas
+    convert_anything_to_arrow_bytes({"error": curve.error})  # imports pandas
 
 
 def _settle() -> None:
-    """Take all that is loaded by now out of the garbage collector's sight.
+    """Exempt all that is loaded by now from garbage collection.
 
-    Streamlit collects after every run of a page, with all sessions waiting: 0.1 s if it goes through the libraries.
+    Streamlit collects after every run of a page while all sessions wait: 0.1 s if it includes the libraries.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What leaves a page: a link that brings it back, and its numbers as CSV."""
+"""Links to a page as it is, and downloads of its numbers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.source import current_source, source_values
 from designer.core.files import csv_text
 
-HELD = 8  # files made for a download that are held, over all sessions
+MOST_HELD = 8  # files made for a download, over all sessions
 _made = count()
 
 
 def link(values: Mapping[str, Any]) -> str:
-    """The address of this page with these values of its knobs; a list gives its key several times."""
+    """The address of this page with these values of its knobs; a list repeats its key."""
     query = urlencode({key: _plain(value) for key, value in values.items()}, doseq=True, safe=",")
     return f"{st.context.url or ''}?{query}"
 
@@ -34,23 +34,23 @@ def session_values() -> dict[str, str | list[str]]:
 
 
 def copy_link(values: Mapping[str, Any]) -> None:
-    """A button that opens the link of this page, to be copied with one more click."""
+    """A button that shows the link to this page, to be copied with one more click."""
     with st.popover("Copy link", icon=":material/link:"):
-        st.caption("This address brings back the page as it is now. The icon at its right copies it.")
+        st.caption("This address opens the page as it is now. Copy it with the icon on its right.")
         st.code(link(values), language=None, wrap_lines=True)
 
 
 def made_later(make: Callable[[], str], file_name: str, mime: str) -> Callable[[], bytes]:
-    """What a download button is given for a file that is made when it is asked for; it is there until it is fetched.
+    """The argument of a download button whose file is made on request and stays until the browser has fetched it.
 
-    Streamlit gives such a file to no session, and drops it after two runs of any page of anybody: on a busy server that
-    is before the browser has asked for it. The last few are therefore held.
+    Streamlit assigns such a file to no session, and drops it after two runs of any page: on a busy server, before the
+    browser has requested it. The last few files are therefore held.
     """
 
     def made() -> bytes:
         content = make().encode()
         if Runtime.exists():
-            place = f"made-{next(_made) % HELD}"
+            place = f"made-{next(_made) % MOST_HELD}"
             Runtime.instance().media_file_mgr.add(content, mime, place, file_name, is_for_static_download=True)
         return content
 
@@ -58,7 +58,7 @@ def made_later(make: Callable[[], str], file_name: str, mime: str) -> Callable[[
 
 
 def download_csv(label: str, file_name: str, columns: Callable[[], Mapping[str, Iterable[Any]]]) -> None:
-    """A button to save a table, which is written when it is asked for."""
+    """A button that downloads a table, which is made on request."""
 
     def text() -> str:
         table = columns()

@@ -1,4 +1,4 @@
-"""A figure with what it shows in words: below it for those who see it, as its alternative text for those who do not."""
+"""A figure with a caption, which is also its alternative text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from app.dashboard.widgets.plotting import draw
 
 
 def captioned(figure: go.Figure, key: str, words: str) -> None:
-    """Draw a figure over its caption."""
+    """Draw a figure with its caption below."""
     draw(figure, key, words)
     st.caption(words)

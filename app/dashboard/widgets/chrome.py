@@ -1,4 +1,4 @@
-"""What every page has around it: title, version and citation, and errors made for people."""
+"""The frame of every page: title, style, footer, and errors in plain words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from streamlit.navigation.page import StreamlitPage
 
 from designer.core.errors import BadInput
 
-PATIENCE = 0.25  # seconds that a run of a page waits for those of other sessions
+PATIENCE = 0.25  # seconds that a page waits for those of other sessions
 _turn = Lock()
 VERSION = version("austerity")
 # in the page itself: a file that Streamlit serves for one run of a page may be gone when a browser asks for it
 ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 CITATION = "Korattikara, Chen, Welling (ICML 2014; Neural Computation 2016) and Seita, Pan, Chen, Canny (UAI 2017)"
-EXACTNESS = "Each page states the accuracy of its numbers; curves are drawn to 10⁻⁶."
-# the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll; what is out
-# of date turns pale at once, for each step of fading would draw the page anew; a number beside a slider needs no
-# buttons to step it, but room for ten digits
+EXACTNESS = "Each page states the numerical error of its numbers; curves are accurate to 10⁻⁶."
+# the answer above the fold; enough contrast of captions, buttons and tags; wide tables and formulas scroll; outdated
+# elements fade at once, since each step of an animation would redraw the page; a number beside a slider needs room for
+# ten digits, and no step buttons
 STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; padding-bottom: 2rem; }
 .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 2rem; }
@@ -43,22 +43,22 @@ STYLE = """<style>
 
 
 def frame(page: StreamlitPage, method: StreamlitPage) -> None:
-    """Draw a page with its surroundings; the footer leads to `method`."""
+    """Draw a page in its frame; the footer links to `method`."""
     st.set_page_config(page_title=f"{page.title} · austerity", page_icon=ICON, layout="wide")
     st.html(STYLE)
     with in_turn(), problems_in_words():
         page.run()
     st.divider()
-    st.caption(f"austerity {VERSION} · after {CITATION} · nothing you load leaves this machine. {EXACTNESS}")
+    st.caption(f"austerity {VERSION} · after {CITATION} · your files stay on this machine. {EXACTNESS}")
     st.page_link(method, label="Method: formulas, assumptions, corrections, self-check")
 
 
 @contextmanager
 def in_turn() -> Iterator[None]:
-    """Sessions run their pages one after the other, unless one takes long.
+    """Run the pages of all sessions one after the other, unless one takes long.
 
-    Side by side they would slow each other down, and every browser would get its page in as many pieces as there are
-    sessions, each of which makes it draw anew.
+    In parallel they would slow each other down, and every browser would get its page in as many pieces as there are
+    sessions, and redraw for each piece.
     """
     mine = _turn.acquire(timeout=PATIENCE)
     try:
@@ -70,7 +70,7 @@ def in_turn() -> Iterator[None]:
 
 @contextmanager
 def problems_in_words() -> Iterator[None]:
-    """Bad input is told in one line, beside what caused it; the page around it stays."""
+    """Show bad input as a message in place; the rest of the page stays."""
     try:
         yield
     except (BadInput, ArithmeticError) as problem:

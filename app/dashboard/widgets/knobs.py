@@ -1,4 +1,4 @@
-"""Knobs of the tests: a slider paired with an exact number, both kept in the URL by the number's key."""
+"""Knobs: a slider with an exact number beside it, both in the URL under one key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designer.rule.looks import MAX_N_DATA, MIN_GROWTH
 
 
 class Knob(NamedTuple):
-    """One quantity: its key in the URL, label, meaning, allowed range, stops of the slider, and number format."""
+    """One quantity: its key in the URL, label, help, limits, default, stops of the slider, and number format."""
 
     key: str
     label: str
@@ -27,7 +27,7 @@ class Knob(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it counts something."""
+        """Whether its values are integers."""
         return self.shape == "%d"
 
 
@@ -41,7 +41,7 @@ _FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 N_DATA = Knob(
     "n",
     "Number of data N",
-    "Rows in the data set. More data make each look a smaller share of the whole.",
+    "Rows in the data set. With more data, each look is a smaller share of them.",
     2,
     MAX_N_DATA,
     12_214,
@@ -49,9 +49,9 @@ N_DATA = Knob(
 )
 BATCH = Knob(
     "m",
-    "Batch size m",
-    "Data read before the first look, and at every further one if batches are equal. Raising it makes each look surer "
-    "and costs more when the decision is easy. Below about 100 the normal theory is not to be trusted.",
+    "Mini-batch size m",
+    "Data read before the first look, and before each further one if mini-batches are equal. A larger m makes each "
+    "look more reliable, but costs more when the decision is easy. Below about 100 do not trust the normal theory.",
     2,
     MAX_N_DATA,
     500,
@@ -60,7 +60,7 @@ BATCH = Knob(
 EPSILON = Knob(
     "eps",
     "Threshold ε",
-    "The test decides at a look when the p-value of the other decision is below ε. Raising it stops earlier: less "
+    "The test decides at a look when the p-value of the other decision is below ε. A larger ε stops earlier: less "
     "data, more wrong decisions. $G = \\Phi^{-1}(1-\\varepsilon)$.",
     1e-12,
     0.5,
@@ -72,7 +72,7 @@ ALPHA = Knob(
     "alpha",
     "Shape of the bounds α",
     "0.5: the same bound at every look (Pocock). 1: reluctant to stop early (O'Brien–Fleming). In between: "
-    "Wang–Tsiatis, $G_j = G_0\\,\\pi_j^{0.5-\\alpha}$, in the share of the data $\\pi_j$ as in the paper.",
+    "Wang–Tsiatis, $G_j = G_0\\,\\pi_j^{0.5-\\alpha}$, with $\\pi_j$ the share of the data read, as in the paper.",
     0.5,
     1.0,
     0.5,
@@ -82,8 +82,8 @@ ALPHA = Knob(
 GROWTH = Knob(
     "growth",
     "Growth of the looks",
-    "1: equal batches. From 1.05 on: each look has so many times the data of the one before, which saves looks when N "
-    "is very large.",
+    "1: equal mini-batches. 1.05 or more: each look has this many times the data of the one before, which saves looks "
+    "when N is very large.",
     1.0,
     100.0,
     1.0,
@@ -97,7 +97,7 @@ TEST_KNOBS = (N_DATA, BATCH, EPSILON, ALPHA, GROWTH)
 def knob(spec: Knob, *, most: float = math.inf) -> float:
     """Draw one knob and return its value.
 
-    The slider has no stops beyond `most`. The value outlives a change of page, and is shared by pages with this key.
+    The slider has no stops beyond `most`. All pages with this key share the value.
     """
     number_key, kind = spec.key, int if spec.whole else float
     slider_key = f"{number_key}-slider"
@@ -129,49 +129,49 @@ def knob(spec: Knob, *, most: float = math.inf) -> float:
 
 
 def batch_knob(spec: Knob, n_data: int) -> int:
-    """Draw the knob of a batch size; more than all the data is taken for all of them, and that is said."""
+    """Draw the knob of a mini-batch size; a value above N is replaced by N, with a note."""
     asked = int(knob(spec, most=n_data))
     if asked > n_data:
-        st.caption(f":material/info: A batch of {asked:,} is more than all the data: used is m = N = {n_data:,}.")
+        st.caption(f":material/info: {asked:,} is more than all the data, so m = N = {n_data:,} is used.")
     return min(asked, n_data)
 
 
 def test_knobs() -> Design:
-    """All knobs of a sequential test, the usual ones first.
+    """Draw all knobs of a sequential test, the most used first.
 
-    Where they do not fit together, the nearest test that does is used and that is said: the knobs stay where they are,
-    so that a slider dragged too far and back leaves no trace.
+    If their values do not fit together, the nearest valid test is used, with a note. The knobs keep their values, so
+    that a slider dragged too far and back leaves no trace.
     """
     n_data = int(knob(N_DATA))
     m, epsilon = batch_knob(BATCH, n_data), knob(EPSILON)
     with st.expander("Shape and growth of the looks"):
         alpha, growth = knob(ALPHA), knob(GROWTH)
     if 1.0 < growth < MIN_GROWTH:
-        st.caption(f":material/info: A growth of {growth:g} is too close to 1: used is {MIN_GROWTH:g}.")
+        st.caption(f":material/info: A growth of {growth:g} is too close to 1, so {MIN_GROWTH:g} is used.")
         growth = MIN_GROWTH
     reset_button(TEST_KNOBS)
     return Design(n_data, m, epsilon, alpha, growth)
 
 
 def knob_values(design: Design) -> dict[str, float]:
-    """What the knobs of a sequential test stand at for a design, by their keys in the URL."""
+    """The values of the test knobs for a design, by their keys in the URL."""
     values = (design.n_data, design.m, design.epsilon, design.alpha, design.growth)
     return {spec.key: value for spec, value in zip(TEST_KNOBS, values, strict=True)}
 
 
 def turn_to(design: Design) -> None:
-    """Put the knobs of a sequential test to those of a design."""
+    """Set the test knobs to a design."""
     for key, value in knob_values(design).items():
         st.session_state[key] = value
 
 
 def reset_button(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
-    """A button that puts knobs back to their defaults, and switches to what is given with their keys."""
+    """A button that resets knobs to their defaults, and switches to the given values."""
     st.button("Reset to defaults", icon=":material/restart_alt:", on_click=reset, args=(specs, switches))
 
 
 def reset(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:
-    """Put knobs back to their defaults, and switches to what is given with their keys."""
+    """Reset knobs to their defaults, and switches to the given values."""
     for spec in specs:
         st.session_state[spec.key] = int(spec.default) if spec.whole else float(spec.default)
     for key, usual in switches.items():
@@ -184,10 +184,10 @@ def shown(value: float, *, whole: bool = False) -> str:
 
 
 def _drop_infinite(key: str) -> bool:
-    """Whether the URL had a number too large for any, of which Streamlit fails to make a whole one; it is taken out."""
+    """Remove an infinite number, which Streamlit cannot convert to an integer, from the URL; whether there was one."""
     try:
         infinite = math.isinf(float(st.query_params.get(key, "")))
-    except ValueError:  # which Streamlit refuses
+    except ValueError:  # Streamlit refuses it
         return False
     if infinite:
         del st.query_params[key]

@@ -1,7 +1,7 @@
-"""How figures get into the browser: an element of our own, its scripts, and where they are found.
+"""Draw Plotly figures in the browser with an element of our own, and serve its scripts.
 
-Moving a slider with Streamlit's own element costs the browser a third more, and its script is four times as large.
-`static/plotly-basic.min.js` is plotly.js-basic-dist-min as published, of the version that the Python package holds.
+With Streamlit's own element, a move of a slider costs the browser a third more, and its script is four times as large.
+`static/plotly-basic.min.js` is plotly.js-basic-dist-min as published, in the version of the Python package.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 FOLDER = Path(__file__).with_name("static")
 MODULE, LIBRARY = "figure.js", "plotly-basic.min.js"
 DIGEST = hashlib.sha256(b"".join((FOLDER / name).read_bytes() for name in (MODULE, LIBRARY))).hexdigest()[:16]
-ADDRESS = f"/figures/{DIGEST}/"  # changes with what is there, so that browsers may keep it for ever
+ADDRESS = f"/figures/{DIGEST}/"  # changes with the content, so that browsers may cache it for ever
 FOR_EVER = "public, immutable, max-age=31536000"
-USUAL_HEIGHT = 450  # pixels of a figure that does not say
+USUAL_HEIGHT = 450  # pixels, of a figure without a height
 
 DRAW = f"""
 const {{default: draw}} = await import(location.origin + "{ADDRESS}{MODULE}");
@@ -30,15 +30,15 @@ _element = st.components.v2.component("figure", js=DRAW, isolate_styles=False)
 
 
 def draw(figure: go.Figure, key: str, words: str) -> None:
-    """Draw a figure, or redraw the one of this key; `words` say what it shows to those who do not see it."""
+    """Draw a figure, or redraw the one with this key; `words` are its alternative text."""
     parts = figure.to_dict()
-    layout = {"height": USUAL_HEIGHT} | parts["layout"] | {"template": {}}  # the browser puts in the page's colours
+    layout = {"height": USUAL_HEIGHT} | parts["layout"] | {"template": {}}  # the browser adds the page's colours
     text = to_json_plotly(parts | {"layout": layout})
     _element(data={"figure": text, "words": words}, key=key, height=layout["height"])
 
 
 class Scripts:
-    """Answers requests for the scripts of figures, and leaves all others to the application."""
+    """Serves the scripts of figures, and passes all other requests to the application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app, self.files = app, StaticFiles(directory=FOLDER)
@@ -49,6 +49,6 @@ class Scripts:
         if name not in (MODULE, LIBRARY):
             await self.app(scope, receive, send)
             return
-        answer = await self.files.get_response(name, scope)
-        answer.headers["Cache-Control"] = FOR_EVER
-        await answer(scope, receive, send)
+        response = await self.files.get_response(name, scope)
+        response.headers["Cache-Control"] = FOR_EVER
+        await response(scope, receive, send)

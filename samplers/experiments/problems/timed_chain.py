@@ -1,4 +1,4 @@
-"""Chains that are timed: running means of some functions of the state, against steps, seconds and evaluations."""
+"""Timed chains: running means of functions of the state against steps, seconds and likelihood evaluations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from samplers.study.risk import BLOCKS
 class Timed(NamedTuple):
     """A chain at some of its steps: the running mean of every function, seconds and likelihood evaluations so far.
 
-    `usage` is the mean fraction of the data read per step, `kept` some thinned draws, `blocks` the functions' means
-    over consecutive stretches of the chain and `sd` their standard deviations.
+    `usage` is the mean data use of a step, `kept` has some thinned draws, `blocks` the means of the functions over
+    consecutive blocks of the chain, and `sd` their standard deviations.
     """
 
     at: Ints
@@ -44,32 +44,32 @@ def timed_chain(
     keep: int = 2000,
     block: int = 1000,
 ) -> Timed:
-    """Advance a chain, timing its steps alone; `functions` maps draws (k x D) to values (k x Q), every thin-th draw.
+    """Advance a chain and time its steps; `functions` maps every thin-th draw (k x D) to values (k x Q).
 
-    An exact chain keeps the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
-    evaluates both states at each datum it reads, and so does a reversible jump. A chain that is thrown away compiles
-    all code before the clock runs.
+    An exact chain caches the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
+    evaluates both states at each datum it reads, and so does a reversible jump. A first chain, which is discarded,
+    compiles all code before time is measured.
     """
     make(np.random.default_rng(0)).advance(2)
     chain = make(rng)
     at = np.unique(np.geomspace(min(steps, max(thin, 20)), steps, points).astype(np.int64))
     ends = np.unique(np.linspace(0, steps, BLOCKS + 1).astype(np.int64))[1:]
     watch, per_datum = Stopwatch(chain), chain.evaluations_per_datum
-    means, seconds, evaluations, blocks, kept = [], [], [], [], []
+    means, seconds, evaluations, blocks, thinned = [], [], [], [], []
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
     done, read, moved = 0, 0.0, 0
 
-    def tell() -> None:
+    def progress() -> None:
         work.step(chain.steps / steps)
 
     for end in np.union1d(at, ends).tolist():
-        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=tell):
+        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=progress):
             chosen = part.theta[(-done) % thin :: thin]
             if chosen.shape[0]:
-                found = functions(chosen)
-                total, squares = total + found.sum(axis=0), squares + (found * found).sum(axis=0)
+                values = functions(chosen)
+                total, squares = total + values.sum(axis=0), squares + (values * values).sum(axis=0)
                 count += chosen.shape[0]
-                kept.append(chosen)
+                thinned.append(chosen)
             done += part.accepted.size
             read += float(part.n_used.sum())
             moved += int(part.accepted.sum())
@@ -80,7 +80,7 @@ def timed_chain(
         if end in ends and count > before[1]:
             blocks.append((total - before[0]) / (count - before[1]))
             before = total, count
-    draws = np.concatenate(kept)
+    draws = np.concatenate(thinned)
     chosen = draws[np.linspace(0, draws.shape[0] - 1, min(keep, draws.shape[0])).astype(np.int64)]
     sd = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0))
     usage = read / done / chain.model.n_data

@@ -7,18 +7,8 @@ import pytest
 
 from designer.core.progress import Cancelled
 from samplers.experiments.framework.running import Work, run_experiment
-from samplers.experiments.problems.time_to_target import arrived, target_table
+from samplers.experiments.problems.time_to_target import cost_to_reach, target_table
 from samplers.experiments.studies.e9 import EXPERIMENT, Settings, outcome, problem
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e9")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +86,10 @@ def test_targets_and_tuning_by_hand():
 
 def test_arriving_means_to_stay():
     run = {"test": np.array([3.0, 1.0, 2.0, 1.0, 0.9]), "read": np.arange(5.0)}
-    assert arrived(run, "test", 1.0, "read") == 3.0
-    assert arrived(run, "test", 0.5, "read") == np.inf
-    assert arrived(run, "test", 5.0, "read") == 0.0
-    assert arrived({**run, "test": np.array([1.0, 1.0, 1.0, 1.0, np.nan])}, "test", 2.0, "read") == np.inf
+    assert cost_to_reach(run, "test", 1.0, "read") == 3.0
+    assert cost_to_reach(run, "test", 0.5, "read") == np.inf
+    assert cost_to_reach(run, "test", 5.0, "read") == 0.0
+    assert cost_to_reach({**run, "test": np.array([1.0, 1.0, 1.0, 1.0, np.nan])}, "test", 2.0, "read") == np.inf
 
 
 def test_parts_are_kept(done, folder):

@@ -22,16 +22,6 @@ from samplers.models.control import Controlled
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("regimes")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
-
-
-@pytest.fixture(scope="module")
 def problem():
     return tall_problem(2000, 3, 1)
 

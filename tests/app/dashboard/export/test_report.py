@@ -121,7 +121,7 @@ def test_what_a_histogram_leaves_out_is_said_and_sentences_end_once(answer):
     assert [counts.outside for counts in histograms_of(far).values()] == [0, 1, 0]
     run = Loaded("far", far, "made up: two sentences. This.")
     _, words = read(report.html(answer.result.best, answer, run, SOURCE, NOW))
-    assert words.count("Not shown: 1 farther out.") == 1
+    assert words.count("Not shown: 1 further out.") == 1
     assert "two sentences. This. " in words and ".." not in words.split("The trial run")[1].split("Table of looks")[0]
 
 

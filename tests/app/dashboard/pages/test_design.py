@@ -138,7 +138,7 @@ def test_infeasible_says_why_and_what_helps():
 def test_bad_ranges_are_told_and_the_rest_of_the_page_stays():
     found = page("design", **SMALL, mlow="5000", mhigh="100", alow="0.9", ahigh="0.6")
     text = everything(found)
-    assert "Batch size m: from 5,000 to 100 is empty" in text and "m_high" not in text
+    assert "Mini-batch size m: “from” must not exceed “to”, but 5,000 > 100" in text and "m_high" not in text
     assert "Shape of the bounds α: from 0.9 to 0.6 is empty" in text
     assert button(found, "Find the design").disabled
 
@@ -288,7 +288,7 @@ def test_an_exported_design_can_be_loaded_back():
         assert "The design that you loaded" in everything(found)
         assert metrics(found)["Mean |Δ|"] == f"{step.mean_abs_delta:.4g}"
         assert query(found, "chosen") == "20000,800,0.0123456789,0.65,1.0"
-    button(found, "Back to what the search finds").click().run()
+    button(found, "Back to the search's design").click().run()
     assert metrics(found)["ε"] == f"{search(TRIAL, 0.01).best.epsilon:.4g}"
 
 
@@ -377,7 +377,7 @@ def test_a_whole_config_holds_the_design(head):
     config = head + '[data]\npath = "data.npz"\n\n[model]\nkind = "logistic"\ncontrol = 1\n\n[run]\ndraws = 7\n'
     whole = SamplerConfig.from_toml(exports.sampler_config(best, config))
     assert whole.test == best and whole.run.draws == 7 and whole.model.control == 1
-    assert exports.read_design(exports.sampler_config(best, config)) == best
+    assert Design.from_text(exports.sampler_config(best, config)) == best
     assert exports.sampler_config(best, None) == best.to_toml()
 
 

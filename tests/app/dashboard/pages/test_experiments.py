@@ -82,7 +82,7 @@ def progress(page):
 
 def test_a_running_experiment_has_its_own_name_and_others_say_that_they_would_end_it():
     job, page = with_job(open_page("experiments", experiment="e5"), "e3", lambda job: REPORT)
-    assert "e3 is running. One experiment runs at a time: starting e5 cancels it." in everything(page)
+    assert "e3 is running. Only one experiment runs at a time: starting e5 cancels it." in everything(page)
     assert progress(page).startswith("e3 at a quick size")
     job.run()
     assert "The live run of e3 has ended" in everything(page.run())

@@ -269,7 +269,7 @@ def test_a_running_job_has_its_own_name_and_tells_when_it_was_cancelled(monkeypa
     found.selectbox[0].select("slow").run()
     button(found, "Cancel").click().run()
     settled(found).run()
-    assert "Cancelled. The trial run that was in use still is." in everything(found)
+    assert "Cancelled. The trial run in use stays the same." in everything(found)
 
 
 def test_an_uploaded_file_stays_in_the_list():
@@ -289,7 +289,7 @@ def test_skewness_beyond_the_first_order_is_judged_by_resampling():
     seen = worst_student_check(np.random.default_rng(0), wild, 500, 0.05)
     assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (resampled" in text
     assert seen.accept + seen.reject < 1
-    assert f"Not shown: {seen.outside:,} farther out" in text and seen.outside > 0
+    assert f"Not shown: {seen.outside:,} further out" in text and seen.outside > 0
 
 
 def test_link_and_reset_hold_source_and_check():
