@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput, NumericalFailure
+from designer.core.errors import BadInput, NumericalFailure, prefix_errors
 from designer.rule.design import Design
 from samplers.chains.jump_chain import state_of
 from samplers.chains.slice_chain import WIDTH, Slice
@@ -239,12 +237,3 @@ def _start(config: SamplerConfig, parts: ModelParts) -> Floats:
     elif not np.isfinite(parts.model.log_prior(theta)):
         raise BadInput("run.start: the prior is 0 there")
     return theta
-
-
-@contextmanager
-def prefix_errors(place: str) -> Iterator[None]:
-    """Messages of BadInput in the block begin with their place in the config."""
-    try:
-        yield
-    except BadInput as problem:
-        raise BadInput(f"{place}{problem}") from None
