@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from samplers.chains.parallel import RunProgress
 
 BAR = "{percentage:3.0f}% |{bar}| {remaining} left{postfix}"
+START_UP = 0.01  # a first report of less than this share took most of its time to load data and compile
 REDRAW = 0.2  # seconds, at least
 SMOOTHING = 0.05  # weight of the latest speed in the time left: that of the last few seconds counts
 
@@ -39,7 +40,7 @@ def say(text: str, file: IO[str] | None = None) -> None:
 
 def shows_progress(options: argparse.Namespace) -> bool:
     """Whether somebody watches: standard error is a terminal, and neither `--quiet` nor `--json` was given."""
-    return sys.stderr.isatty() and not (options.quiet or options.json)
+    return sys.stderr is not None and sys.stderr.isatty() and not (options.quiet or options.json)
 
 
 @contextmanager
@@ -57,8 +58,11 @@ def progress_bar(options: argparse.Namespace, *, counts: bool = True) -> Iterato
         def show(done: int, total: int, note: str = "") -> None:
             count = f"{done:,}/{total:,}" if counts else ""
             bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
+            starting = bar.bar_format != BAR
             bar.bar_format, bar.total = BAR, total
-            if done < bar.n:
+            if starting and done < START_UP * total:
+                bar.reset()
+            elif done < bar.n:
                 begin = bar.last_print_t  # what is done of the new part took the time since the last report
                 bar.reset()
                 bar.start_t = bar.last_print_t = begin

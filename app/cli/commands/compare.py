@@ -20,6 +20,7 @@ SUMMARY = "Find the cheapest acceptance test for a trial run."
 EXAMPLE = "austerity compare trial.csv --best --tolerance 0.02"
 DEFAULTS = {"m": 500, "epsilon": 0.05, "delta": 0.01}
 SIMULATED = ("data", "data_se", "acceptance", "acceptance_se", "predicted_data", "predicted_acceptance")
+SYMBOLS = {"epsilon": "ε", "alpha": "α", "sigma": "σ", "delta": "δ", "range_in_sd": "range in sd"}  # for people
 LEGEND = [
     "evaluations: of log p(xᵢ; θ), two per datum read (one if cached)",
     "per move: evaluations per correct move; wrongly accepted moves do not count",
@@ -173,7 +174,8 @@ def _lines(part: _Part, options: argparse.Namespace) -> list[str]:
     for row in part.predictions:
         numbers = f"{row.data:>11,.0f}{row.evaluations:>13,.0f}{row.acceptance:>12.3f}{row.error:>10.2g}"
         costs = f"{row.per_move:>13,.0f}{row.per_metropolis_step:>13,.0f}"
-        settings = ", ".join(f"{key} = {_short(value)}" for key, value in part.candidates.knobs(row.test).items())
+        knobs = part.candidates.knobs(row.test).items()
+        settings = ", ".join(f"{SYMBOLS.get(key, key)} = {_short(value)}" for key, value in knobs)
         lines.append(f"{row.test:<21}{numbers}{costs}  {settings}".rstrip())
     for seen in part.simulated.values():
         data = f"{seen.data:,.0f} ± {seen.data_se:,.0f} ({seen.predicted_data:,.0f} predicted)"
