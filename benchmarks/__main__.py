@@ -19,7 +19,7 @@ from typing import NamedTuple
 RESULTS = Path(__file__).with_name("RESULTS.md")
 TITLE = """# Measurements
 
-Made by `make bench`. Times are the best of several runs after warming up; compare ratios, machines differ.
+Made by `make bench`. Times are the best of several runs after a warm-up; compare ratios, since machines differ.
 `python -m benchmarks SECTION` measures one section again ({sections}).
 
 """

@@ -1,4 +1,4 @@
-"""How costs grow: the engine with the looks, Δ and the search with the pairs, a step of a chain with N and D.
+"""How costs grow: the engine with looks, Δ and the search with pairs, a step of a chain with N and D.
 
 `python -m benchmarks.growth [--picture FILE.png]`; the picture needs plotly's kaleido and Chromium.
 """
@@ -43,7 +43,7 @@ class Curve(NamedTuple):
         return math.log(ratio) / math.log(self.sizes[-1] / self.sizes[first])
 
     def row(self) -> str:
-        """Of the table."""
+        """A row of the table."""
         values = ", ".join(f"{size:,}: {_short(cost)}" for size, cost in zip(self.sizes, self.costs, strict=True))
         return (
             f"| {self.panel} | {self.name} | {self.unit} | {values} | {self.exponent():.2f} | {self.exponent(-2):.2f} |"
@@ -55,23 +55,23 @@ def _short(value: float) -> str:
 
 
 def report(picture: Path | None = None, seconds: float = SECONDS) -> list[str]:
-    """The section of RESULTS.md; the picture, if wanted, is drawn where it can be."""
+    """The section of RESULTS.md; the picture is drawn if a path is given and the machine can."""
     curves = [*calculator_curves(), *chain_curves(seconds)]
     drawn = picture is not None and draw(curves, picture)
     return [
         "## How costs grow",
         "",
-        "`p` is the exponent in cost ~ size^p from the first size to the last, `last p` over the last step alone: a",
-        "fixed part hides the growth at small sizes. A curve has 200 standardised means, batches of 500,",
-        "epsilon = 0.05; beyond 4,000 looks neighbouring looks are merged. Δ is for 100 looks; the search (average,",
+        "`p` is the exponent in cost ~ size^p from the first size to the last, `last p` that of the last step alone: a",
+        "fixed cost hides the growth at small sizes. A curve has 200 standardised means, batches of 500,",
+        "ε = 0.05; beyond 4,000 looks neighbouring looks are merged. Δ is for 100 looks; the search (average,",
         f"tolerance 0.01) is at N = 100,000, m from 500. Chains: logistic regression, D = {DIMENSION} where N grows,",
-        f"N = {N_DATA:,} where D grows, m = {BATCH}, epsilon = {EPSILON:g}, one core.",
+        f"N = {N_DATA:,} where D grows, m = {BATCH}, ε = {EPSILON:g}, one core.",
         "",
         "| with | cost | unit | at | p | last p |",
         "|---|---|---|---|---|---|",
         *(curve.row() for curve in curves),
         "",
-        *([f"![The same as lines](../docs/pictures/{PICTURE.name})", ""] if drawn else []),
+        *([f"![The same costs as lines](../docs/pictures/{PICTURE.name})", ""] if drawn else []),
     ]
 
 
@@ -91,7 +91,7 @@ def calculator_curves() -> list[Curve]:
 
     return [
         Curve("looks J", "a curve", "ms", LOOKS, _costs(curve, LOOKS)),
-        Curve("pairs", "Δ and usage", "ms", PAIRS, _costs(delta, PAIRS)),
+        Curve("pairs", "Δ and data use", "ms", PAIRS, _costs(delta, PAIRS)),
         Curve("pairs", "search", "ms", PAIRS, _costs(searched, PAIRS)),
     ]
 
@@ -101,7 +101,7 @@ def _costs(cost: Callable[[int], float], sizes: Sequence[int]) -> list[float]:
 
 
 def chain_curves(seconds: float) -> list[Curve]:
-    """A step's time and data, as N grows and as D grows."""
+    """Time and data of a step, for growing N and for growing D."""
     by_size = [_steps(make_problem(n, DIMENSION), seconds) for n in SIZES]
     by_dimension = [_steps(make_problem(N_DATA, d), seconds) for d in DIMENSIONS]
     panels = (("data N", SIZES, by_size), ("dimension D", DIMENSIONS, by_dimension))
@@ -110,7 +110,7 @@ def chain_curves(seconds: float) -> list[Curve]:
         for panel, sizes, steps in panels
         for k, unit in enumerate(("µs/step", "data/step"))
         for name in steps[0]
-        if (name, unit) != (EXACT, "data/step")  # which are all of them
+        if (name, unit) != (EXACT, "data/step")  # the exact chain reads all data
     ]
 
 
@@ -127,7 +127,7 @@ def _steps(problem: LogisticProblem, seconds: float) -> dict[str, tuple[float, f
 
 
 def draw(curves: list[Curve], file: Path) -> bool:
-    """Lines on logarithmic axes, one panel for each thing that grows; False if it cannot be drawn here."""
+    """Draw lines on logarithmic axes, one panel for each size that grows; returns False if that is not possible."""
     try:
         figure(curves).write_image(file, width=1000, height=760, scale=2)
     except (ImportError, ValueError, RuntimeError):  # no kaleido, or no browser for it
@@ -136,7 +136,7 @@ def draw(curves: list[Curve], file: Path) -> bool:
 
 
 def figure(curves: list[Curve]) -> Any:
-    """A plotly figure with one panel for each thing that grows, a colour for each cost, a dash for data per step."""
+    """A plotly figure: one panel for each size that grows, one colour for each cost, dots for data per step."""
     from plotly.colors import qualitative
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
@@ -160,7 +160,7 @@ def figure(curves: list[Curve]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How costs grow with looks, pairs, data and dimension.")
-    parser.add_argument("--picture", type=Path, help="where to draw it")
+    parser.add_argument("--picture", type=Path, help="file for the picture")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each chain (default: %(default)s)")
     given = parser.parse_args()
     print("\n".join(report(given.picture, given.seconds)))

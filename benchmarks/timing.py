@@ -1,4 +1,4 @@
-"""How everything here is timed: warmed up, the best of several runs."""
+"""Timing: the best of several runs, after a warm-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def best_ms(task: Callable[[], Any], repeats: int = 7) -> float:
-    """Milliseconds of the fastest run after one to warm up."""
+    """Milliseconds of the fastest run, after one warm-up run."""
     task()
     times = []
     for _ in range(repeats):

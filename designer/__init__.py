@@ -1,30 +1,30 @@
 """The calculator: error, data use and optimal design of sequential accept/reject tests.
 
-A test is a `Design` (N, m, ε, α, growth), which can be filed, or a `Plan` (any looks of a `Schedule`, any
-bounds of a `Boundary`). A `TrialRun` holds the (μ, σ) pairs of one's own chain. Every function returns a record
-whose docstring says what its fields are; bad input raises `BadInput` with one line.
+A test is a `Design` (N, m, ε, α, growth), which can be saved to a file, or a `Plan` (any looks of a `Schedule`, any
+bounds of a `Boundary`). A `TrialRun` holds the pairs (μ, σ) of your own chain. Functions return records whose
+docstrings describe their fields; bad input raises `BadInput` with a message of one line.
 
 characteristics, worst_case, stopping
     what one test does at a given standardised mean
 acceptance, predictions, stationary_bound, sweep_bound
-    what it does to the acceptance probability (with skewed lᵢ, too), and to the posterior at worst
+    what it does to the acceptance probability (also with skewed lᵢ), and bounds on what it does to the posterior
 search, frontier
-    the best design for a tolerance, within a `Space` or on a `Grid`, by any `Cost`; for many tolerances
+    the best design for one tolerance or for many, within a `Space` or on a `Grid`, by any `Cost`
 summarise, tail_check, student_check, bootstrap, cross_validate
-    whether to trust it
+    whether to trust the design
 simulate, simulate_step
-    what really happens
+    what the test does in simulation
 
 Beyond the choice of one test (`designer.further`):
 
 posterior_error, tolerance_for
-    the posterior that a chain with this test samples, and the tolerance that keeps it within a wish
+    the posterior that a chain with this test samples, and the tolerance that keeps it accurate enough
 optimal_boundary, optimal_boundaries
-    the best of all stopping boundaries, and what no boundary can do better than
+    the best of all stopping boundaries, and a bound that no boundary can beat
 best_step
     the best step of a random walk together with its test
 best_epsilon, time_options, time_schedule, anytime_schedule
-    the test, or the tests one after the other, with the least risk in a given time
+    the test, or the sequence of tests, with the least risk in a given time
 
 Bundled trial runs are in `designer.pairs.examples`.
 
@@ -34,8 +34,8 @@ Examples
 >>> characteristics(Design(12214, 500, 0.05), [0.0, 2.0]).error.round(3)
 array([0.309, 0.037])
 >>> from designer.pairs.examples import example
->>> found = search(example("logistic"), tolerance=0.01)
->>> found.best.m, round(found.usage, 2)
+>>> result = search(example("logistic"), tolerance=0.01)
+>>> result.best.m, round(result.usage, 2)
 (500, 0.69)
 """
 

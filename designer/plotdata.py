@@ -24,25 +24,25 @@ from designer.rule.boundary import epsilon_of
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
-PLOT_ACCURACY = 1e-6  # accuracy of a curve that is only looked at
-FINE, FINE_LOOKS = 1e-9, 1000  # accuracy of the error of a step, whose largest value is told; up to so many looks
-POINTS, FEW_POINTS = 65, 33  # on a curve; when looks are merged each costs more
+PLOT_ACCURACY = 1e-6  # accuracy of curves that are only plotted
+FINE, FINE_LOOKS = 1e-9, 1000  # accuracy of the error of a step, whose largest value is reported, up to so many looks
+POINTS, FEW_POINTS = 65, 33  # on a curve; fewer when looks are merged, since each costs more
 LONG = 50.0  # curves that reach beyond this μ_std are drawn on a logarithmic axis
-EARLY_BOUND = 4.0  # a look with a bound below this stops some test now and then
-PATH_POINTS = 250  # drawn of one path
-BARS = 40  # in a picture of where the test stops
-THINNEST = 1.0 / BARS  # of its axis, the least that the first and the last of them get
+EARLY_BOUND = 4.0  # a look with a bound below this may stop a test
+PATH_POINTS = 250  # plotted of one path
+BARS = 40  # in the plot of where the test stops
+THINNEST = 1.0 / BARS  # the least share of the axis that the first and the last bar get
 CLOSER = 41  # points in each round of looking for the largest Δ between those of a curve
 MOST_PATHS = 50
-MOST_WORK = 5e8  # data read in a simulation for a picture: a few seconds, up to half a minute for large N
-PART_WORK = 2e7  # data of one part of it, at most: it can be cancelled in between
-FEWEST_REPEATS, SIMULATED = 50, 7  # repeats below which points say nothing; standardised means simulated
+MOST_WORK = 5e8  # data read in a simulation for a plot: a few seconds, up to half a minute for large N
+PART_WORK = 2e7  # data read between two chances to cancel it, at most
+FEWEST_REPEATS, SIMULATED = 50, 7  # fewest repeats that are worth plotting; number of standardised means simulated
 MOST_KAPPAS = 6
 SMALLEST_KAPPA, LARGEST_KAPPA = 1e-6, 1e6
 
 
 class DesignSummary(NamedTuple):
-    """One test in a sentence: its looks, worst error and data use (both at μ_std = 0), and their numerical error."""
+    """A test in numbers: its looks, worst error and data use (both at μ_std = 0), and their numerical error."""
 
     looks: int
     worst_error: float
@@ -69,9 +69,9 @@ class Span(NamedTuple):
 
 
 class Path(NamedTuple):
-    """One run of a test: z at the looks drawn until it stops, and how it ends.
+    """One run of a test: z at the plotted looks until it stops, and how it ends.
 
-    `whole` says that it read all the data; z is then infinite at the last look, which is not among those drawn.
+    `whole`: it read all data; z is then infinite at the last look, which is not plotted.
     """
 
     n: Ints
@@ -84,7 +84,7 @@ class Path(NamedTuple):
 class LookTable(NamedTuple):
     """Look by look: the bound and its tail probability, P(stop here), P(stop here, wrongly), and both so far.
 
-    The last look has neither bound nor error. A row stands for all looks since the one before.
+    The last look has neither bound nor error. A row stands for all looks since the previous row.
     """
 
     look: Ints
@@ -98,15 +98,15 @@ class LookTable(NamedTuple):
     wrong_so_far: Floats
 
     def rows(self, index: Ints) -> LookTable:
-        """Some of the rows; what is cumulative stays so."""
+        """Some of the rows; cumulative columns stay cumulative."""
         return LookTable._make(column[index] for column in self)
 
 
 class StopBars(NamedTuple):
     """Probabilities of stopping after more than `after` and up to `upto` data, by decision.
 
-    A bar is drawn from `left`, `width` data wide on any axis: the first one of a logarithmic axis does not begin at 0,
-    and the last one, where the test has read everything, is never too thin to be seen.
+    A bar starts at `left` and is `width` data wide. On a logarithmic axis the first bar does not begin at 0. The last
+    bar, where the test has read everything, is always wide enough to be seen.
     """
 
     after: Ints
@@ -141,12 +141,12 @@ class StepCurves(NamedTuple):
 
     @property
     def delta_max(self) -> float:
-        """What no |Δ| exceeds: the largest with its numerical error, or the worst case."""
+        """An upper bound on |Δ|: the largest value plus its numerical error, or the worst case."""
         return min(float(self.largest.max()) + self.estimate, self.worst)
 
 
 def summary(design: Design | Plan) -> DesignSummary:
-    """The numbers of a test's one-sentence description."""
+    """The numbers that describe a test in one sentence."""
     schedule, worst = as_plan(design).schedule, worst_case(design)
     return DesignSummary(
         schedule.size, float(worst.error[0]), float(worst.usage[0]), schedule.m / schedule.n_data, worst.estimate
@@ -173,7 +173,7 @@ def span(designs: Sequence[Design | Plan], marked: float = 0.0) -> Span:
 def paths(rng: np.random.Generator, where: Stopping, design: Design | Plan, mu_std: float, count: int) -> list[Path]:
     """Runs of the test at the looks of `where`, z_j sqrt(t_j) = μ_std t_j + W(t_j) until |z_j| > G_j (K14 Eqns 9-11).
 
-    Of more than EXACT_LOOKS looks only some are simulated, with bounds lowered by what the others would have stopped.
+    With more than EXACT_LOOKS looks only some are simulated, with bounds lowered to account for the others.
     """
     plan, count = as_plan(design), integer("count", count, 1, MOST_PATHS)
     n, n_data = where.n[:-1].astype(np.float64), float(plan.schedule.n_data)
@@ -205,8 +205,8 @@ def some_of(n: Ints, most: int, *, logarithmic: bool = False) -> Ints:
     if n.size <= most:
         return np.arange(n.size)
     place = np.log(n) if logarithmic else n.astype(np.float64)
-    found = np.searchsorted(place, np.linspace(place[0], place[-1], most))
-    return np.unique(np.append(np.minimum(found, n.size - 1), [0, n.size - 1]))[-most:]
+    nearest = np.searchsorted(place, np.linspace(place[0], place[-1], most))
+    return np.unique(np.append(np.minimum(nearest, n.size - 1), [0, n.size - 1]))[-most:]
 
 
 def stop_bars(where: Stopping, *, logarithmic: bool = False) -> StopBars:
@@ -221,18 +221,18 @@ def stop_bars(where: Stopping, *, logarithmic: bool = False) -> StopBars:
         right[-1] = max(right[-1], left[-1] * (right[-1] / left[0]) ** THINNEST)
     else:
         right[-1] = max(right[-1], left[-1] + THINNEST * right[-1])
-    found = (np.add.reduceat(decided, start) for decided in (where.accept, where.reject))
-    return StopBars(after, upto, left, right - left, *found)
+    heights = (np.add.reduceat(decided, start) for decided in (where.accept, where.reject))
+    return StopBars(after, upto, left, right - left, *heights)
 
 
 def z_range(where: Stopping) -> float:
-    """How far a picture of the bounds should reach: early ones of O'Brien-Fleming type are enormous."""
+    """The range of z to plot: early bounds of O'Brien-Fleming type are enormous."""
     bounds = where.bound[:-1]
     return float(min(max(bounds.max(initial=0.0) + 2.5, 4.0), bounds.min(initial=2.0) + 5.0))
 
 
 def simulated_at(shown: Span) -> tuple[float, ...]:
-    """A handful of the standardised means of a picture to simulate, more of them where there are errors."""
+    """A few of the plotted standardised means to simulate at, denser where errors occur."""
     index = (np.linspace(0.0, 1.0, SIMULATED) ** 1.5 * (len(shown.mu_std) - 1)).astype(int)
     return tuple(shown.mu_std[k] for k in index)
 
@@ -245,7 +245,7 @@ def simulate_for_picture(
     progress: Callable[[int, int], None] = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Simulation:
-    """Run the real test at each μ_std in parts, telling progress and asking whether to stop between them.
+    """Run the real test at each μ_std in parts, reporting progress and checking for cancellation between them.
 
     Work beyond MOST_WORK data is refused before it begins.
     """
@@ -253,9 +253,9 @@ def simulate_for_picture(
     affordable = affordable_repeats(design, mu_std)
     if affordable < FEWEST_REPEATS:
         n_data = as_plan(design).schedule.n_data
-        raise BadInput(f"n_data = {n_data:,}: too large to simulate this test in time, try a smaller N")
+        raise BadInput(f"n_data = {n_data:,}: too large to simulate this test in reasonable time; use a smaller N")
     if repeats > affordable:
-        raise BadInput(f"repeats = {repeats:,}: at most {affordable:,} for this test, to end in time")
+        raise BadInput(f"repeats = {repeats:,}: at most {affordable:,} for this test, to finish in reasonable time")
     at_once = max(1, int(PART_WORK / as_plan(design).schedule.n_data))
     sizes = [min(at_once, repeats - start) for start in range(0, repeats, at_once)]
     parts, total = [], len(sizes) * len(mu_std)
@@ -286,11 +286,11 @@ def step_curves(
 ) -> StepCurves:
     """Δ, wrong decisions and data use of one step for P_a from 0 to 1 (K14 Figs 11 and 12).
 
-    Metropolis' rule meets P_a = 1 with any A >= 0; drawn is A = 0, where the error is largest.
+    By Metropolis' rule P_a = 1 for any A >= 0; the curve has A = 0, where the error is largest.
     """
     plan, barker = as_plan(design), check_rule(rule) == "barker"
     if not 1 <= len(kappa) <= MOST_KAPPAS:
-        raise BadInput(f"kappa: {len(kappa)} values given, allowed are 1 to {MOST_KAPPAS}")
+        raise BadInput(f"kappa: {len(kappa)} values given; allowed are 1 to {MOST_KAPPAS}")
     scales = [real("kappa", value, SMALLEST_KAPPA, LARGEST_KAPPA) for value in kappa]
     even = np.linspace(0.0, 0.5 * math.pi, points)
     p = _probability(even, barker=barker)
@@ -303,23 +303,25 @@ def step_curves(
         trial = TrialRun(n_data, log_ratio / n_data, scale * (math.sqrt(n_data - 1) / n_data))
         return acceptance(plan, trial, rule, tolerance)
 
-    found = steps(np.tile(even, len(scales)), np.repeat(scales, p.size))
-    delta, wrong, usage = (values.reshape(len(scales), p.size) for values in (found.delta, found.wrong, found.usage))
+    evaluated = steps(np.tile(even, len(scales)), np.repeat(scales, p.size))
+    delta, wrong, usage = (
+        values.reshape(len(scales), p.size) for values in (evaluated.delta, evaluated.wrong, evaluated.usage)
+    )
     worst = float(worst_case(plan).error[0])
     largest, missed = _largest(np.abs(delta), np.array(scales), even, lambda *pairs: np.abs(steps(*pairs).delta))
-    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, found.estimate + missed)
+    return StepCurves(tuple(scales), p, delta, wrong, usage, p + delta, largest, worst, evaluated.estimate + missed)
 
 
 def _probability(angle: Floats, *, barker: bool) -> Floats:
     """P_a = sin² of an angle in [0, pi / 2], dense at both ends; its logit is finite by Barker's rule."""
-    found: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
-    return found
+    probability: Floats = np.clip(np.sin(angle) ** 2, 1e-6, 1.0 - 1e-6 if barker else 1.0)
+    return probability
 
 
 def _largest(
     size: Floats, scales: Floats, angle: Floats, sizes: Callable[[Floats, Floats], Floats]
 ) -> tuple[Floats, float]:
-    """The largest |Δ| of each κ, looked for twice more around every peak of its curve; and what is missed.
+    """The largest |Δ| of each κ, refined twice around every peak of its curve, and a bound on what is missed.
 
     A smooth peak between two of the last points is above both by less than they and their neighbours differ.
     """

@@ -2,10 +2,10 @@
 
 logistic_trial.csv
     Random-walk chain on logistic regression, N = 100,000 rows, 10 coefficients: the pairs of an exact chain after
-    burn-in, as a user would record them.
+    warm-up, as a user would record them.
 control_variate_trial.csv
-    The same chain and pairs with second-order control variates: mu, sigma and skew are those of the residuals r_i, and
-    log_ratio absorbs the sum of the proxies.
+    The same chain and pairs with second-order control variates: `mu`, `sigma`, `skew` are those of the residuals rᵢ;
+    `log_ratio` absorbs the sum of the proxies.
 ica_scale_trial.csv
     N = 1,950,000, as in the independent component analysis of Korattikara et al. (2014) §6.2: synthetic pairs at
     stationarity, for an acceptance rate of one half.

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Poisson:
-    """y_i ~ Poisson(exp(rows_i . theta)) with theta ~ N(0, I)."""
+    """y_i ~ Poisson(exp(rows_i . θ)) with θ ~ N(0, I)."""
 
     rows: Floats
     y: Floats

@@ -18,6 +18,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from samplers.decide.subsample import Subsampler
 from samplers.models import _kernels
+from samplers.models.arrays import check_size
 from samplers.models.control import Controlled
 
 __all__ = ["GradientModel", "Langevin", "Proposal", "Proposed", "ProxyStep", "RandomWalk", "StiefelWalk"]
@@ -44,7 +45,7 @@ class Proposed(NamedTuple):
 
 
 class Proposal(Protocol):
-    """Draws candidates. A proposal of one's own needs this one method.
+    """Draws candidates. Your own proposal needs only this method.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class Proposal(Protocol):
     """
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
-        """A candidate for the state after θ."""
+        """A candidate for the next state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +102,13 @@ class RandomWalk:
 class ProxyStep:
     """θ' = centre + sqrt(1 - beta²) (θ - centre) + beta L xi: reversible for N(centre, L L').
 
-    With centre and covariance those of the posterior by its quadratic proxies, these and the proposal cancel: the test
-    of a `Controlled` model sees only third-order residuals. Make one with `of`.
+    With the centre and covariance of the posterior's quadratic proxies, proxies and proposal cancel: the test of a
+    `Controlled` model sees only third-order residuals. Make one with `of`.
 
     Parameters
     ----------
     centre
-        Mean of the normal distribution that the steps leave alone.
+        Mean of the normal distribution that the steps leave invariant.
     factor, precision
         L, and (L L')^-1.
     beta
@@ -136,7 +137,7 @@ class ProxyStep:
         precision = model.posterior_precision()
         factor = _factor(np.linalg.inv(precision))
         slope = model.gradient + model.model.prior_gradient(model.centre)
-        mode = model.centre + np.linalg.solve(precision, slope)  # where the quadratic proxies put it
+        mode = model.centre + np.linalg.solve(precision, slope)  # the mode of the quadratic proxies
         return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
@@ -155,7 +156,7 @@ class StiefelWalk:
     """W' = W exp(scale A) on the orthonormal D x D matrices, A skew-symmetric with standard normal entries (K14 6.2).
 
     θ is W, flattened. The determinant never changes its sign; for ICA, where signs and order of the rows do not
-    matter, the matrices with either one hold the whole posterior.
+    matter, the matrices of either sign hold the whole posterior.
 
     Parameters
     ----------
@@ -175,8 +176,8 @@ class StiefelWalk:
     # Symmetric, so log_q = 0. R = exp(sA) has R^-1 = exp(-sA), and -A has the law of A: R and R^-1 have the same law.
     # For any f, and W from the uniform (Haar) measure, which does not change under W -> V = W R, independently of R,
     #     E f(W, W R) = E f(V R^-1, V) = E f(V R, V) = E f(W R, W):
-    # from W to W' and back are equally likely, with densities taken in the uniform measure, the prior of ICA.
-    # It is no matter that R stands on the right: W A W' has the law of A, so W R = (W R W') W has that of R W.
+    # moves from W to W' and back are equally likely, with densities taken in the uniform measure, the prior of ICA.
+    # It does not matter that R stands on the right: W A W' has the law of A, so W R = (W R W') W has that of R W.
 
     scale: float
     size: int
@@ -187,17 +188,17 @@ class StiefelWalk:
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
         """A rotation of θ by random angles."""
-        _kernels.check_size(theta, self.size**2)
+        check_size(theta, self.size**2)
         new = np.empty((self.size, self.size))
         xi = rng.standard_normal(self.size * (self.size - 1) // 2)
         off = _kernels.rotate(xi, self.scale, theta.reshape(new.shape), new)
         if not off <= _kernels.ORTHONORMAL:
-            raise BadInput(f"theta: must be an orthonormal matrix, its products of columns are off by {off:.3g}")
+            raise BadInput(f"theta: must be an orthonormal matrix; its products of columns are off by {off:.3g}")
         return Proposed(new.ravel(), 0.0)
 
 
 class GradientModel(Protocol):
-    """What `Langevin` asks of a model: gradients of the log-likelihood, summed over some data, and of the log prior.
+    """What `Langevin` needs from a model: gradients of the log-likelihood, summed over some data, and of the log prior.
 
     Examples
     --------
@@ -212,10 +213,10 @@ class GradientModel(Protocol):
         """Number of data N."""
 
     def gradient(self, theta: Floats, indices: Ints) -> Floats:
-        """Of the log-likelihood, summed over these data."""
+        """Gradient of the log-likelihood, summed over these data."""
 
     def prior_gradient(self, theta: Floats) -> Floats:
-        """Of the log prior."""
+        """Gradient of the log prior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +225,12 @@ class Langevin:
 
     The mini-batch is drawn first, whatever θ is, and both directions of the ratio use it: each mini-batch's kernel
     is in detailed balance by itself, and so is their mixture (K14 section 6.4). The `batch` data are read for θ and
-    θ', and not counted in a test's n_used; the results of a run have them as `gradient_batch`.
+    θ', and are not counted in a test's n_used; the results of a run report them as `gradient_batch`.
 
     Parameters
     ----------
     model
-        With `gradient` and `prior_gradient`.
+        A model with `gradient` and `prior_gradient`.
     step
         Variance of the noise.
     batch
@@ -269,9 +270,9 @@ _kept = threading.local()  # the permutation of each thread: proposals stay immu
 
 
 def _mini_batch(rng: np.random.Generator, n_data: int, size: int) -> Ints:
-    """Without replacement, from the same random numbers as the kernel `draw`; depends on the generator alone."""
+    """A mini-batch without replacement, from the same random numbers as the compiled `draw`."""
     sample: Subsampler | None = getattr(_kept, "sample", None)
-    _kept.sample = None  # not kept if interrupted in the middle of a draw
+    _kept.sample = None  # discarded if interrupted in the middle of a draw
     if sample is None or sample.n != n_data:
         sample = Subsampler(n_data)
     indices = sample.extend(rng, size)

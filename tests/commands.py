@@ -16,8 +16,8 @@ PATIENCE = 300.0  # seconds; a busy machine is slow, a test that hangs is worse
 
 
 def austerity(*arguments: object) -> list[str]:
-    """A command line."""
-    return [sys.executable, "-m", "app.cli", *map(str, arguments)]
+    """A command line; `-P` keeps files of the current folder, such as an `app.py`, from being imported."""
+    return [sys.executable, "-P", "-m", "app.cli", *map(str, arguments)]
 
 
 def finished(

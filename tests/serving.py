@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from tests.commands import austerity
+
 PATIENCE = 180.0  # seconds that tests wait for anything: machines may be busy, and kernels may compile first
 
 
@@ -32,7 +34,7 @@ class Server(NamedTuple):
 @contextmanager
 def running(*command: str) -> Iterator[Server]:
     """`austerity app` on a free port, or the Python `command` that serves something else."""
-    chosen = command or ("-m", "app.cli", "app", "--port", "0", "--no-browser")
+    chosen = command or austerity("app", "--port", 0, "--no-browser")[1:]
     with (
         tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".log") as output,
         subprocess.Popen([sys.executable, *chosen], stdout=output, stderr=output, text=True) as process,

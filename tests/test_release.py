@@ -91,6 +91,8 @@ def test_what_is_built_runs_in_a_clean_environment(built, kind, tmp_path):
         home / "bin" / "python", "-c", "import app, designer; print(app.__file__, designer.__file__)", **options
     )
     assert all(Path(path).is_relative_to(inside) for path in where.split())
+    for name in ("app", "designer", "samplers"):  # in somebody's folder, from which the command is called
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the current folder was imported')\n")
     assert run(home / "bin" / "austerity", "--version", **options) == f"austerity {version('austerity')}\n"
     if kind == "wheel":  # compiles the kernels: once is enough
         assert "all checks passed" in run(home / "bin" / "austerity", "selfcheck", **options)

@@ -1,4 +1,4 @@
-"""Signals that ask a command to stop: it ends as after Ctrl-C, with what there is saved."""
+"""Signals that ask a command to stop: it ends as after Ctrl-C, with its progress saved."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "the terminal is gone"}
+WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "the terminal was closed"}
 
 
 class Stopped(KeyboardInterrupt):
-    """By a signal other than Ctrl-C's: whoever cleans up after that does so now."""
+    """A signal other than Ctrl-C's asks to stop; code that cleans up after Ctrl-C cleans up after it, too."""
 
     def __init__(self, number: int) -> None:
         super().__init__(WORDS[signal.Signals(number)])
-        self.code = 128 + number  # as a shell tells it
+        self.code = 128 + number  # as a shell reports it
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """`Stopped` is raised in the block when SIGTERM or SIGHUP comes; not where they are ignored, as under nohup."""
-    if threading.current_thread() is not threading.main_thread():  # others cannot be told
+    """Raise `Stopped` in the block on SIGTERM or SIGHUP, unless they are ignored, as under nohup."""
+    if threading.current_thread() is not threading.main_thread():  # only that one receives signals
         yield
         return
-    heard = [number for number in WORDS if signal.getsignal(number) == signal.SIG_DFL]
-    for number in heard:
+    handled = [number for number in WORDS if signal.getsignal(number) == signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, _stop)
     try:
         yield
     finally:
-        for number in heard:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 

@@ -1,172 +1,110 @@
-"""What every command shares: its answer, numbers from the command line, a progress bar."""
+"""What people and programs see of a command: its output, and its progress while it works."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-from designer.core.errors import BadInput
-from designer.core.files import is_special, shorten
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from designer.rule.design import Design
-    from samplers.chains.chain import Progress
-    from samplers.cluster.client import Cluster
+    from samplers.chains.parallel import RunProgress
+
+BAR = "{percentage:3.0f}% |{bar}| {remaining} left{postfix}"
+START_UP = 0.01  # a first report of less than this share took most of its time to load data and compile
+REDRAW = 0.2  # seconds, at least
+SMOOTHING = 0.05  # weight of the latest speed in the time left: that of the last few seconds counts
 
 
-DESIGN_FILES = (".toml", ".json")
-
-
-class Show(Protocol):
-    """Draws a progress bar."""
-
-    def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
-
-
-class Answer(NamedTuple):
-    """What a command found: for programs (`--json`), for people, and the exit code."""
+class CommandOutput(NamedTuple):
+    """What a command has to say: to programs (`--json`), to people, and as its exit code."""
 
     data: dict[str, Any]
     lines: list[str]
     code: int = 0
 
 
-def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """The options among `names` that were given."""
-    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+class ShowProgress(Protocol):
+    """Draws the progress bar."""
+
+    def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
 
 
-def in_words(problem: Exception) -> str:
-    """A problem as it is told: of the file system's, the file and what is wrong with it; notes at the end."""
-    told = str(problem)
-    if isinstance(problem, MemoryError):
-        told = f"not enough memory{told and f': {shorten(told, 200)}'}"
-    if isinstance(problem, OSError) and problem.strerror and problem.filename is not None:
-        told = f"{problem.filename}: {problem.strerror}"
-    return "; ".join([told, *getattr(problem, "__notes__", [])])
+def say(text: str, file: IO[str] | None = None) -> None:
+    """Print text that the terminal's encoding may lack: Greek letters, or file names that are not text."""
+    file = file or sys.stdout
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=file)
 
 
-def check_target(path: str | None, *suffixes: str) -> None:
-    """Refuse a file that could not be written, or has none of these suffixes, before the work and not after."""
-    if path is None:
-        return
-    if suffixes and not path.lower().endswith(suffixes):
-        raise BadInput(f"output = {path!r}: must end in {' or '.join(suffixes)}")
-    if is_special(path):
-        if not os.access(path, os.W_OK):
-            raise BadInput(f"{path}: cannot be written")
-        return
-    folder = Path(path).resolve().parent
-    if not folder.is_dir():
-        raise BadInput(f"{path}: there is no directory {folder}")
-    if Path(path).is_dir():
-        raise BadInput(f"{path}: is a directory")
-    if not os.access(folder, os.W_OK):
-        raise BadInput(f"{path}: cannot be written in {folder}")
-
-
-def write_design(path: str, design: Design) -> None:
-    """Write a design in the format of the file's suffix, as `read_design` reads it."""
-    design.save(path)
-
-
-def read_design(path: str | None) -> Design | None:
-    """Read the design in a file. Error messages begin with the file's name."""
-    from designer.rule.design import Design
-
-    return None if path is None else Design.load(path)
-
-
-def integer_argument(text: str) -> int:
-    """A whole number, also as 1e6, 1_000_000 or 1,000,000."""
-    if re.fullmatch(r"\d{1,3}(,\d{3})+", text):
-        text = text.replace(",", "")
-    number = number_argument(text)
-    if number != int(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text) if text.lstrip("+-").isdigit() else int(number)
-
-
-def number_argument(text: str) -> float:
-    """A finite number."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if number - number != 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return number
-
-
-def numbers_argument(text: str) -> list[float]:
-    """Finite numbers separated by commas."""
-    return [number_argument(part) for part in text.split(",")]
+def shows_progress(options: argparse.Namespace) -> bool:
+    """Whether somebody watches: standard error is a terminal, and neither `--quiet` nor `--json` was given."""
+    return sys.stderr is not None and sys.stderr.isatty() and not (options.quiet or options.json)
 
 
 @contextmanager
-def cluster_at(address: str | None) -> Iterator[Cluster | None]:
-    """The cluster whose scheduler is at an address; None if none was given."""
-    if address is None:
+def progress_bar(options: argparse.Namespace, *, counts: bool = True) -> Iterator[ShowProgress | None]:
+    """A progress bar with the time left, or None if nobody watches; `counts`: also show the numbers done and total.
+
+    Work may have several parts: when `done` falls, a new part begins and the clock starts again. The total may
+    shrink, as when chains of a resumed run find their earlier steps.
+    """
+    if not shows_progress(options):
         yield None
         return
-    from samplers.cluster.client import Cluster
+    with _tqdm("starting …") as bar:
 
-    with Cluster(address) as cluster:
-        yield cluster
+        def show(done: int, total: int, note: str = "") -> None:
+            count = f"{done:,}/{total:,}" if counts else ""
+            bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
+            starting = bar.bar_format != BAR
+            bar.bar_format, bar.total = BAR, total
+            if starting and done < START_UP * total:
+                bar.reset()
+            elif done < bar.n:
+                begin = bar.last_print_t  # what is done of the new part took the time since the last report
+                bar.reset()
+                bar.start_t = bar.last_print_t = begin
+            bar.update(done - bar.n)
 
-
-@contextmanager
-def progress_bar(*, quiet: bool) -> Iterator[Show | None]:
-    """A progress bar with the time left, on standard error when that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    start = time.monotonic()
-
-    def show(done: int, total: int, note: str = "") -> None:
-        left = (time.monotonic() - start) / done * (total - done)
-        bar = "#" * (30 * done // total)
-        line = f"[{bar:<30}] {done:,}/{total:,}, about {left:.0f} s left  {note}"
-        print(f"\r{line:<100}", end="", file=sys.stderr, flush=True)
-
-    try:
         yield show
-    finally:
-        print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def doing(what: str, *, quiet: bool) -> Iterator[None]:
-    """Say on a terminal what takes a while and has no progress to show."""
-    shown = not quiet and sys.stderr.isatty()
-    if shown:
-        print(f"\r{what} …", end="", file=sys.stderr, flush=True)
-    try:
+def status(what: str, options: argparse.Namespace) -> Iterator[None]:
+    """Say what takes a while and has no progress to show."""
+    if not shows_progress(options):
         yield
-    finally:
-        if shown:
-            print("\r" + 110 * " " + "\r", end="", file=sys.stderr, flush=True)
+        return
+    with _tqdm(f"{what} …"):
+        yield
 
 
-def steps_shown_by(show: Show | None) -> Callable[[Progress], None] | None:
-    """Show the progress of chains, a few times a second."""
+def _tqdm(text: str) -> Any:
+    """A line on standard error that shows this text, and disappears in the end."""
+    from tqdm import tqdm
+
+    tqdm.monitor_interval = 0  # no thread to redraw a bar that waits: chains run in threads and processes of their own
+    return tqdm(
+        desc=text,
+        bar_format="{desc}",
+        leave=False,
+        dynamic_ncols=True,
+        mininterval=REDRAW,
+        miniters=1,  # or a slow part after a fast one would not be drawn
+        smoothing=SMOOTHING,
+        file=sys.stderr,
+    )
+
+
+def chain_progress(show: ShowProgress | None) -> Callable[[RunProgress], None] | None:
+    """Show the progress of chains: speed, acceptance rate and data use."""
     if show is None:
         return None
-    shown = [0.0]
 
-    def tell(progress: Progress) -> None:
-        if progress.seconds - shown[0] >= 0.2 or progress.done == progress.total:
-            shown[0] = progress.seconds
-            note = (
-                f"{progress.rate:,.0f} steps/s, acceptance {progress.acceptance:.2f}, {progress.usage:.2%} of the data"
-            )
-            show(progress.done, progress.total, note)
+    def report(progress: RunProgress) -> None:
+        speed, rates = f"{progress.rate:,.0f} steps/s", (progress.acceptance, progress.usage)
+        show(progress.done, progress.total, f"{speed}, acceptance {rates[0]:.2f}, data use {rates[1]:.2%}")
 
-    return tell
+    return report

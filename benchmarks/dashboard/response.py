@@ -1,4 +1,4 @@
-"""The dashboard in a real Chromium, and its server alone: a slider moved, a page opened, ten people at once."""
+"""Response times of the dashboard, in Chromium and of the server alone: sliders, pages, ten sessions at once."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.browser.test_pages import PAGES
 from tests.serving import running
 
 PLOT = ".js-plotly-plot .main-svg"
-WITHOUT_PLOT = {"method": "[data-testid=stTable]"}  # the page's last part instead: the self-check
+WITHOUT_PLOT = {"method": "[data-testid=stTable]"}  # this page has no plot: wait for the self-check, its last part
 LONGEST = 120_000  # milliseconds for a page that computes before it draws
 FURTHER = "go further"
 PATHS = {**PAGES, FURTHER: "further"}
 SLIDER = "Threshold ε"
-FIRST = 3  # moves of a browser that has compiled little of the page so far
-# from the key press to the first frame that shows other numbers than before it; looked for by a timer, because asking
-# for every frame would have ten waiting browsers draw sixty a second
+FIRST = 3  # moves while a browser has compiled little of the page
+# from the key press to the first frame with new numbers; polled by a timer, because asking for every frame would make
+# ten waiting browsers draw sixty frames a second
 WATCH = """() => {
     const shown = () => document.querySelector('.js-plotly-plot')?._fullData?.[0]?.y?.[0];
     const before = shown();
@@ -40,7 +40,7 @@ WATCH = """() => {
 
 
 def report(moves: int = 30, visits: int = 5, people: int = 10) -> list[str]:
-    """Tables of what a person waits for, in Chromium if there is one, and of what the server does for it."""
+    """Tables of waiting times, in Chromium if there is one, and for the server alone."""
     with running() as server:
         one = measure(server.address, server.process.pid, SLIDER, 1, moves)
         crowd = measure(server.address, server.process.pid, SLIDER, people, max(3, moves // people))
@@ -48,7 +48,7 @@ def report(moves: int = 30, visits: int = 5, people: int = 10) -> list[str]:
     size = statistics.median(page.size for page in one.pages)
     return [
         *lines,
-        f"The server alone, asked by sessions that draw nothing: {size / 1e3:,.0f} kB are sent for each move.",
+        f"The server alone, with sessions that draw nothing; it sends {size / 1e3:,.0f} kB per move.",
         "",
         "| from a slider's message to the first redrawn figure | median | worst | processor time of the server |",
         "|---|---|---|---|",
@@ -67,8 +67,8 @@ def _in_chromium(address: str, moves: int, visits: int, people: int) -> list[str
         alone, one = _moves([Screen(browser, address)], moves)
         together, each = _moves([Screen(browser, address) for _ in range(people)], moves)
     return [
-        "Server (warm) and headless Chromium share this machine, so that ten sessions are ten browsers on its cores. "
-        "Streamlit waits 200 ms for a slider to come to rest.",
+        "The server (warmed up) and headless Chromium share this machine, so ten sessions are ten browsers on its "
+        "cores. Streamlit waits 200 ms after the last movement of a slider.",
         "",
         "| what | median | worst | target |",
         "|---|---|---|---|",
@@ -83,7 +83,7 @@ def _in_chromium(address: str, moves: int, visits: int, people: int) -> list[str
 
 
 def _opened(name: str) -> str:
-    """What is measured, in words."""
+    """The description of a measurement."""
     what = "self-check" if name in WITHOUT_PLOT else "figure"
     return f"page {name} opened in an empty browser to first {what}"
 
@@ -104,9 +104,9 @@ def _opening(browser: Any, address: str, name: str) -> float:
 
 
 def _moves(screens: list[Screen], moves: int) -> tuple[list[float], float]:
-    """Milliseconds from key press to redrawn figure, all screens pressing before any is waited for.
+    """Milliseconds from key press to redrawn figure; all screens press before any is waited for.
 
-    Beside them, the processor time of the browser for a move of one screen.
+    Also returns the processor time of the browser per move of one screen.
     """
     times: list[float] = []
     for screen in screens:

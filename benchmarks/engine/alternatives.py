@@ -1,4 +1,4 @@
-"""What a user would write instead: a compiled recursion of the same accuracy per standardised mean, or SciPy's cdf."""
+"""What a user might write instead: one compiled recursion per standardised mean, as accurate, or SciPy's cdf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 @njit(cache=True, error_model="numpy")
 def _recursion(t: Floats, g: float, mu: float, x: Floats, w: Floats) -> tuple[float, Floats]:
-    """Error and survival per look of the walk with drift mu, Gauss-Legendre on [-g, g] at each look, nothing banded."""
+    """Error and survival per look of the walk with drift μ, Gauss-Legendre on [-g, g] at each look, without banding."""
     n, looks = x.size, t.size
     h, new, survival = np.empty(n), np.empty(n), np.empty(looks)
     error = 0.0
@@ -39,7 +39,7 @@ def _recursion(t: Floats, g: float, mu: float, x: Floats, w: Floats) -> tuple[fl
 
 
 def characteristics_one_by_one(n_data: int, m: int, g: float, mu_std: Floats) -> tuple[Floats, Floats]:
-    """Error and usage for equal batches and constant bounds, one recursion per mu_std."""
+    """Error and usage for equal batches and constant bounds, one recursion per μ_std."""
     n = np.arange(m, n_data, m)
     t = n / (n_data - n)
     narrowest = float(np.sqrt(1.0 - t[:-1] / t[1:]).min())
@@ -54,7 +54,7 @@ def characteristics_by_cdf(
 ) -> tuple[Floats, Floats]:
     """Error and usage for equal batches and constant bounds by SciPy's multivariate normal cdf (quasi Monte Carlo).
 
-    The first k statistics are normal with means mu sqrt(t_j) and correlations sqrt(t_i / t_j), i < j (K14 Eqns 9-11):
+    The first k statistics are normal with means μ sqrt(t_j) and correlations sqrt(t_i / t_j), i < j (K14 Eqns 9-11):
     P(wrong exit at look k) and P(no exit by look k) are integrals over boxes, two for each look and mean.
     """
     from scipy.stats import multivariate_normal

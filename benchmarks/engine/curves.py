@@ -1,4 +1,4 @@
-"""The engine against one recursion per mu_std of the same accuracy, in the same run."""
+"""The speed of the engine, beside one recursion per μ_std with the same accuracy."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def report() -> list[str]:
         "## Engine: a curve of 200 standardised means in [0, 20], one core",
         "",
         "Constant bounds, batches of 500. `one by one` is the same Gauss–Legendre recursion, compiled, with nodes of",
-        "the same density, run once per mu_std (1000 looks: timed on 3 points, scaled; `difference` is on those).",
+        "the same density, run once per μ_std (1000 looks: timed at 3 points and scaled; `difference` is at those).",
         "",
-        "| looks | epsilon | ms | estimate | one by one, ms | ratio | difference |",
+        "| looks | ε | ms | estimate | one by one, ms | ratio | difference |",
         "|---|---|---|---|---|---|---|",
         *(_row(looks, epsilon) for looks in (20, 100, 1000) for epsilon in (0.05, 0.001)),
         *(_row(looks, 0.05, rival=False) for looks in (4000, 10**4, 10**6, 2 * 10**6)),
         "",
-        "## Engine: what merging looks costs",
+        "## Engine: the error of merging looks",
         "",
-        "Largest difference of error and usage from the walk with every look, at 64 standardised means in [0, 100].",
+        "Largest difference of error and data use from the walk with every look, at 64 standardised means in [0, 100].",
         "",
-        "| looks | epsilon | alpha | width 0.2 | width 0.1 | width 0.057 |",
+        "| looks | ε | α | width 0.2 | width 0.1 | width 0.057 |",
         "|---|---|---|---|---|---|",
         *(
             _merging_row(looks, *knobs)
@@ -47,7 +47,7 @@ def report() -> list[str]:
         "",
         "## Engine: Δ and data use of 100 pairs",
         "",
-        "| looks | alpha | ms |",
+        "| looks | α | ms |",
         "|---|---|---|",
         *(_pairs_row(looks, alpha) for looks in (20, 100, 1000) for alpha in (0.5, 0.75)),
         "",

@@ -1,4 +1,4 @@
-"""Error and use of data of tests with few looks in 50-digit arithmetic, to judge the engine's estimate by."""
+"""Error and data use of tests with few looks in 50-digit arithmetic, to check the engine's estimate."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from designer.rule.plan import as_plan
 
 DIGITS = 50
 MOST_LOOKS = 5
-ORDER = 24  # nodes of a panel as wide as the kernel: 24 integrate a Gaussian of that width to 1e-35
-BEYOND = 16  # standard deviations beyond which a density counts nothing: 1e-57
+ORDER = 24  # nodes of a panel as wide as the kernel: 24 nodes integrate a Gaussian of that width to 1e-35
+BEYOND = 16  # standard deviations beyond which a density is negligible: 1e-57
 
 
 def few_looks(rng: np.random.Generator) -> tuple[Design, float]:
-    """A design of 2 to 5 looks, and a drift that it does not decide at once."""
+    """A design of 2 to 5 looks, and a drift that it does not decide immediately."""
     n_data = round(10.0 ** rng.uniform(1.0, 12.0))
     looks = int(rng.integers(2, MOST_LOOKS + 1))
     growth = 1.0 if rng.random() < 0.5 else rng.uniform(1.2, 3.0)
@@ -32,19 +32,19 @@ def few_looks(rng: np.random.Generator) -> tuple[Design, float]:
 
 @lru_cache(maxsize=1)
 def _rule() -> list[tuple[Any, Any]]:
-    """Gauss-Legendre on [-1, 1] with all digits, by Newton's method from numpy's nodes."""
-    found = []
+    """Gauss-Legendre rule on [-1, 1] to full precision, by Newton's method from numpy's nodes."""
+    rule = []
     for start in np.polynomial.legendre.leggauss(ORDER)[0]:
         x = mpmath.findroot(lambda z: mpmath.legendre(ORDER, z), mpmath.mpf(float(start)))
         slope = ORDER * (x * mpmath.legendre(ORDER, x) - mpmath.legendre(ORDER - 1, x)) / (x * x - 1)
-        found.append((x, 2 / ((1 - x * x) * slope * slope)))
-    return found
+        rule.append((x, 2 / ((1 - x * x) * slope * slope)))
+    return rule
 
 
 def exact_curves(design: Design, mu_std: float) -> tuple[float, float]:
-    """Error and expected data fraction at mu_std >= 0 (K14 Eqns 9-11, 18, 19), as densities carried from look to look.
+    """Error and expected data fraction at μ_std >= 0 (K14 Eqns 9-11, 18, 19), as densities carried from look to look.
 
-    In x = z sqrt(t) the noise is Brownian motion: steps are normal with mean mu dt and variance dt.
+    In x = z sqrt(t) the noise is Brownian motion: steps are normal with mean μ dt and variance dt.
     """
     with mpmath.workdps(DIGITS):
         schedule, boundary = as_plan(design).schedule, as_plan(design).boundary

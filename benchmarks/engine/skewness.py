@@ -1,8 +1,8 @@
 """The correction for skewness against the real test: `python -m benchmarks.engine.skewness [--repeats R] [GROUP ...]`.
 
-A group is one population and one m. Each repetition follows the studentised mean of one random order of the data, and
-all tests (bounds, pairs, both signs of the skewness) decide on the same order: every one of them is the real t-test on
-data drawn without replacement, but their errors are not independent of one another.
+A group is one population and one m. Each repetition follows the studentised mean along one random order of the data,
+and all tests (bounds, pairs, both signs of the skewness) use the same order. So every test is the real t-test on data
+drawn without replacement, but the errors of different tests are not independent.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from designer.rule.plan import as_plan
 from designer.rule.t_test import standard_error, student_bounds
 
 N_DATA, BLOCK, REPEATS = 20_000, 2000, 200_000
-BOUNDS = [(0.05, 0.5), (0.01, 0.5), (0.1, 0.5), (0.2, 0.5), (0.001, 0.5), (0.05, 1.0), (0.05, 0.75)]  # epsilon, alpha
-PAIRS = [(-0.7, 1.3), (0.5, 1.3), (0.0, 1.3), (-2.0, 1.3), (-0.2, 0.3), (-2.0, 3.0), (0.0, 0.1)]  # A, kappa
+BOUNDS = [(0.05, 0.5), (0.01, 0.5), (0.1, 0.5), (0.2, 0.5), (0.001, 0.5), (0.05, 1.0), (0.05, 0.75)]  # ε, α
+PAIRS = [(-0.7, 1.3), (0.5, 1.3), (0.0, 1.3), (-2.0, 1.3), (-0.2, 0.3), (-2.0, 3.0), (0.0, 0.1)]  # A, κ
 ALLOWED = 0.004  # or three standard errors, if that is more
 
 
@@ -51,7 +51,7 @@ GROUPS = {
 
 
 class SkewnessCheck(NamedTuple):
-    """One test on one pair: Delta by the Gaussian theory, corrected, and simulated with its standard error."""
+    """One test on one pair: Δ by the Gaussian theory, corrected, and simulated with its standard error."""
 
     skew: float
     epsilon: float
@@ -69,7 +69,7 @@ class SkewnessCheck(NamedTuple):
 
 
 def population(group: Group, n_data: int = N_DATA) -> np.ndarray:
-    """N standardised values with about the wanted skewness: quantiles of a gamma or a lognormal, or one outlier."""
+    """N standardised values with about this skewness: quantiles of a gamma or a lognormal, or one outlier."""
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
@@ -101,7 +101,7 @@ def follow(rng, values, looks, order, mean, error):
 
 @kernel
 def decide(mean, error, sign, lower, upper, distance, change):
-    """change[i] = 1 for a wrong acceptance, -1 for a wrong rejection, when mu - mu_0 is distance[i]."""
+    """change[i] = 1 for a wrong acceptance, -1 for a wrong rejection, when μ - μ_0 is distance[i]."""
     for i in range(mean.shape[0]):
         change[i] = 0.0
         for j in range(mean.shape[1]):
@@ -142,30 +142,30 @@ def measure(group: Group, repeats: int, seed: int = 1) -> list[SkewnessCheck]:
 
 
 def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list[str]:
-    """The section of RESULTS.md: one row per group, and single tests at epsilon = 0.05 with constant bounds."""
-    found = {name: measure(GROUPS[name], repeats) for name in names}
-    every = [row for rows in found.values() for row in rows]
+    """The section of RESULTS.md: one row per group, and single tests at ε = 0.05 with constant bounds."""
+    checks = {name: measure(GROUPS[name], repeats) for name in names}
+    every = [row for rows in checks.values() for row in rows]
     agree, corrected, gaussian = _agreement(every)
     return [
-        "## Skewness of the l_i",
+        "## Skewness of the lᵢ",
         "",
         f"Real sequential t-tests on N = {N_DATA:,} values, {repeats:,} repetitions of each group; {len(BOUNDS)} "
         f"bounds × {len(PAIRS)} pairs × both signs. Δ agrees if it is within {ALLOWED:g} or three standard errors, "
         f"whichever is larger: {agree:,} of {len(every):,} agree; corrected Δ off by at most {corrected:.4f}, Gaussian "
         f"Δ by up to {gaussian:.4f}.",
         "",
-        "| l_i | skewness | m | agree | Gaussian Δ off by | corrected Δ off by |",
+        "| lᵢ | skewness | m | agree | Gaussian Δ off by | corrected Δ off by |",
         "|---|---|---|---|---|---|",
-        *(_group(GROUPS[name], rows) for name, rows in found.items()),
+        *(_group(GROUPS[name], rows) for name, rows in checks.items()),
         "",
         "At ε = .05, constant bounds:",
         "",
-        "| l_i | skewness | m | A | κ | Gaussian Δ | corrected Δ | simulated Δ |",
+        "| lᵢ | skewness | m | A | κ | Gaussian Δ | corrected Δ | simulated Δ |",
         "|---|---|---|---|---|---|---|---|",
         *(
             f"| {GROUPS[name].kind} | {row.skew:+.2f} | {GROUPS[name].m:,} | {row.log_acceptance:g} | {row.kappa:g} "
             f"| {row.gaussian:.4f} | {row.corrected:.4f} | {row.simulated:.4f} ± {row.se:.4f} |"
-            for name, rows in found.items()
+            for name, rows in checks.items()
             for row in rows
             if (row.epsilon, row.alpha) == BOUNDS[0] and (row.log_acceptance, row.kappa) in PAIRS[:2]
         ),
@@ -174,7 +174,7 @@ def report(names: Sequence[str] = tuple(GROUPS), repeats: int = REPEATS) -> list
 
 
 def _agreement(rows: Sequence[SkewnessCheck]) -> tuple[int, float, float]:
-    """How many agree; the largest differences of the corrected and of the Gaussian Delta from the simulation."""
+    """Number of checks that agree; largest differences of the corrected and the Gaussian Δ from the simulation."""
     corrected = max(abs(row.corrected - row.simulated) for row in rows)
     return sum(row.agrees for row in rows), corrected, max(abs(row.gaussian - row.simulated) for row in rows)
 

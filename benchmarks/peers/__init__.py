@@ -1,1 +1,1 @@
-"""Other people's samplers and engines on the benchmarks' problems: scripts that run in `.venv-peers`, or in R."""
+"""Other people's samplers and engines on the problems of the benchmarks: scripts for `.venv-peers` or R."""

@@ -1,8 +1,8 @@
 """PyPI's gsdesign on the benchmark's walk: `python gsdesign_grids.py LOOKS.csv MEANS.csv RESULT.csv R`.
 
-The package offers the grids and the density's recursion of R's gsDesign, one drift at a time; exits below are summed
-here as gsDesign does, by the normal tail beyond the bound from each node of the look before. R is its number of grid
-points (18 by default). Prints seconds of the processor and version.
+The package has the grids and the recursion of R's gsDesign for one drift at a time. Exits below are summed here as in
+gsDesign, by the normal tail beyond the bound from each node of the previous look. R is the number of grid points (18 by
+default). Prints processor time in seconds and the version.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def main() -> None:
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < 5.0:
         start = time.process_time()
-        found = [one_mean(float(mu), pi, t, bound, int(r)) for mu in mu_std]
+        curves = [one_mean(float(mu), pi, t, bound, int(r)) for mu in mu_std]
         seconds.append(time.process_time() - start)
-    np.savetxt(result, found, delimiter=",", header="error,usage", comments="", fmt="%.17g")
+    np.savetxt(result, curves, delimiter=",", header="error,usage", comments="", fmt="%.17g")
     print(min(seconds), version("gsdesign"))
 
 

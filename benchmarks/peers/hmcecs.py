@@ -1,4 +1,4 @@
-"""NumPyro's HMCECS: Hamiltonian dynamics on a subsample with second-order proxies; inner NUTS as in `nuts.py`."""
+"""NumPyro's HMCECS: Hamiltonian dynamics on a subsample with second-order proxies, with NUTS inside."""
 
 from __future__ import annotations
 

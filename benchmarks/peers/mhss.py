@@ -1,4 +1,4 @@
-"""PyMHSS: exact Metropolis-Hastings with scalable subsampling (Prado, Nemeth and Sherlock), which has a flat prior."""
+"""PyMHSS: exact Metropolis-Hastings with scalable subsampling (Prado, Nemeth and Sherlock), with a flat prior."""
 
 from __future__ import annotations
 

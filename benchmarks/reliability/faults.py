@@ -1,7 +1,7 @@
 """kill -9 at random moments of `austerity run`: `python -m benchmarks.reliability.faults [--kills 100] [--seed 0]`.
 
-The real command, as a process of its own, is killed and resumed and killed again, until it is done; its draws and its
-results.nc are compared, bit for bit, with those of a run that nobody disturbed.
+The real command runs as a process of its own. It is killed, resumed and killed again until it is done. Then its draws
+and its results.nc are compared, bit for bit, with those of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import numpy as np
 from samplers.runs.store import DamagedFile, Store
 
 N_DATA = 2000
-PATIENCE = 300.0  # seconds that one command may take
-MOST_KILLS = 6  # of one run, before it may come to its end
+TIMEOUT = 300.0  # seconds that one command may take
+MOST_KILLS = 6  # of one run, before it may finish
 
 SEQUENTIAL = f'[test]\nkind = "sequential"\nn_data = {N_DATA}\nm = 200\nepsilon = 0.02\n'
 REST = """[model]
@@ -62,27 +62,27 @@ MOMENTS = ("any", "begin", "checkpoint", "results")
 def report(kills: int = 100, seed: int = 0) -> list[str]:
     """The section of RESULTS.md."""
     with tempfile.TemporaryDirectory() as folder:
-        found = disturb(Path(folder), kills, seed)
+        result = disturb(Path(folder), kills, seed)
     return [
-        f"## kill -9, {sum(found.kills.values()):,} times",
+        f"## kill -9, {sum(result.kills.values()):,} times",
         "",
         "`austerity run` of "
-        + ", ".join(f"{name} ({count:,} runs)" for name, count in sorted(found.finished.items()))
-        + ", each with three chains saved all the time; killed, resumed with `--resume`, killed again, until done.",
+        + ", ".join(f"{name} ({count:,} runs)" for name, count in sorted(result.finished.items()))
+        + ", each with three chains that save continually; killed, resumed with `--resume`, killed again, until done.",
         "",
         "| killed | times |",
         "|---|---|",
-        *(f"| {phase[2:]} | {count:,} |" for phase, count in sorted(found.kills.items())),
+        *(f"| {phase[2:]} | {count:,} |" for phase, count in sorted(result.kills.items())),
         "",
-        f"Resumed {found.resumes:,} times; refused {found.refused:,}, damaged files read {found.damaged:,}, runs whose "
-        f"draws or results.nc were not those of the undisturbed one, bit for bit: {found.different:,}.",
+        f"Resumed {result.resumes:,} times; refused {result.refused:,}; damaged files read {result.damaged:,}; runs "
+        f"whose draws or results.nc differed from those of the undisturbed run: {result.different:,}.",
         "",
     ]
 
 
 @dataclass
-class Found:
-    """What happened: kills by what they hit, finished runs by case, and what must not happen."""
+class KillResult:
+    """Kills by the phase they hit, finished runs by case, and counts of what must not happen."""
 
     kills: Counter[str] = field(default_factory=Counter)
     finished: Counter[str] = field(default_factory=Counter)
@@ -92,8 +92,8 @@ class Found:
     different: int = 0
 
 
-class Whole(NamedTuple):
-    """An undisturbed run: its files, the draws of its chains, and how long it took."""
+class CompleteRun(NamedTuple):
+    """An undisturbed run: its files, the draws of its chains, and its duration in seconds."""
 
     files: dict[str, bytes]
     draws: list[dict[str, bytes]]
@@ -106,47 +106,47 @@ def disturb(
     seed: int,
     cases: Sequence[str] = tuple(CASES),
     moments: Sequence[str] = MOMENTS,
-    tell: Callable[[str], None] = lambda line: None,
-) -> Found:
-    """Kill runs of these cases in turn, so many times in all."""
-    chance, found, whole = random.Random(seed), Found(), {}
+    progress: Callable[[str], None] = lambda line: None,
+) -> KillResult:
+    """Kill runs of these cases in turn, `kills` times in total."""
+    chance, result, complete = random.Random(seed), KillResult(), {}
     make_data(folder)
     when = _in_turn(moments)
-    while (left := kills - sum(found.kills.values())) > 0:
-        case = cases[sum(found.finished.values()) % len(cases)]
+    while (left := kills - sum(result.kills.values())) > 0:
+        case = cases[sum(result.finished.values()) % len(cases)]
         config = folder / f"{case}.toml"
         config.write_text(CASES[case])
-        if case not in whole:
-            whole[case] = undisturbed(config, folder / f"{case}-whole")
+        if case not in complete:
+            complete[case] = undisturbed(config, folder / f"{case}-complete")
         most = min(left, chance.randint(1, MOST_KILLS))
-        _disturbed(config, folder / f"{case}-{found.finished[case]}", whole[case], most, when, chance, found)
-        found.finished[case] += 1
-        tell(f"{case}: {found}")
-    return found
+        _disturbed(config, folder / f"{case}-{result.finished[case]}", complete[case], most, when, chance, result)
+        result.finished[case] += 1
+        progress(f"{case}: {result}")
+    return result
 
 
 def make_data(folder: Path) -> None:
-    """A small regression, as data.npz."""
+    """Write a small regression as data.npz."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((N_DATA, 3))
     y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
     np.savez(folder / "data.npz", x=x, y=y)
 
 
-def undisturbed(config: Path, output: Path) -> Whole:
-    """Run a config to its end."""
+def undisturbed(config: Path, output: Path) -> CompleteRun:
+    """Run a config without disturbing it."""
     begin = time.monotonic()
     process = started(config, output)
-    _, said = process.communicate(timeout=PATIENCE)
+    _, errors = process.communicate(timeout=TIMEOUT)
     if process.returncode:
-        raise RuntimeError(f"{config}: exit code {process.returncode}: {said}")
+        raise RuntimeError(f"{config}: exit code {process.returncode}: {errors}")
     draws = [_bytes(output, number) for number in Store(output).chains()]
-    return Whole(_results(output), draws, time.monotonic() - begin)
+    return CompleteRun(_results(output), draws, time.monotonic() - begin)
 
 
 def started(config: Path, output: Path, *more: str) -> subprocess.Popen[str]:
-    """The command, in a process group of its own."""
-    command = [sys.executable, "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
+    """Start the command in a process group of its own."""
+    command = [sys.executable, "-P", "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -158,36 +158,42 @@ def _in_turn(moments: Sequence[str]) -> Iterator[str]:
 
 
 def _disturbed(
-    config: Path, output: Path, whole: Whole, most: int, when: Iterator[str], chance: random.Random, found: Found
+    config: Path,
+    output: Path,
+    complete: CompleteRun,
+    most: int,
+    when: Iterator[str],
+    chance: random.Random,
+    result: KillResult,
 ) -> None:
-    """One run: killed up to `most` times, then left to come to its end; what is on disk is looked at every time."""
+    """Kill one run up to `most` times, then let it finish; check the files on disk every time."""
     killed = 0
     while True:
         resumes = output.exists()
-        found.resumes += resumes
+        result.resumes += resumes
         before = _names(output)
         process = started(config, output, *(["--resume"] if resumes else []))
-        if killed < most and _killed(process, output, next(when), whole.seconds, chance):
+        if killed < most and _killed(process, output, next(when), complete.seconds, chance):
             killed += 1
-            found.kills[_phase(output, before)] += 1
-            _look(output, whole, found)
+            result.kills[_phase(output, before)] += 1
+            _look(output, complete, result)
             continue
-        _, said = process.communicate(timeout=PATIENCE)
-        found.refused += process.returncode != 0
-        found.damaged += "not used" in said
+        _, errors = process.communicate(timeout=TIMEOUT)
+        result.refused += process.returncode != 0
+        result.damaged += "not used" in errors
         if process.returncode != 0:
-            print(f"{config.stem}: {said}", file=sys.stderr)
-        found.different += _results(output) != whole.files
-        _look(output, whole, found)
+            print(f"{config.stem}: {errors}", file=sys.stderr)
+        result.different += _results(output) != complete.files
+        _look(output, complete, result)
         return
 
 
 def _killed(process: subprocess.Popen[str], output: Path, moment: str, seconds: float, chance: random.Random) -> bool:
-    """Kill the whole group at a moment of this kind; whether the command was not at its end by then."""
+    """Kill the whole group at a moment of this kind; returns whether the command was still running."""
     begin, wait, saves = time.monotonic(), chance.uniform(0.0, seconds), chance.randint(1, 40)
     first, resumed, old = len(list(output.glob("chain-*/draws-*.bin"))), output.exists(), {*output.glob(".*.tmp")}
 
-    def come() -> bool:
+    def reached() -> bool:
         if moment == "begin" and not resumed:
             return output.exists()
         if moment == "checkpoint":
@@ -197,9 +203,9 @@ def _killed(process: subprocess.Popen[str], output: Path, moment: str, seconds: 
             return bool({*output.glob(".*.tmp")} - old) and any(output.glob("chain-*"))
         return time.monotonic() - begin >= wait
 
-    while process.poll() is None and not come():
-        if time.monotonic() - begin > PATIENCE:
-            raise TimeoutError(f"{output}: no moment to kill")
+    while process.poll() is None and not reached():
+        if time.monotonic() - begin > TIMEOUT:
+            raise TimeoutError(f"{output}: no moment to kill within {TIMEOUT:g} s")
         time.sleep(0.001)
     if moment == "results":
         time.sleep(chance.uniform(0.0, 0.03))
@@ -215,7 +221,7 @@ def _names(output: Path) -> set[str]:
 
 
 def _phase(output: Path, before: set[str]) -> str:
-    """What a kill has hit, by what it left behind that was not there when the command was started."""
+    """The phase that a kill hit, judged by the files that are new since the command was started."""
     names = _names(output)
     new = names - before
     half = [name for name in new if name.endswith(".tmp")]
@@ -234,17 +240,17 @@ def _phase(output: Path, before: set[str]) -> str:
     return "8 after results.nc was there" if "results.nc" in new else "5 between checkpoints"
 
 
-def _look(output: Path, whole: Whole, found: Found) -> None:
-    """What a run has saved is never damaged, and always the beginning of the undisturbed one."""
+def _look(output: Path, complete: CompleteRun, result: KillResult) -> None:
+    """Check that the saved files are undamaged and are the beginning of the undisturbed run."""
     for number in Store(output).chains():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", DamagedFile)
                 draws = _bytes(output, number)
         except DamagedFile:
-            found.damaged += 1
+            result.damaged += 1
             continue
-        found.different += not all(whole.draws[number][name].startswith(values) for name, values in draws.items())
+        result.different += not all(complete.draws[number][name].startswith(values) for name, values in draws.items())
 
 
 def _bytes(output: Path, number: int) -> dict[str, bytes]:
@@ -252,7 +258,7 @@ def _bytes(output: Path, number: int) -> dict[str, bytes]:
 
 
 def _results(output: Path) -> dict[str, bytes]:
-    """The files at the end of a run, by name."""
+    """The result files of a run, by name."""
     paths = [output / name for name in ("results.nc", "redesign.csv")]
     return {path.name: path.read_bytes() for path in paths if path.exists()}
 
@@ -261,8 +267,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.reliability.faults", description="kill -9 at random moments."
     )
-    parser.add_argument("--kills", type=int, default=100, help="how many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=100, help="number of kills (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: %(default)s)")
     given = parser.parse_args()
     print("\n".join(report(given.kills, given.seed)))
 

@@ -247,8 +247,8 @@ def minutes_table(run: LoadRun, sessions: int, minutes: float) -> list[str]:
     ]
     rows = [_minute(run, minute) for minute in range(int(minutes) or 1)]
     return [
-        f"{sessions} sessions for {minutes:g} minutes, {WINDOWS} of them windows of Chromium, all on the server's own "
-        f"machine, with {THINKING:g} s between two actions on average: {', '.join(counts)}.",
+        f"{sessions} sessions for {minutes:g} minutes, {WINDOWS} of them Chromium windows, all on the machine of the "
+        f"server, with {THINKING:g} s between two actions on average: {', '.join(counts)}.",
         "",
         "| minute | slider moved to page redrawn: median | 95% | worst | memory of the server | threads |",
         "|---|---|---|---|---|---|",
@@ -283,7 +283,7 @@ def complaints(log: str) -> list[str]:
 def _errors(run: LoadRun) -> str:
     lines = complaints(run.log)
     if not run.diary.errors and not lines:
-        return "Errors, red boxes, lost connections, lines in the server's log: none."
+        return "No errors, red boxes, lost connections, or lines in the server's log."
     some = "; ".join(sorted(set(run.diary.errors))[:5])
     return f"**{len(run.diary.errors)} errors** ({some}), {len(lines)} lines in the log."
 
@@ -298,8 +298,8 @@ def _memory(run: LoadRun) -> str:
     last, before = run.after[-1], run.after[-3]
     busy = (last.processor - before.processor) / (1e3 * (last.at - before.at))
     return (
-        f"{words} {last.at - run.samples[-1].at:.0f} s after all had left: {last.memory:,.0f} MB, {last.threads} "
-        f"threads, {busy:.1%} of a processor busy."
+        f"{words} {last.at - run.samples[-1].at:.0f} s after all sessions had closed: {last.memory:,.0f} MB, "
+        f"{last.threads} threads, {busy:.1%} of a processor busy."
     )
 
 
@@ -307,15 +307,15 @@ def _greed_table(
     alone: Sequence[float], small: Sequence[float], beside: Sequence[float], small_beside: Sequence[float]
 ) -> list[str]:
     return [
-        "A greedy session asks for the largest search that is allowed, its frontier and its cross-validation, again "
-        "and again, while four others move sliders and one searches small designs.",
+        "A greedy session keeps asking for the largest search that is allowed, with frontier and cross-validation, "
+        "while four others move sliders and one searches for small designs.",
         "",
-        "| the others wait | median | 95% | worst |",
+        "| waiting time of the others | median | 95% | worst |",
         "|---|---|---|---|",
-        f"| slider moved to page redrawn, among themselves | {_times(alone)} |",
-        f"| the same beside the greedy one | {_times(beside)} |",
-        f"| small search, among themselves | {_times(small)} |",
-        f"| the same beside the greedy one | {_times(small_beside)} |",
+        f"| slider moved to page redrawn, without the greedy session | {_times(alone)} |",
+        f"| the same with the greedy session | {_times(beside)} |",
+        f"| small search, without the greedy session | {_times(small)} |",
+        f"| the same with the greedy session | {_times(small_beside)} |",
         "",
     ]
 

@@ -1,19 +1,19 @@
 """The engine under stress: `python -m benchmarks.reliability.stress [--designs 100000] [--processes 2] [--parts DIR]`.
 
-Random designs over the whole allowed range are held against what is a theorem about them, never against intuition:
+Random designs from the whole allowed range are checked against theorems, never against intuition:
 
-- error and use of data are probabilities: 0 <= E <= 1/2, pi_1 <= usage <= 1;
-- E falls with |mu_std|: raise the drift and the same noise keeps the path higher, so whoever left below before does
-  so at a lower drift at the latest then;
-- the use of data falls with |mu_std| when bounds are symmetric (Anderson 1955: a symmetric convex set loses Gaussian
+- error and data use are bounded: 0 <= E <= 1/2, pi_1 <= usage <= 1;
+- E falls with |μ_std|: with a higher drift, the same noise gives a higher path; so a path that leaves below also leaves
+  below at any lower drift, and no later;
+- data use falls with |μ_std| when bounds are symmetric (Anderson 1955: a symmetric convex set loses Gaussian
   probability as the mean moves away);
-- wider bounds keep more paths: with epsilon falling or alpha rising, usage rises and E(0) = (1 - P(undecided))/2
-  falls. (Away from mu_std = 0 the error need not be monotone in epsilon, and is not tested.)
-- what the first look does is known in closed form, and bounds both curves from both sides;
-- |Delta| <= E_u[E] <= E(0), -P_a <= Delta <= 1 - P_a, Delta <= 0 where A >= 0; by Barker's rule Delta is odd in A.
+- wider bounds keep more paths: with ε falling or α rising, usage rises and E(0) = (1 - P(undecided))/2
+  falls. (Away from μ_std = 0 the error need not be monotone in ε, and is not tested.)
+- the first look is known in closed form, and bounds both curves from both sides;
+- |Δ| <= E_u[E] <= E(0), -P_a <= Δ <= 1 - P_a, Δ <= 0 where A >= 0; by Barker's rule Δ is odd in A.
 
-Each may be missed by the `estimate` that comes with the numbers, and by nothing else. On a sample the estimate itself
-is put to the test: against twice the nodes (and looks merged at half the width), and against 50-digit arithmetic.
+Each theorem may be violated by at most the `estimate` that comes with the numbers. On a sample the estimate itself is
+tested: against twice the nodes (and looks merged at half the width), and against 50-digit arithmetic.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from designer.rule.plan import as_plan
 MOST_DATA = 1e12
 DRIFTS = 8
 PAIRS = 6
-WIDER_EVERY, STEP_EVERY, NODES_EVERY, DIGITS_EVERY = 4, 100, 100, 1000  # designs from one such check to the next
-EQUAL = 0.1  # share with batches of equal size: thousands of looks, most often, which take a hundred times as long
+WIDER_EVERY, STEP_EVERY, NODES_EVERY, DIGITS_EVERY = 4, 100, 100, 1000  # every so many designs
+EQUAL = 0.1  # share with batches of equal size: mostly thousands of looks, which take a hundred times as long
 CHUNK = 500
 ROUNDING = 1e-14
 
 
 class Violation(NamedTuple):
-    """A theorem that a design's numbers break, and by how much more than their estimate."""
+    """A theorem that the numbers of a design violate, and by how much more than their estimate."""
 
     theorem: str
     excess: float
@@ -64,7 +64,7 @@ class Violation(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was found: designs, checks made by name, broken ones, refusals of the engine, estimates, slowest design."""
+    """Number of designs, checks by name, violations, failures of the engine, estimates, and the slowest design."""
 
     designs: int
     checks: Counter[str]
@@ -79,11 +79,11 @@ class Result(NamedTuple):
         return Result(*parts, max(self.slowest, other.slowest))  # type: ignore[arg-type]
 
 
-# --- what is drawn ----------------------------------------------------------------------------------------------------
+# --- random designs ---------------------------------------------------------------------------------------------------
 
 
 def random_design(rng: np.random.Generator) -> Design:
-    """Any design: N to 10^12, m to N, epsilon to 10^-300, each spread over its orders of magnitude."""
+    """A random design: N up to 10^12, m up to N, ε down to 10^-300, each spread over its orders of magnitude."""
     n_data = round(_log_uniform(rng, 2, MOST_DATA))
     m = min(max(round(_log_uniform(rng, 2, n_data)), 2), n_data)
     epsilon = max(0.5 * 10.0 ** (-300.0 * rng.random() ** 3), TINY)
@@ -93,12 +93,12 @@ def random_design(rng: np.random.Generator) -> Design:
 
 
 def random_drifts(rng: np.random.Generator) -> Floats:
-    """0 and some more, ascending."""
+    """0 and some positive drifts, in ascending order."""
     return np.concatenate([[0.0], np.sort(10.0 ** rng.uniform(-6.0, 6.0, DRIFTS))])
 
 
 def random_pairs(rng: np.random.Generator, n_data: int) -> TrialRun:
-    """Pairs with kappa from 10^-6 to 10^6 and A to 10^4 on either side."""
+    """Pairs with κ from 10^-6 to 10^6 and |A| up to 10^4."""
     kappa = 10.0 ** rng.uniform(-6.0, 6.0, PAIRS)
     a = rng.choice([-1.0, 1.0], PAIRS) * 10.0 ** rng.uniform(-4.0, 4.0, PAIRS)
     return TrialRun(n_data, a / n_data, kappa * math.sqrt(n_data - 1) / n_data)
@@ -108,24 +108,24 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.clip(math.exp(rng.uniform(math.log(low), math.log(high))), low, high))
 
 
-# --- what must hold: each yields (theorem, by how much it is missed) --------------------------------------------------
+# --- theorems: each yields (theorem, by how much it is violated) ------------------------------------------------------
 
 Missed: TypeAlias = Iterable[tuple[str, float]]
 Judge: TypeAlias = Callable[[Missed, float], None]
 
 
 def curve_theorems(design: Design, curve: Characteristics) -> Missed:
-    """Of the two curves at 0 and ascending drifts."""
+    """Theorems about the two curves at 0 and ascending drifts."""
     first = as_plan(design).schedule.m / design.n_data
     yield "0 <= error <= 1/2", max(-curve.error.min(), curve.error.max() - 0.5)
-    yield "pi_1 <= usage <= 1", max(first - curve.usage.min(), curve.usage.max() - 1.0)
-    yield "error falls with |mu_std|", float(np.diff(curve.error).max(initial=0.0))
-    yield "usage falls with |mu_std|", float(np.diff(curve.usage).max(initial=0.0))
+    yield "π₁ <= data use <= 1", max(first - curve.usage.min(), curve.usage.max() - 1.0)
+    yield "error falls with |μ_std|", float(np.diff(curve.error).max(initial=0.0))
+    yield "data use falls with |μ_std|", float(np.diff(curve.usage).max(initial=0.0))
     yield from _first_look(design, curve)
 
 
 def _first_look(design: Design, curve: Characteristics) -> Missed:
-    """Who leaves below at the first look errs; who does not leave there reads the second batch at least."""
+    """A path that leaves below at the first look is an error; a path that stays inside reads another batch."""
     schedule, boundary = as_plan(design).schedule, as_plan(design).boundary
     if schedule.size == 1:
         yield "no look, no error", float(np.abs(curve.error).max() + np.abs(curve.usage - 1.0).max())
@@ -136,34 +136,34 @@ def _first_look(design: Design, curve: Characteristics) -> Missed:
     bound = float(boundary.at(np.zeros(1, dtype=np.int64), pi[:1])[1][0])
     inside = ndtr(bound - shift) - ndtr(-bound - shift)
     yield "first look: error", float((ndtr(-bound - shift) - curve.error).max())
-    yield "first look: usage, least", float((pi[0] + (pi[1] - pi[0]) * inside - curve.usage).max())
-    yield "first look: usage, most", float((curve.usage - pi[0] - (1.0 - pi[0]) * inside).max())
+    yield "first look: data use, lower bound", float((pi[0] + (pi[1] - pi[0]) * inside - curve.usage).max())
+    yield "first look: data use, upper bound", float((curve.usage - pi[0] - (1.0 - pi[0]) * inside).max())
 
 
 def bound_theorems(curve: Characteristics, wider: Characteristics) -> Missed:
-    """Of a test and one with wider bounds at the same looks."""
-    yield "usage rises with the bounds", float((curve.usage - wider.usage).max())
+    """Theorems about a test and one with wider bounds at the same looks."""
+    yield "data use rises with the bounds", float((curve.usage - wider.usage).max())
     yield "E(0) falls with the bounds", float(wider.error[0] - curve.error[0])
 
 
-def step_theorems(found: Acceptance, mirrored: Acceptance, a: Floats, worst: float, barker: bool) -> Missed:
-    """Of one step; `mirrored` is at -A, `worst` is E(0)."""
+def step_theorems(step: Acceptance, mirrored: Acceptance, a: Floats, worst: float, barker: bool) -> Missed:
+    """Theorems about one step; `mirrored` is at -A, `worst` is E(0)."""
     probability = exact_probability(a, barker)
-    yield "|Delta| <= E_u[error]", float((np.abs(found.delta) - found.wrong).max())
-    yield "E_u[error] <= E(0)", float(found.wrong.max() - worst)
-    yield "-P_a <= Delta <= 1 - P_a", float(np.maximum(-probability - found.delta, found.delta - 1 + probability).max())
-    yield "0 <= E_u[usage] <= 1", max(-found.usage.min(), found.usage.max() - 1.0)
+    yield "|Δ| <= E_u[error]", float((np.abs(step.delta) - step.wrong).max())
+    yield "E_u[error] <= E(0)", float(step.wrong.max() - worst)
+    yield "-P_a <= Δ <= 1 - P_a", float(np.maximum(-probability - step.delta, step.delta - 1 + probability).max())
+    yield "0 <= E_u[data use] <= 1", max(-step.usage.min(), step.usage.max() - 1.0)
     if barker:
-        yield "Barker: Delta is odd in A", float(np.abs(found.delta + mirrored.delta).max())
+        yield "Barker: Δ is odd in A", float(np.abs(step.delta + mirrored.delta).max())
     else:
-        yield "Metropolis: Delta <= 0 where A >= 0", float(np.where(a >= 0, found.delta, -1.0).max())
+        yield "Metropolis: Δ <= 0 where A >= 0", float(np.where(a >= 0, step.delta, -1.0).max())
 
 
 # --- one design, and many ---------------------------------------------------------------------------------------------
 
 
 def wider(rng: np.random.Generator, design: Design) -> Design:
-    """The same looks, wider bounds: a smaller epsilon or a larger alpha."""
+    """The same looks, wider bounds: a smaller ε or a larger α."""
     epsilon, alpha = design.epsilon, design.alpha
     if alpha < 1.0 and rng.random() < 0.5:
         alpha = rng.uniform(alpha, 1.0)
@@ -173,7 +173,7 @@ def wider(rng: np.random.Generator, design: Design) -> Design:
 
 
 def check_design(number: int, seed: int) -> Result:
-    """Design `number` of the sequence of this seed, and all that is tested of it."""
+    """Make design `number` of the sequence of this seed, and run all its checks."""
     rng, start = np.random.default_rng([seed, number]), time.perf_counter()
     design = random_design(rng)
     checks: Counter[str] = Counter()
@@ -206,26 +206,26 @@ def check_design(number: int, seed: int) -> Result:
 
 
 def _check_steps(rng: np.random.Generator, design: Design, curve: Characteristics, judge: Judge, barker: bool) -> float:
-    """One step at extreme pairs; returns the estimate."""
+    """Check one step at extreme pairs; returns the estimate."""
     trial = random_pairs(rng, design.n_data)
     rule: Rule = "barker" if barker else "metropolis"
-    found = acceptance(design, trial, rule)
+    step = acceptance(design, trial, rule)
     mirrored = acceptance(design, TrialRun(trial.n_data, -trial.mu, trial.sigma), rule)
-    missed = step_theorems(found, mirrored, trial.log_acceptance, float(curve.error[0]), barker)
-    judge(missed, 2.0 * found.estimate + mirrored.estimate + curve.estimate)
+    missed = step_theorems(step, mirrored, trial.log_acceptance, float(curve.error[0]), barker)
+    judge(missed, 2.0 * step.estimate + mirrored.estimate + curve.estimate)
     judge(
-        [("estimate of a step against finer panels", against_finer_panels(design, trial, found, barker))],
-        found.estimate,
+        [("estimate of a step against finer panels", against_finer_panels(design, trial, step, barker))],
+        step.estimate,
     )
-    return found.estimate
+    return step.estimate
 
 
-def against_finer_panels(design: Design, trial: TrialRun, found: Acceptance, barker: bool) -> float:
-    """How far Delta and the data use of a step are from those with every panel cut."""
+def against_finer_panels(design: Design, trial: TrialRun, step: Acceptance, barker: bool) -> float:
+    """How far Δ and the data use of a step are from those with every panel cut."""
     usual = curves(as_plan(design), reach_of(trial), 1e-10)
     better = cut(as_plan(design), usual, np.ones(usual.doubt.size, dtype=np.bool_), 1e-10)
     delta, usage, *_ = integrate(better, trial.log_acceptance, trial.kappa, barker)
-    return max(float(np.abs(delta - found.delta).max()), float(np.abs(usage - found.usage).max()))
+    return max(float(np.abs(delta - step.delta).max()), float(np.abs(usage - step.usage).max()))
 
 
 def against_finer(design: Design, curve: Characteristics) -> float:
@@ -240,7 +240,7 @@ def against_finer(design: Design, curve: Characteristics) -> float:
 
 
 def _check_digits(rng: np.random.Generator, judge: Judge) -> None:
-    """A design of few looks, of its own, against 50-digit arithmetic."""
+    """Check a separate design with few looks against 50-digit arithmetic."""
     design, mu = few_looks(rng)
     curve, exact = characteristics(design, [mu]), exact_curves(design, mu)
     missed = [("estimate against 50 digits", max(abs(exact[0] - curve.error[0]), abs(exact[1] - curve.usage[0])))]
@@ -248,7 +248,7 @@ def _check_digits(rng: np.random.Generator, judge: Judge) -> None:
 
 
 def shown(design: Design) -> str:
-    """The knobs of a design, to make it again."""
+    """The parameters of a design, to make it again."""
     return f"Design({design.n_data}, {design.m}, {design.epsilon!r}, {design.alpha!r}, {design.growth!r})"
 
 
@@ -256,14 +256,14 @@ NOTHING = Result(0, Counter(), [], [], [], [], (0.0, ""))
 
 
 def check_chunk(start: int, stop: int, seed: int, parts: Path | None = None) -> Result:
-    """Designs start ... stop - 1; kept in a file of `parts`, or read from it."""
+    """Check designs start ... stop - 1; the result is stored in a file of `parts`, or read from it."""
     file = parts / f"{seed}-{start}-{stop}.json" if parts else None
     if file and file.exists():
         return _read(file)
-    found = sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
+    result = sum((check_design(number, seed) for number in range(start, stop)), NOTHING)
     if file:
-        write_whole(file, json.dumps(found))
-    return found
+        write_whole(file, json.dumps(result))
+    return result
 
 
 def _read(file: Path) -> Result:
@@ -272,7 +272,7 @@ def _read(file: Path) -> Result:
 
 
 def stress(designs: int, seed: int = 0, processes: int = 1, parts: Path | None = None) -> Result:
-    """So many random designs; the same ones whatever the number of processes."""
+    """Check so many random designs; they do not depend on the number of processes."""
     chunks = [(start, min(start + CHUNK, designs), seed, parts) for start in range(0, designs, CHUNK)]
     if processes == 1:
         return sum(starmap(check_chunk, chunks), NOTHING)
@@ -281,33 +281,33 @@ def stress(designs: int, seed: int = 0, processes: int = 1, parts: Path | None =
 
 
 def report(designs: int = 100_000, seed: int = 0, processes: int = 2, parts: Path | None = None) -> list[str]:
-    """Markdown: what was tested how often, what broke, how large estimates and times were."""
-    found = stress(designs, seed, processes, parts)
-    broken = Counter(violation.theorem for violation in found.violations)
+    """The section of RESULTS.md: checks, violations, estimates and times."""
+    result = stress(designs, seed, processes, parts)
+    broken = Counter(violation.theorem for violation in result.violations)
     return [
         f"## Stress: {designs:,} random designs",
         "",
         "N 2 … 10¹², m 2 … N, ε 10⁻³⁰⁰ … 0.5, α 0.5 … 1, growth 1 or 1.05 … 10⁶; μ_std to 10⁶, κ 10⁻⁶ … 10⁶, A ±10⁴.",
-        "A theorem may be missed by the estimates of the numbers in it and by nothing else.",
+        "A theorem may be violated by at most the estimates of the numbers in it.",
         "",
-        "| theorem | checked | broken |",
+        "| theorem | checked | violated |",
         "|---|---|---|",
-        *(f"| {_cell(name)} | {count:,} | {broken[name]:,} |" for name, count in found.checks.items()),
+        *(f"| {_cell(name)} | {count:,} | {broken[name]:,} |" for name, count in result.checks.items()),
         "",
-        f"Estimates of the curves: {_spread(found.estimates)}; of a step: {_spread(found.step_estimates)}.",
-        f"The engine refused {len(found.failures):,} designs; the slowest design "
-        f"took {found.slowest[0]:.1f} s: `{found.slowest[1]}`.",
+        f"Estimates of the curves: {_spread(result.estimates)}; of a step: {_spread(result.step_estimates)}.",
+        f"The engine refused {len(result.failures):,} designs; the slowest design "
+        f"took {result.slowest[0]:.1f} s: `{result.slowest[1]}`.",
         "",
         *(
             f"- {violation.theorem}: by {violation.excess:.1e}: `{violation.design}`"
-            for violation in found.violations[:20]
+            for violation in result.violations[:20]
         ),
-        *(f"- refused: `{failure}`" for failure in found.failures[:20]),
+        *(f"- refused: `{failure}`" for failure in result.failures[:20]),
     ]
 
 
 def _cell(text: str) -> str:
-    """`text` in a table, where a bar would begin a new cell."""
+    """`text` for a table, where a bar would start a new cell."""
     return text.replace("|", "\\|")
 
 
@@ -323,7 +323,7 @@ def main() -> None:
     parser.add_argument("--designs", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--parts", type=Path, help="directory of finished parts, where a stopped run goes on")
+    parser.add_argument("--parts", type=Path, help="directory of finished parts, to continue a stopped run")
     options = parser.parse_args()
     if options.parts:
         options.parts.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How far the posterior of the sequential chain is from the true one, in means and standard deviations."""
+"""How far the sequential chain is from the exact posterior, in means and standard deviations."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SIZES = (12_214, N_STORED)
 
 
 def report(seconds: float) -> list[str]:
-    """The section of RESULTS.md; each chain runs for ten times so many seconds."""
+    """The section of RESULTS.md; each chain runs ten times as long as `seconds`."""
     return [
         "## Accuracy: the sequential chain against the exact posterior, D = 50",
         "",
         f"Proxy proposals, m = {BATCH}. Means are compared in posterior sds, sds as",
-        "ratios; the coordinate that is furthest off, with the standard error of that difference. With 50 coordinates",
-        "pure chance makes the furthest about 2.5 standard errors. The reference weighs draws of the Laplace",
-        "approximation by all data (`benchmarks/samplers/reference.py`).",
+        "ratios. The table gives the coordinate with the largest difference, and its standard error; among 50",
+        "coordinates, chance alone makes the largest difference about 2.5 standard errors. The reference weights draws",
+        "of the Laplace approximation by all data (`benchmarks/samplers/reference.py`).",
         "",
-        "| N | epsilon | draws | data per step | min ESS | mean off, sd | s.e. | sd off | s.e. | s.e. of reference |",
+        "| N | ε | draws | data per step | min ESS | mean off, sd | s.e. | sd off | s.e. | s.e. of reference |",
         "|---|---|---|---|---|---|---|---|---|---|",
         *(row for n_data in SIZES for row in _rows(n_data, 10.0 * seconds)),
         "",
@@ -47,8 +47,8 @@ def _row(problem: LogisticProblem, truth: Reference, epsilon: float, seconds: fl
     known = f"{truth.mean_se.max():.4f}, {truth.sd_se.max():.2%}"
     figures = f"{mean:+.4f} | {mean_se:.4f} | {sd:+.2%} | {sd_se:.2%}"
     n_data = problem.model.n_data
-    made = f"{epsilon:g} | {len(run.theta):,} | {run.used / n_data:.3%} | {run.ess:,.0f}"
-    return f"| {n_data:,} | {made} | {figures} | {known} |"
+    chain = f"{epsilon:g} | {len(run.theta):,} | {run.used / n_data:.3%} | {run.ess:,.0f}"
+    return f"| {n_data:,} | {chain} | {figures} | {known} |"
 
 
 def effective(theta: Floats) -> tuple[Floats, Floats]:
@@ -56,8 +56,8 @@ def effective(theta: Floats) -> tuple[Floats, Floats]:
     from arviz_stats.base import array_stats
 
     kinds = ("mean", "sd")
-    found = [[array_stats.ess(c[None, :], chain_axis=0, draw_axis=1, method=kind) for c in theta.T] for kind in kinds]
-    return np.array(found[0], dtype=float), np.array(found[1], dtype=float)
+    sizes = [[array_stats.ess(c[None, :], chain_axis=0, draw_axis=1, method=kind) for c in theta.T] for kind in kinds]
+    return np.array(sizes[0], dtype=float), np.array(sizes[1], dtype=float)
 
 
 def _worst(differences: Floats) -> tuple[float, int]:
@@ -66,17 +66,17 @@ def _worst(differences: Floats) -> tuple[float, int]:
 
 
 def _check() -> list[str]:
-    """The stored reference against the chain of the exact test that was run with it."""
+    """The stored reference beside the chain of the exact test that was run with it."""
     if not STORED.exists():
-        return ["There is no stored reference: `python -m benchmarks.samplers.reference` makes it.", ""]
+        return ["There is no stored reference; `python -m benchmarks.samplers.reference` makes one.", ""]
     stored = json.loads(STORED.read_text(encoding="utf-8"))
     truth, chain = from_json(stored["importance"]), stored["exact_chain"]
     mean, sd = standardised(truth, *(np.array(chain[name]) for name in ("mean", "sd", "ess")))
     return [
         f"Stored reference, N = {stored['n_data']:,}: {truth.pairs:,} pairs, ESS of the weights {truth.ess:,.0f}.",
         f"A chain of the exact test ({chain['draws']:,} draws, acceptance {chain['acceptance']:.3f}, min ESS",
-        f"{min(chain['ess']):,.0f}) beside it: the furthest mean is {mean:.1f} standard errors off,",
-        f"the furthest sd {sd:.1f}.",
+        f"{min(chain['ess']):,.0f}) differs from it by at most {mean:.1f} standard errors in the means",
+        f"and {sd:.1f} in the sds.",
         "",
     ]
 

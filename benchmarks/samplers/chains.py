@@ -1,4 +1,4 @@
-"""The problem that all samplers are measured on, and how a chain of ours is measured."""
+"""The problem on which all samplers are measured, and the measurement of our chains."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from samplers.models.logistic import Logistic
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 
 DIMENSION, PRIOR_PRECISION = 50, 10.0
-BATCH, EPSILON, LOOSER = 100, 0.01, 0.05  # m, and the two epsilons of the sequential tests here
+BATCH, EPSILON, LOOSER = 100, 0.01, 0.05  # m, and the two ε of the sequential tests here
 
 
 class LogisticProblem(NamedTuple):
-    """Logistic regression on synthetic data, its mode and Laplace approximation, and what samples it."""
+    """Logistic regression on synthetic data, with its mode, Laplace approximation, proposals and test."""
 
     model: Logistic
     mode: Floats
@@ -32,7 +32,7 @@ class LogisticProblem(NamedTuple):
 
     @property
     def sd(self) -> Floats:
-        """Of the Laplace approximation."""
+        """Standard deviations of the Laplace approximation."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -45,7 +45,7 @@ class LogisticProblem(NamedTuple):
 
     @property
     def in_float32(self) -> Logistic:
-        """The same regression from rows of half the size; sums are in float64 all the same."""
+        """The same regression with rows in single precision; sums are still in float64."""
         ones = np.ones(self.model.n_data, dtype=np.bool_)  # the rows are signed
         return Logistic.mapped(self.model.rows.astype(np.float32), ones, PRIOR_PRECISION)
 
@@ -72,13 +72,13 @@ class TimedChain(NamedTuple):
 
 
 def make_problem(n_data: int, dimension: int = DIMENSION) -> LogisticProblem:
-    """Standard normal covariates; the same data whenever it is called.
+    """Standard normal covariates; every call makes the same data.
 
-    The coefficients, of size 0.3 for the usual dimension, make the linear predictor vary as much for any other.
+    The coefficients are of size 0.3 for the usual dimension; for others, the linear predictor has the same variance.
     """
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n_data, dimension))
-    uniform = rng.random(n_data)  # before the coefficients: the stored reference is of these data
+    uniform = rng.random(n_data)  # before the coefficients: the stored reference is for these data
     coefficients = rng.normal(0.0, 0.3 * np.sqrt(DIMENSION / dimension), dimension)
     y = uniform < 1.0 / (1.0 + np.exp(-x @ coefficients))
     start = time.perf_counter()
@@ -92,7 +92,7 @@ def make_problem(n_data: int, dimension: int = DIMENSION) -> LogisticProblem:
 def measure(
     problem: LogisticProblem, model: Model, proposal: Proposal, test: AcceptTest, seconds: float, *, seed: int = 1
 ) -> TimedChain:
-    """One chain from the mode, after it has been compiled, on one core."""
+    """Measure one chain from the mode on one core, after compilation."""
     chain = Chain(model, proposal, test, problem.mode, streams(seed, 1)[0])
     chain.advance(2)  # compile
     parts, start = [], time.perf_counter()

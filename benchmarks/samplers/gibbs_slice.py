@@ -20,7 +20,7 @@ REPEATS, UPDATES, AUDITED = 3000, 2500, 400
 
 
 def gibbs_lines() -> list[str]:
-    """Assigned probabilities of a four-valued variable, predicted and by repetition."""
+    """Probabilities with which a variable of four values is assigned, predicted and measured."""
     mrf = ValuedMRF.random(np.random.default_rng(1), 60, 4, sd=0.02, field_sd=0.0005)
     x, site = np.random.default_rng(2).integers(0, 4, 60), 5
     lines = [
@@ -46,7 +46,7 @@ def _row(values: np.ndarray) -> str:
 
 
 def slice_lines(problem: StepProblem) -> list[str]:
-    """Exact and sequential slice chains; and the membership tests against their prediction."""
+    """Exact and sequential slice chains, and the membership tests beside their prediction."""
     lines = [
         f"### Slice sampling, logistic regression, N = {N_DATA:,}, D = {problem.mode.size}, {UPDATES:,} updates",
         "",
@@ -81,7 +81,7 @@ def slice_lines(problem: StepProblem) -> list[str]:
 
 
 def growth_lines() -> list[str]:
-    """Equal and growing looks at the same mean |Delta|."""
+    """Equal and growing looks at the same mean |Δ|."""
     lines = [
         "### Growing looks: 200 pairs at stationarity (acceptance 0.4), m = 500, ε solved for mean |Δ| = .02",
         "",
@@ -92,14 +92,14 @@ def growth_lines() -> list[str]:
         trial = TrialRun.at_stationarity(n, 0.4, 200, np.random.default_rng(0))
         for growth in (1.0, 1.1, 1.5, 2.0):
             design = _with_error(trial, growth, 0.02)
-            found = acceptance(design, trial, tolerance=1e-6)
+            step = acceptance(design, trial, tolerance=1e-6)
             looks = as_plan(design).schedule.size
-            lines.append(f"| {n:,} | {growth:g} | {looks:,} | {found.looks.mean():.1f} | {found.mean_usage:.1%} |")
+            lines.append(f"| {n:,} | {growth:g} | {looks:,} | {step.looks.mean():.1f} | {step.mean_usage:.1%} |")
     return [*lines, ""]
 
 
 def _with_error(trial: TrialRun, growth: float, target: float) -> Design:
-    """m = 500 with the epsilon whose mean |Delta| is the target, by bisection in its logarithm."""
+    """The design with m = 500 whose mean |Δ| is the target, by bisection in log ε."""
     low, high = math.log(1e-5), math.log(0.4)
     for _ in range(12):
         middle = 0.5 * (low + high)

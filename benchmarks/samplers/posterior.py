@@ -1,8 +1,8 @@
-"""The predicted error of the posterior against real chains: `python -m benchmarks.samplers.posterior [--steps S]`.
+"""The predicted error of the posterior beside real chains: `python -m benchmarks.samplers.posterior [--steps S]`.
 
-Linear regression with Gaussian noise has a Gaussian posterior, whose mean and covariance are known. Chains on it decide
-with the real sequential test; the standard deviation of their draws, in whitened coordinates, is set beside what
-`posterior_error` predicts from the pairs of an exact chain.
+Linear regression with Gaussian noise has a Gaussian posterior, whose mean and covariance are known. Chains use the real
+sequential test; the standard deviation of their draws, in whitened coordinates, is compared with the prediction of
+`posterior_error` from the pairs of an exact chain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Regression(NamedTuple):
 
     @classmethod
     def make(cls, dimension: int, seed: int = 0) -> Regression:
-        """On N_DATA random rows, with a walk of the usual length (2.38 / sqrt(D) posterior sds)."""
+        """A regression on N_DATA random rows, with the usual random walk (2.38 / sqrt(D) posterior sds)."""
         rng = np.random.default_rng(seed)
         x = rng.standard_normal((N_DATA, dimension))
         y = x @ rng.standard_normal(dimension) + rng.standard_normal(N_DATA)
@@ -48,19 +48,19 @@ class Regression(NamedTuple):
         return cls(Lasso.from_data(x, y, precision=1.0, penalty=0.0), mean, factor, walk)
 
     def chain(self, epsilon: float, seed: int) -> Chain:
-        """Exact if epsilon is 0."""
+        """A chain with the sequential test, or with the exact test if ε is 0."""
         test = ExactTest() if epsilon == 0 else SequentialTest.from_design(Design(N_DATA, M, epsilon))
         return Chain(self.model, self.walk, test, self.mean, np.random.default_rng(seed))
 
     def trial(self, pairs: int = PAIRS, seed: int = 1) -> TrialRun:
-        """Pairs of an exact chain, far apart."""
+        """Pairs of an exact chain, ten steps apart."""
         chain = self.chain(0.0, seed)
         chain.advance(1000)
         return observe(chain, 10 * pairs, 10).trial(N_DATA)
 
 
 class SdRatio(NamedTuple):
-    """The standard deviation of a chain's draws over the exact posterior's, with its standard error."""
+    """Standard deviation of a chain's draws relative to the exact posterior, with its standard error."""
 
     sd_ratio: float
     se: float

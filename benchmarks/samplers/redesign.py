@@ -1,4 +1,4 @@
-"""What designing while it runs saves, and what it costs: `python -m benchmarks.samplers.redesign`."""
+"""Savings and costs of redesigning during a run: `python -m benchmarks.samplers.redesign`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from designer import Design, search
 from designer.pairs.trial_run import TrialRun
 from samplers.adapt.redesign import Followed, follow_from
-from samplers.config.assemble import Parts, build
+from samplers.chains.spec import ChainSpec
+from samplers.config.assemble import build
 from samplers.config.built_in import built_in
 from samplers.config.schema import RedesignTable
 from samplers.decide.exact import ExactTest
@@ -17,7 +18,7 @@ from samplers.decide.sequential import SequentialTest
 from samplers.study.observe import observe
 
 TOLERANCE, STEPS, EVERY = 0.02, 2000, 500
-STARTS = {"all but exact": (6000, 1e-6), "too careless": (100, 0.3), "K14's usual": (500, 0.05)}
+STARTS = {"nearly exact": (6000, 1e-6), "too careless": (100, 0.3), "K14's usual": (500, 0.05)}
 CHAIN = "e3"
 
 
@@ -35,33 +36,33 @@ def report() -> list[str]:
         f"run of 100 exact pairs has m = {best.m:,}, ε = {best.epsilon:g}, α = {best.alpha:g}.",
         "",
         "| start | m, ε | data, started with | data, last design | mean abs. Δ, start | last | changes "
-        "| share of pairs | data in all against the start kept | s |",
+        "| share of pairs | total data, relative to keeping the start | s |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, (m, epsilon) in STARTS.items():
         begin = time.perf_counter()
         table = RedesignTable(tolerance=TOLERANCE, every=EVERY, until=STEPS)
-        found = follow_from(config, m, epsilon, table, STEPS)
-        lines.append(_row(name, m, epsilon, found, parts, time.perf_counter() - begin))
+        run = follow_from(config, m, epsilon, table, STEPS)
+        lines.append(_row(name, m, epsilon, run, parts, time.perf_counter() - begin))
     return [*lines, ""]
 
 
-def _best(parts: Parts) -> Design:
-    """As a trial run would have it."""
+def _best(parts: ChainSpec) -> Design:
+    """The design from a trial run."""
     chain = parts._replace(test=ExactTest()).chain(_rng())
     trial: TrialRun = observe(chain, 1000, 10).trial(parts.model.n_data)  # type: ignore[arg-type]
-    found = search(trial, TOLERANCE).best
-    assert found is not None
-    return found
+    best = search(trial, TOLERANCE).best
+    assert best is not None
+    return best
 
 
-def _row(name: str, m: int, epsilon: float, found: Followed, parts: Parts, seconds: float) -> str:
-    first, last, n_data = found.log[0], found.log[-1], found.n_data
-    kept = parts._replace(test=SequentialTest.from_design(Design(n_data, m, epsilon))).chain(_rng())
-    unchanged = int(kept.advance(STEPS).n_used.sum())
-    ratio = (found.read + found.passes * n_data) / unchanged
+def _row(name: str, m: int, epsilon: float, run: Followed, parts: ChainSpec, seconds: float) -> str:
+    first, last, n_data = run.log[0], run.log[-1], run.n_data
+    fixed = parts._replace(test=SequentialTest.from_design(Design(n_data, m, epsilon))).chain(_rng())
+    unchanged = int(fixed.advance(STEPS).n_used.sum())
+    ratio = (run.read + run.passes * n_data) / unchanged
     cells = [name, f"{m:,}, {epsilon:g}", f"{first.old_usage:.1%}", f"{last.usage:.1%}", f"{first.old_error:.3g}"]
-    cells += [f"{last.error:.3g}", str(sum(change.changed for change in found.log)), f"{found.share:.1%}"]
+    cells += [f"{last.error:.3g}", str(sum(change.changed for change in run.log)), f"{run.share:.1%}"]
     return f"| {' | '.join([*cells, f'{ratio:.2f}', f'{seconds:.1f}'])} |"
 
 

@@ -28,7 +28,7 @@ ROWS, TOGETHER = 16_384, 16  # rows and pairs handled at once
 
 
 class Reference(NamedTuple):
-    """Means and sds with standard errors: of the mean in sds, of the sd relative to it. ess is that of the weights."""
+    """Means and sds with standard errors: of the mean in sds, of the sd relative to it; `ess` is for the weights."""
 
     mean: Floats
     sd: Floats
@@ -39,7 +39,7 @@ class Reference(NamedTuple):
 
 
 def reference(problem: LogisticProblem) -> Reference:
-    """The stored one if these are its data, otherwise a new one."""
+    """The stored reference if it belongs to these data, otherwise a new one."""
     if STORED.exists() and problem.model.n_data == N_STORED:
         stored = json.loads(STORED.read_text(encoding="utf-8"))
         if stored["data"] == digest(problem):
@@ -48,7 +48,7 @@ def reference(problem: LogisticProblem) -> Reference:
 
 
 def importance(problem: LogisticProblem, pairs: int = PAIRS, seed: int = SEED) -> Reference:
-    """Self-normalised importance sampling from N(mode, C), in antithetic pairs, with the Gaussian's own moments."""
+    """Self-normalised importance sampling from N(mode, C), in antithetic pairs, with known Gaussian moments."""
     factor = np.linalg.cholesky(problem.covariance)
     d = np.random.default_rng(seed).standard_normal((pairs, problem.mode.size)) @ factor.T
     log_weight = np.concatenate([log_weights(problem, part) for part in np.array_split(d, -(-pairs // TOGETHER))])
@@ -66,7 +66,7 @@ def importance(problem: LogisticProblem, pairs: int = PAIRS, seed: int = SEED) -
 
 
 def log_weights(problem: LogisticProblem, d: Floats) -> Floats:
-    """Log of posterior over N(mode, C) at mode + d and mode - d, relative to the mode: columns."""
+    """Log of posterior over N(mode, C) at mode + d and mode - d, relative to the mode, as columns."""
     model, hessian = problem.model, problem.controlled.hessian
     total, at_mode = np.zeros((len(d), 2)), np.zeros((1, 2))
     for start in range(0, model.n_data, ROWS):
@@ -96,12 +96,12 @@ def add_log_likelihood(eta, step, out):
 
 
 def digest(problem: LogisticProblem) -> str:
-    """Of the data."""
+    """A digest of the data."""
     return hashlib.sha256(np.ascontiguousarray(problem.model.rows)).hexdigest()[:16]
 
 
 def from_json(stored: dict[str, Any]) -> Reference:
-    """As it was written."""
+    """Read a stored reference."""
     arrays = (np.array(stored[name]) for name in ("mean", "sd", "mean_se", "sd_se"))
     return Reference(*arrays, stored["pairs"], stored["ess"])
 
@@ -123,14 +123,14 @@ def _chain_to_json(run: TimedChain) -> dict[str, Any]:
 
 def main() -> None:
     problem = make_problem(N_STORED)
-    found = importance(problem)
+    truth = importance(problem)
     chain = measure(problem, problem.controlled, problem.proxy, ExactTest(), CHAIN_SECONDS, seed=SEED)
-    arrays = {name: _rounded(getattr(found, name)) for name in ("mean", "sd", "mean_se", "sd_se")}
+    arrays = {name: _rounded(getattr(truth, name)) for name in ("mean", "sd", "mean_se", "sd_se")}
     stored = {
         "n_data": N_STORED,
         "data": digest(problem),
         "seed": SEED,
-        "importance": {"pairs": found.pairs, "ess": round(found.ess, 1), **arrays},
+        "importance": {"pairs": truth.pairs, "ess": round(truth.ess, 1), **arrays},
         "exact_chain": _chain_to_json(chain),
     }
     STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")

@@ -21,11 +21,11 @@ from samplers.chains.chain import Chain, streams
 from samplers.compiled.block import run_block
 imported = time.perf_counter()
 problem = make_problem(12_214)
-made = time.perf_counter()
+prepared = time.perf_counter()
 Chain(problem.controlled, problem.proxy, problem.sequential(), problem.mode, streams(1, 1)[0]).advance(1)
 done = time.perf_counter()
 misses = sum(run_block.stats.cache_misses.values())
-print(imported - start, made - imported, done - made, misses)
+print(imported - start, prepared - imported, done - prepared, misses)
 """
 
 
@@ -34,9 +34,9 @@ def report(seconds: float) -> list[str]:
     return [
         "## Samplers: logistic regression, D = 50, synthetic data, one core",
         "",
-        f"m = {BATCH}, epsilon = {EPSILON:g} unless given; Gaussian prior with precision {PRIOR_PRECISION:g}.",
+        f"m = {BATCH}, ε = {EPSILON:g} unless given; Gaussian prior with precision {PRIOR_PRECISION:g}.",
         "ESS is the smallest bulk ESS over the coordinates; sd is relative to the Laplace approximation (smallest to",
-        "largest coordinate). Finding the mode and building the proxies is not counted; it is given once per N.",
+        "largest coordinate). Times do not include mode and proxies, which are given once per N.",
         "",
         "| N | chain | steps/s | acceptance | data per step | min ESS/s | sd ratio |",
         "|---|---|---|---|---|---|---|",
@@ -53,7 +53,7 @@ def _rows(n_data: int, seconds: float) -> list[str]:
         ("sequential, control variates, random walk", controlled, problem.walk, sequential),
         ("sequential, control variates, proxy", controlled, problem.proxy, sequential),
         (
-            f"sequential, control variates, proxy, epsilon = {LOOSER:g}",
+            f"sequential, control variates, proxy, ε = {LOOSER:g}",
             controlled,
             problem.proxy,
             problem.sequential(LOOSER),
@@ -75,12 +75,12 @@ def _row(problem: LogisticProblem, name: str, parts: list, seconds: float) -> st
 
 
 def _first_draw() -> list[str]:
-    """A fresh process whose compiled kernels are on disk: nothing may be compiled again."""
+    """Start-up of a fresh process with compiled kernels on disk: nothing may be compiled again."""
     command = [sys.executable, "-c", FIRST_DRAW]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(6)][1:]
     imports, problem, first, misses = (statistics.median(float(run[k]) for run in runs) for k in range(4))
     return [
         f"Time to the first draw in a fresh process, N = 12,214: imports {imports:.2f} s, data, mode and proxies",
-        f"{problem:.2f} s, first step {first:.2f} s; block kernels compiled anew: {misses:.0f} (median of 5).",
+        f"{problem:.2f} s, first step {first:.2f} s; block kernels compiled again: {misses:.0f} (median of 5).",
         "",
     ]

@@ -32,7 +32,7 @@ from samplers.data.memory import CONTROL_GROUPS
 from samplers.decide._permutation import MOST_DENSE
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
@@ -245,7 +245,7 @@ def report(rows: int = ROWS, seconds: float = SECONDS, folder: str | None = None
         "## Data larger than memory",
         "",
         f"Logistic regression on memory-mapped float32 rows, D = {DIMENSION}; random walk, sequential test with "
-        f"m = {BATCH} and epsilon = {EPSILON:g}, with second-order control variates and without; one chain.",
+        f"m = {BATCH} and ε = {EPSILON:g}, with and without second-order control variates; one chain.",
         "Own memory is the largest RssAnon: the memory of the process without pages of the file.",
         "",
         *table(figures),

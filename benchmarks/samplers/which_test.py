@@ -1,4 +1,4 @@
-"""Which test, and what a trial run that is made up is worth: `python -m benchmarks.samplers.which_test`."""
+"""Which test to use, and the value of simulated pairs: `python -m benchmarks.samplers.which_test`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ N_DATA = 100_000
 
 def report() -> list[str]:
     """The section of RESULTS.md."""
-    return ["## Which test", "", *_predictions(), "", *_rules(), "", *_made_up(), ""]
+    return ["## Which test", "", *_predictions(), "", *_rules(), "", *_simulated_pairs(), ""]
 
 
 def _predictions() -> list[str]:
-    """Data and acceptance predicted of bundled pairs, and what the real tests did."""
+    """Data and acceptance for bundled pairs, predicted and with real tests."""
     lines = [
         f"Real tests on data with the moments of {PAIRS} bundled pairs, {REPEATS} decisions each (m = 500, ε = .05, "
         "δ = .01), beside what is predicted of the same pairs:",
@@ -60,7 +60,7 @@ def chains(rng: np.random.Generator, dimensions: int, scale: float, *, barker: b
 
 
 def _rules() -> list[str]:
-    """What a step by Barker's rule is worth."""
+    """The efficiency of Barker's rule."""
     lines = [
         f"Random walk 2.38/√D on a standard normal, {CHAINS:,} chains of {STEPS:,} steps; variance: asymptotic, of the "
         "mean of one coordinate (standard error 3%):",
@@ -81,8 +81,8 @@ def _rules() -> list[str]:
 def gaussian_walk(rng: np.random.Generator, n_data: int, dimensions: int, scale: float, steps: int) -> TrialRun:
     """Every proposal of an exact random walk over the mean of N normal data with unit covariance, as pairs.
 
-    l_i = d'(x_i - theta) - |d|²/2 has mean d'(mean(x) - theta) - |d|²/2 and variance d' cov(x) d, so that the data are
-    needed for their mean and covariance alone.
+    lᵢ = d'(xᵢ - θ) - |d|²/2 has mean d'(mean(x) - θ) - |d|²/2 and variance d' cov(x) d, so that the data are
+    needed only for their mean and covariance.
     """
     x = rng.standard_normal((n_data, dimensions))
     centre, covariance = x.mean(axis=0), np.cov(x.T, bias=True).reshape(dimensions, dimensions)
@@ -97,10 +97,10 @@ def gaussian_walk(rng: np.random.Generator, n_data: int, dimensions: int, scale:
     return TrialRun(n_data, mu, sigma)
 
 
-def _made_up() -> list[str]:
-    """Designs for made-up pairs, held against the pairs of a real chain with the same acceptance."""
+def _simulated_pairs() -> list[str]:
+    """Designs for simulated pairs, evaluated on the pairs of a real chain with the same acceptance."""
     lines = [
-        f"Designs made from the acceptance rate alone (tolerance .02, N = {N_DATA:,}, 400 made-up pairs), measured on "
+        f"Designs from the acceptance rate alone (tolerance .02, N = {N_DATA:,}, 400 simulated pairs), measured on "
         "the 20,000 proposals of a real random walk over the mean of D-dimensional normal data:",
         "",
         "| D | acceptance | sd of log κ | spread given | mean abs Δ, promised | real | data, promised | real |",
@@ -110,13 +110,13 @@ def _made_up() -> list[str]:
         walk = gaussian_walk(np.random.default_rng(3), N_DATA, dimensions, 2.38 / math.sqrt(dimensions), 20_000)
         rate = float(np.exp(np.minimum(walk.log_acceptance, 0.0)).mean())
         for spread in (0.0, 1.0 / math.sqrt(2.0 * dimensions)):
-            made = TrialRun.at_stationarity(N_DATA, rate, 400, np.random.default_rng(0), spread)
-            found = search(made, 0.02)
-            assert found.best is not None and found.error is not None and found.usage is not None
-            step = acceptance(found.best, walk)
+            simulated = TrialRun.at_stationarity(N_DATA, rate, 400, np.random.default_rng(0), spread)
+            answer = search(simulated, 0.02)
+            assert answer.best is not None and answer.error is not None and answer.usage is not None
+            step = acceptance(answer.best, walk)
             lines.append(
                 f"| {dimensions} | {rate:.3f} | {float(np.log(walk.kappa).std()):.2f} | {spread:.2f} "
-                f"| {found.error:.4f} | {step.mean_abs_delta:.4f} | {found.usage:.1%} | {step.mean_usage:.1%} |"
+                f"| {answer.error:.4f} | {step.mean_abs_delta:.4f} | {answer.usage:.1%} | {step.mean_usage:.1%} |"
             )
     return lines
 

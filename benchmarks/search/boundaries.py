@@ -1,4 +1,4 @@
-"""How far the families lie from the best possible boundary: `python -m benchmarks.search.boundaries`."""
+"""How far the families are from the best possible boundary: `python -m benchmarks.search.boundaries`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _row(case: Case) -> str:
     rivals = [
         "none" if rival.usage is None else f"{rival.usage:.2%} (+{one.excess(rival):.2%})" for rival in one.rivals
     ]
-    largest = (acceptance(found.design, case.trial).max_abs_delta for found in (one, free))
+    largest = (acceptance(optimum.design, case.trial).max_abs_delta for optimum in (one, free))
     cells = [
         case.name,
         f"{one.tolerance:g}",
@@ -84,27 +84,27 @@ def _row(case: Case) -> str:
 
 
 def _direct(case: Case) -> list[str]:
-    """Usage + lambda mean |Delta|, minimised over piecewise linear changes of the bounds, engine in the loop."""
+    """Usage + λ mean |Δ|, minimised over piecewise linear changes of the bounds by calling the engine."""
     lines = [
-        "| direct minimisation from bounds 0.3 too wide | best value found | proven least value |",
+        "| direct minimisation from bounds 0.3 too wide | best value reached | proven least value |",
         "|---|---|---|",
     ]
-    for kind, found in (("symmetric", case.symmetric), ("free", case.free)):
-        _, lower, upper = bounds_of(found.design)
-        schedule = Schedule.equal(case.trial.n_data, found.design.m)
+    for kind, optimum in (("symmetric", case.symmetric), ("free", case.free)):
+        _, lower, upper = bounds_of(optimum.design)
+        schedule = Schedule.equal(case.trial.n_data, optimum.design.m)
 
-        def value(knots: np.ndarray, found=found, upper=upper, lower=lower, schedule=schedule) -> float:
+        def value(knots: np.ndarray, optimum=optimum, upper=upper, lower=lower, schedule=schedule) -> float:
             place = np.linspace(0.0, KNOTS - 1.0, upper.size)
             wider = [np.interp(place, np.arange(KNOTS), part) for part in knots.reshape(-1, KNOTS)]
             high = upper + wider[0]
             boundary = Boundary.explicit(np.minimum(lower - wider[-1], high), high)
             step = acceptance(Plan(schedule, boundary), case.trial, tolerance=1e-7)
-            return step.mean_usage + found.price * step.mean_abs_delta
+            return step.mean_usage + optimum.price * step.mean_abs_delta
 
-        start = np.full(KNOTS if found.symmetric else 2 * KNOTS, 0.3)
+        start = np.full(KNOTS if optimum.symmetric else 2 * KNOTS, 0.3)
         best = minimize(value, start, method="Nelder-Mead", options={"maxfev": 400, "adaptive": True}).fun
-        least = found.lower_bound + found.price * found.tolerance
-        lines.append(f"| {kind}, {KNOTS} knots each side, λ = {found.price:.2f} | {best:.5f} | {least:.5f} |")
+        least = optimum.lower_bound + optimum.price * optimum.tolerance
+        lines.append(f"| {kind}, {KNOTS} knots each side, λ = {optimum.price:.2f} | {best:.5f} | {least:.5f} |")
     return lines
 
 

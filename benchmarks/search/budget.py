@@ -41,7 +41,7 @@ GAINS = (0.6, 0.8, 0.9, 0.95)  # acceptance rates
 
 
 class BudgetProblem(NamedTuple):
-    """A posterior, what is true of it, the walk on it, and the tests to compare."""
+    """A posterior with its true quantities, a random walk, and the tests to compare."""
 
     model: Logistic | Lasso | Controlled
     walk: RandomWalk
@@ -57,7 +57,7 @@ class BudgetProblem(NamedTuple):
 
     @classmethod
     def regression(cls) -> BudgetProblem:
-        """Linear, with normal rows and noise and a flat prior: the posterior is known, and so are its draws."""
+        """Linear regression with normal rows and noise and a flat prior, whose posterior is known exactly."""
         rng = np.random.default_rng(0)
         x = rng.standard_normal((ROWS, COMPONENTS))
         y = x.sum(axis=1) + rng.standard_normal(ROWS)
@@ -84,40 +84,42 @@ class BudgetProblem(NamedTuple):
         m: int,
         epsilons: tuple[float, ...],
     ) -> BudgetProblem:
-        """With means and sds of the quantities from the draws."""
-        found = of(draws)
-        scale = found.std(axis=0)
-        return cls(model, walk, draws, origin, of, scale, found.mean(axis=0) / scale, sensitivity, degree, m, epsilons)
+        """A problem whose true means and sds of the quantities come from draws."""
+        quantities = of(draws)
+        scale = quantities.std(axis=0)
+        return cls(
+            model, walk, draws, origin, of, scale, quantities.mean(axis=0) / scale, sensitivity, degree, m, epsilons
+        )
 
     def values(self, theta: Floats) -> Floats:
-        """The quantities, over their posterior sds."""
+        """The quantities divided by their posterior sds."""
         return np.asarray(self.of(theta) / self.scale)
 
     def chain(self, seed: int, start: Floats | None = None) -> Chain:
-        """Exact, from a draw of the posterior if there is no start."""
+        """An exact chain, from a draw of the posterior if no start is given."""
         rng = np.random.default_rng([1, seed])
         if start is None:
             start = self.draws[int(rng.integers(len(self.draws)))]
         return Chain(self.model, self.walk, ExactTest(), start, rng)
 
     def options(self, trial: TrialRun, quantity: Quantity) -> tuple[Option, ...]:
-        """The exact test and the others, as they are predicted."""
+        """Predictions for the exact test and the sequential tests."""
         size = self.draws.shape[1]
         return time_options(trial, EVALUATIONS, quantity, m=[self.m], epsilons=self.epsilons, dimension=size)
 
 
 def pilot(problem: BudgetProblem, steps: int = PILOT, blocks: int = 100) -> tuple[TrialRun, Quantity]:
-    """Pairs of an exact chain, and its autocorrelation in the quantities, by the means of blocks of ten times that."""
+    """Pairs of an exact chain, and its autocorrelation in the quantities from the means of long blocks."""
     chain = problem.chain(0)
-    found = problem.values(chain.advance(steps).theta)
-    means = np.array([block.mean(axis=0) for block in np.array_split(found, blocks)])
+    quantities = problem.values(chain.advance(steps).theta)
+    means = np.array([block.mean(axis=0) for block in np.array_split(quantities, blocks)])
     tau = float(np.mean(means.var(axis=0, ddof=1))) * steps / blocks
     trial = observe(chain, 4000, 10).trial(problem.model.n_data)
     return trial, Quantity(tau, problem.sensitivity, problem.degree)
 
 
 def followed(problem: BudgetProblem, plan: TimePlan, end: float, seed: int) -> tuple[Phases, Floats, Floats]:
-    """A chain that follows a plan until a time: its phases, running sums of the quantities, and the clock."""
+    """Run a chain by a plan until a time: its phases, running sums of the quantities, and the evaluations so far."""
     tests = [test_of(phase.option) for phase in plan.phases]
     first = [(phase.steps, test) for phase, test in zip(plan.phases[:-1], tests[:-1], strict=True)]
     phases, chain = Phases.of(first, tests[-1]), problem.chain(seed)
@@ -133,17 +135,17 @@ def followed(problem: BudgetProblem, plan: TimePlan, end: float, seed: int) -> t
 
 
 def test_of(option: Option) -> ExactTest | SequentialTest:
-    """The test itself."""
+    """The test of an option."""
     return ExactTest() if option.design is None else SequentialTest.from_design(option.design)
 
 
 def evaluations_per_datum(test: object) -> float:
-    """One where log p(x_i; theta) is kept, else two."""
+    """One if log p(xᵢ; θ) is cached, otherwise two."""
     return 1.0 if isinstance(test, ExactTest) else 2.0
 
 
 def _estimate(plan: TimePlan, phases: Phases, sums: Floats, clock: Floats, time: float) -> Floats:
-    """From running sums: the phases' means so far with the best weights for the time they took."""
+    """The estimate at a time: the means of the phases so far, with the best weights for the time they took."""
     steps = int(np.searchsorted(clock, time, side="right")) - 1
     ends = [min(end, steps) for end in phases.ends] + [steps]
     begins = [0, *ends[:-1]]
@@ -165,8 +167,8 @@ def measure(problem: BudgetProblem, plan: TimePlan, times: Floats, repeats: int)
     """Mean squared error over the repetitions and quantities."""
 
     def errors(seed: int) -> Floats:
-        found = followed(problem, plan, float(times[-1]), seed)
-        estimates = np.array([_estimate(plan, *found, time) for time in times.tolist()])
+        run = followed(problem, plan, float(times[-1]), seed)
+        estimates = np.array([_estimate(plan, *run, time) for time in times.tolist()])
         return np.asarray(((estimates - problem.truth) ** 2).mean(axis=1))
 
     with ThreadPoolExecutor(2) as pool:
@@ -175,21 +177,21 @@ def measure(problem: BudgetProblem, plan: TimePlan, times: Floats, repeats: int)
 
 
 def mean_and_error(seen: Floats) -> tuple[Floats, Floats]:
-    """Over the first axis."""
+    """Mean and standard error over the first axis."""
     return np.asarray(seen.mean(axis=0)), np.asarray(seen.std(axis=0, ddof=1) / math.sqrt(len(seen)))
 
 
 def fixed_plans(known: tuple[Option, ...], seconds: float) -> dict[str, TimePlan]:
-    """One test all the time."""
+    """Plans with one test all the time."""
     return {short(option): weighted([(option, seconds)]) for option in known}
 
 
 def short(option: Option) -> str:
-    """Of a test."""
+    """A short name for a test."""
     return "exact" if option.design is None else f"ε = {option.epsilon:g}"
 
 
-def said(plan: TimePlan, seconds: float) -> str:
+def described(plan: TimePlan, seconds: float) -> str:
     """The phases of a plan in words."""
     return ", then ".join(
         f"{short(phase.option)} for {phase.seconds / seconds:.0%} of the time with weight {phase.weight:.2f}"
@@ -198,7 +200,7 @@ def said(plan: TimePlan, seconds: float) -> str:
 
 
 def table(problem: BudgetProblem, plans: Mapping[str, TimePlan], times: Floats, repeats: int) -> list[str]:
-    """Measured risk of all plans, predictions in brackets."""
+    """Measured risk of all plans, with predictions in brackets."""
     curves = {strategy: measure(problem, plan, times, repeats) for strategy, plan in plans.items()}
     fixed = [strategy for strategy in plans if "schedule" not in strategy]
     best = np.min([curves[strategy].risk for strategy in fixed], axis=0)
@@ -217,7 +219,7 @@ def table(problem: BudgetProblem, plans: Mapping[str, TimePlan], times: Floats, 
 
 
 def regression(repeats: int = REPEATS) -> list[str]:
-    """Schedules and fixed tests where the theory holds."""
+    """Schedules and fixed tests on a problem for which the theory holds."""
     problem = BudgetProblem.regression()
     trial, quantity = pilot(problem)
     known = problem.options(trial, quantity)
@@ -235,14 +237,14 @@ def regression(repeats: int = REPEATS) -> list[str]:
         "",
         *table(problem, plans, seconds / 2.0 ** np.arange(5, -1, -1), repeats),
         "",
-        f"Schedule for T: {said(schedule, seconds)}; predicted risk {schedule.risk:.4f}, that of the best fixed test "
-        f"{fixed_best:.4f}.",
+        f"Schedule for T: {described(schedule, seconds)}; predicted risk {schedule.risk:.4f}, against {fixed_best:.4f} "
+        "for the best fixed test.",
         "",
     ]
 
 
 def gains() -> list[str]:
-    """What the best schedule is predicted to gain over the best fixed test, at the time where it gains most."""
+    """Predicted gain of the best schedule over the best fixed test, at the time where it is largest."""
     n_data, m = 2000, 100
     lines = [
         "### What schedules are predicted to gain",
@@ -265,7 +267,7 @@ def gains() -> list[str]:
 
 
 def _gain(known: tuple[Option, ...]) -> str:
-    """Cells of the largest gain: how much, by which schedule, and how the anytime schedule does."""
+    """Table cells for the largest gain: its size, the schedule, and the worst factors."""
     times = known[0].spread ** 2 * np.geomspace(0.1, 1e6, 141)
     plans = [time_schedule(known, time) for time in times.tolist()]
     best = np.array([best_option(known, time).risk(time) for time in times.tolist()])
@@ -279,7 +281,7 @@ def _gain(known: tuple[Option, ...]) -> str:
     least = np.array([best_option(known, time).risk(time) for time in grid.tolist()])
     anytime = risk_over_time(anytime_schedule(known, end), grid.tolist()) / least
     fixed = [np.array([option.risk(time) for time in grid.tolist()]) / least for option in known]
-    schedule = said(plans[at], float(times[at])) if gain[at] > 5e-4 else "–"
+    schedule = described(plans[at], float(times[at])) if gain[at] > 5e-4 else "–"
     return f"{gain[at]:.1%} | {schedule} | {anytime.max():.2f} | {min(one.max() for one in fixed):.2f}"
 
 
@@ -298,7 +300,7 @@ def report(parts: tuple[str, ...] = ("regression", "gains", "e3"), folder: str |
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["regression", "gains", "e3"], metavar="PART")
-    parser.add_argument("--data", metavar="DIR", help="where the digits are; else a synthetic twin")
+    parser.add_argument("--data", metavar="DIR", help="folder with the digits (default: a synthetic twin)")
     given = parser.parse_args()
     print("\n".join(report(tuple(given.parts), given.data)))
 

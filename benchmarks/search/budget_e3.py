@@ -1,8 +1,8 @@
-"""A time budget on E3, K14's digits at full size: fixed tests, schedules, control variates, and a start far away.
+"""A time budget on E3, K14's digits at full size: fixed tests, schedules, control variates, and a distant start.
 
 Part `e3` of `python -m benchmarks.search.budget`. The walk, prior and batches are those of E3
-(`samplers.experiments.studies.e3`); the quantities are the
-predicted probabilities of some test points, over their posterior sds.
+(`samplers.experiments.studies.e3`); the quantities are the predicted probabilities at some test points, divided by
+their posterior sds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmarks.search.budget import (
     BudgetProblem,
+    described,
     evaluations_per_datum,
     fixed_plans,
     mean_and_error,
     pilot,
-    said,
     table,
 )
 from designer import Design, TrialRun
@@ -41,7 +41,7 @@ POINTS = 60  # test points
 DRAWS, CONTROLLED_DRAWS = 16.0, 1.0  # of the exact chain, in the whole time
 REPEATS = 10
 COLD_DRAWS, COLD_REPEATS = 8.0, 20
-HOT, HOT_SHARE = 0.4, 0.1  # epsilon of the first phase from afar, and its share of the time
+HOT, HOT_SHARE = 0.4, 0.1  # ε of the first phase from a distant start, and its share of the time
 DISCARDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of the time that are left out as burn-in, the best of them
 
 
@@ -78,13 +78,13 @@ class Digits(NamedTuple):
 
 
 def _log_posterior(x: Floats, y: Floats, theta: Floats) -> float:
-    """Of the logistic regression, up to a constant."""
+    """Log posterior of the logistic regression, up to a constant."""
     against = -(x @ theta) * np.where(np.asarray(y) > 0, 1.0, -1.0)
     return float(-np.logaddexp(0.0, against).sum() - 0.5 * PRIOR_PRECISION * theta @ theta)
 
 
 def report(folder: str | None = None) -> list[str]:
-    """Three tables."""
+    """The section of RESULTS.md: three tables."""
     digits = Digits.loaded(folder)
     n_data, size = digits.plain.model.n_data, digits.plain.draws.shape[1]
     plain, controlled = (pilot(problem, PILOT, BLOCKS) for problem in digits)
@@ -102,7 +102,7 @@ def report(folder: str | None = None) -> list[str]:
 
 
 def stationary(problem: BudgetProblem, trial: TrialRun, quantity: Quantity, title: str, draws: float) -> list[str]:
-    """Chains that start with a draw of the posterior, each with a fixed test or with an epsilon that falls."""
+    """Chains that start at a draw of the posterior, with a fixed test or with decreasing ε."""
     known, n_data = problem.options(trial, quantity), problem.model.n_data
     seconds = draws * quantity.autocorrelation * n_data
     falling = weighted([(option, seconds / len(EPSILONS)) for option in known[:0:-1]])
@@ -112,12 +112,13 @@ def stationary(problem: BudgetProblem, trial: TrialRun, quantity: Quantity, titl
         f"{title} (m = {problem.m}, median κ {np.median(trial.kappa):.2g}, acceptance {known[0].acceptance:.2f}): "
         f"{REPEATS} chains of each from draws of the posterior, T = {seconds:.3g}, in which the exact chain makes "
         f"{draws:g} independent draws (autocorrelation {quantity.autocorrelation:.0f} steps). Falling schedule: "
-        f"{said(falling, seconds)}.",
+        f"{described(falling, seconds)}.",
         "",
         *table(problem, plans, seconds / np.array([4.0, 2.0, 1.0]), REPEATS),
         "",
         f"Predicted spread √V over that of exact decisions: {_spreads(known)}. Best fixed test for T: {best.name}; "
-        f"best schedule for T: {said(schedule, seconds)}, {1.0 - schedule.risk / best.risk(seconds):.1%} less risk.",
+        f"best schedule for T: {described(schedule, seconds)}, {1.0 - schedule.risk / best.risk(seconds):.1%} less "
+        "risk.",
         "",
     ]
 
@@ -131,7 +132,7 @@ Parts = list[tuple[ExactTest | SequentialTest, float]]
 
 
 def cold(problem: BudgetProblem, autocorrelation: float) -> list[str]:
-    """Chains that start at 0: one test all the time, or a hot one until the chain has arrived and then exact ones."""
+    """Chains that start at 0: one test all the time, or first a loose test and then the exact test."""
     n_data = problem.model.n_data
     seconds = COLD_DRAWS * autocorrelation * n_data
 
@@ -163,7 +164,7 @@ def _listed(shares: tuple[float, ...]) -> str:
 
 
 def _from_afar(problem: BudgetProblem, parts: Parts, seconds: float, seed: int) -> Floats:
-    """Squared errors of one chain from 0, for each share that is left out."""
+    """Squared errors of one chain from 0, for each share that is discarded."""
     chain = problem.chain(seed, np.zeros(problem.draws.shape[1]))
     clock, values, total = [], [], 0.0
     for test, until in parts:
@@ -173,6 +174,6 @@ def _from_afar(problem: BudgetProblem, parts: Parts, seconds: float, seed: int) 
             clock.append(total + np.cumsum(evaluations_per_datum(test) * part.n_used))
             values.append(problem.values(part.theta))
             total = float(clock[-1][-1])
-    times, found = np.concatenate(clock), np.concatenate(values)
-    kept = [(times > share * seconds) & (times <= seconds) for share in DISCARDS]
-    return np.array([float(np.mean((found[some].mean(axis=0) - problem.truth) ** 2)) for some in kept])
+    times, quantities = np.concatenate(clock), np.concatenate(values)
+    used = [(times > share * seconds) & (times <= seconds) for share in DISCARDS]
+    return np.array([float(np.mean((quantities[some].mean(axis=0) - problem.truth) ** 2)) for some in used])

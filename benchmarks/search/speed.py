@@ -1,4 +1,4 @@
-"""The search: grid, continuous, frontier; against one recursion per (pair, u-node)."""
+"""The speed of the search: grid, continuous and frontier, beside one recursion per (pair, u-node)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def report() -> list[str]:
     m = np.unique(np.round(np.geomspace(500, N_DATA, 20)).astype(int)).tolist()
     grid = Grid(m, np.geomspace(0.001, 0.4, 20).tolist(), np.linspace(0.5, 1.0, 6).tolist())
     search(trial, 0.05, space=Space(5000, 50_000))  # compile
-    grid_s, found = _timed(lambda: search(trial, 0.01, grid=grid))
-    rows = [f"| plain grid, {len(found.evaluated):,} designs | {grid_s:.1f} |"]
+    grid_s, result = _timed(lambda: search(trial, 0.01, grid=grid))
+    rows = [f"| plain grid, {len(result.evaluated):,} designs | {grid_s:.1f} |"]
     for criterion in ("average", "worst-case", "fixed-m", "quantile"):
         for tolerance in (0.1, 0.01, 0.001):
             seconds, _ = _timed(lambda c=criterion, t=tolerance: search(trial, t, c, space=space))
@@ -38,15 +38,15 @@ def report() -> list[str]:
         "|---|---|",
         *rows,
         "",
-        *_accuracy(found, trial),
+        *_accuracy(result, trial),
         *_ratio(trial),
     ]
 
 
-def _accuracy(found: Any, trial: TrialRun) -> list[str]:
-    full = acceptance(found.best, trial, tolerance=1e-11)
-    difference = max(abs(full.mean_abs_delta - found.error), abs(full.mean_usage - found.usage))
-    return [f"The grid's best design against the engine at tolerance 1e-11: difference {difference:.0e}.", ""]
+def _accuracy(result: Any, trial: TrialRun) -> list[str]:
+    full = acceptance(result.best, trial, tolerance=1e-11)
+    difference = max(abs(full.mean_abs_delta - result.error), abs(full.mean_usage - result.usage))
+    return [f"The grid's best design and the engine at tolerance 1e-11 differ by {difference:.0e}.", ""]
 
 
 def _ratio(trial: TrialRun) -> list[str]:
@@ -59,7 +59,7 @@ def _ratio(trial: TrialRun) -> list[str]:
         few = np.linspace(0.0, 5.0, 10)
         slow = best_ms(lambda m=m, few=few: characteristics_one_by_one(N_DATA, m, threshold(0.05), few), 1)
         slow *= len(trial) * U_NODES / few.size
-        lines.append(f"| m = {m:,}, epsilon = 0.05 | {fast:.2f} | {slow:,.0f} (scaled from 10) | {slow / fast:,.0f} |")
+        lines.append(f"| m = {m:,}, ε = 0.05 | {fast:.2f} | {slow:,.0f} (scaled from 10) | {slow / fast:,.0f} |")
     return [*lines, ""]
 
 

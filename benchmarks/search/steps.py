@@ -1,4 +1,4 @@
-"""Step size and test together, predicted and by real chains: `python -m benchmarks.search.steps [--draws D]`."""
+"""Step size and test together, predicted and with real chains: `python -m benchmarks.search.steps [--draws D]`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from samplers.study.step_trials import trials_at
 N_DATA, DIMENSION, PAIRS, DRAWS = 10_000, 10, 200, 20_000
 SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 TOLERANCE = 0.03
-CLOSE = 1.4  # beyond, few pairs are ever accepted
+CLOSE = 1.4  # at larger steps, few pairs are accepted
 
 
 class StepProblem(NamedTuple):
@@ -41,7 +41,7 @@ class StepProblem(NamedTuple):
 
 
 class ChainFigures(NamedTuple):
-    """What a chain did: acceptance, share of the data read, squared jump, ESS per step, sd over Laplace's sd."""
+    """Acceptance, data use, squared jump, ESS per step, and sd relative to the Laplace approximation of a chain."""
 
     acceptance: float
     usage: float
@@ -63,7 +63,7 @@ def make_problem() -> StepProblem:
 
 
 def measure(problem: StepProblem, draws: Draws) -> ChainFigures:
-    """Of a chain after its warmup."""
+    """The figures of a chain after its warm-up."""
     moves = np.diff(draws.theta, axis=0)
     jump = float(np.mean(np.einsum("ij,jk,ik->i", moves, problem.precision, moves)))
     sd = float(np.mean(draws.theta.std(axis=0) / np.sqrt(np.diag(problem.covariance))))
@@ -78,7 +78,7 @@ def run(problem: StepProblem, model: Model, scale: float, test: AcceptTest, draw
 
 
 def predicted(problem: StepProblem, model: Model, scales: tuple[float, ...]) -> BestStep:
-    """From pairs at these steps; all of SCALES are predicted."""
+    """Predictions for all of SCALES, from pairs at these steps."""
     chain = problem.chain(model, 1.0, ExactTest(), seed=1)
     chain.advance(2000)
     return best_step(trials_at(chain, scales, PAIRS), TOLERANCE, SCALES, refine=False, space=Space(m_low=200))
@@ -117,7 +117,7 @@ _exact: dict[tuple[float, int], ChainFigures] = {}
 
 
 def seen_exact(problem: StepProblem, scale: float, draws: int) -> ChainFigures:
-    """An exact chain at this step, run once."""
+    """The figures of an exact chain at this step, run only once."""
     if (scale, draws) not in _exact:
         _exact[scale, draws] = run(problem, problem.model, scale, ExactTest(), draws)
     return _exact[scale, draws]

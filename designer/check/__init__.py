@@ -1,1 +1,1 @@
-"""The theory against the real test: simulation, and reference values."""
+"""Checks of the theory: simulation of the real test (`simulate`), and reference values (`selfcheck`)."""

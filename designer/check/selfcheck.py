@@ -1,4 +1,4 @@
-"""The engine against values known otherwise, on this machine."""
+"""A check of the engine on this machine, against a reference table, published constants and closed forms."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _reference_table() -> list[Check]:
     for looks, epsilon, alpha in np.unique(rows[:, :3], axis=0):
         mine = rows[np.all(rows[:, :3] == (looks, epsilon, alpha), axis=1)]
         curve = characteristics(Design(int(looks) * 1000, 1000, epsilon, alpha), mine[:, 3])
-        found = max(np.abs(curve.error - mine[:, 4]).max(), np.abs(curve.usage - mine[:, 5]).max())
-        worst[int(looks)] = max(worst[int(looks)], float(found))
+        difference = max(np.abs(curve.error - mine[:, 4]).max(), np.abs(curve.usage - mine[:, 5]).max())
+        worst[int(looks)] = max(worst[int(looks)], float(difference))
     return [Check(f"reference table, {looks} looks", worst[looks], TOLERANCE) for looks in sorted(worst)]
 
 
@@ -71,7 +71,7 @@ def _published_constants() -> list[Check]:
 
 
 def _closed_form() -> Check:
-    """ε = 1/2 stops at the first look: error Phi(-μ_std sqrt(t_1))."""
+    """ε = 1/2 stops at the first look: error Φ(-μ_std √t₁)."""
     mu = np.linspace(0.0, 10.0, 21)
     curve = characteristics(Design(1000, 100, 0.5), mu)
     exact = np.array([0.5 * math.erfc(x / 3.0 * math.sqrt(0.5)) for x in mu])

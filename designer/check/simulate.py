@@ -1,4 +1,4 @@
-"""Monte Carlo of the real test, for checking the theory: Student statistics on samples without replacement."""
+"""Simulation of the real test, to check the theory: Student statistics on samples without replacement."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Simulation(NamedTuple):
     error_se, usage_se
         Their standard errors.
     repeats
-        Tests at each mean.
+        Number of tests at each mean.
 
     Examples
     --------
@@ -57,8 +57,8 @@ class StepSimulation(NamedTuple):
     probability
         The exact acceptance probability.
     delta, wrong
-        Its error, measured against the exact decision with the same u (so that it has little noise); and the share of
-        wrong decisions.
+        The error in it, measured against the exact decision with the same u, which keeps the noise small; and the
+        share of wrong decisions.
     usage
         Mean fraction of the data read.
     delta_se, usage_se, wrong_se
@@ -102,14 +102,14 @@ def simulate(
     mu_std
         Standardised means, (μ - μ₀) sqrt(N - 1) / σ.
     repeats
-        Tests at each of them.
+        Number of tests at each of them.
     population
-        N numbers, shifted to each mean; by default quantiles of a normal distribution.
+        N numbers, shifted to each mean; drawn from a normal distribution by default.
 
     Returns
     -------
     Simulation
-        What `characteristics` predicts, as seen.
+        The quantities that `characteristics` predicts, as observed.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def simulate(
 
 
 def pooled(parts: Sequence[Simulation]) -> Simulation:
-    """Simulations of the same test at the same standardised means, taken together."""
+    """Pool simulations of the same test at the same standardised means."""
     repeats = sum(part.repeats for part in parts)
     weight = np.array([part.repeats / repeats for part in parts])[:, None]
     error, usage = (np.sum(weight * [part[k] for part in parts], axis=0) for k in (1, 2))
@@ -163,7 +163,7 @@ def simulate_step(
     population
         The lᵢ of one pair (θ, θ'), N of them.
     log_ratio
-        c, minus the usual log ratio of priors and proposals (as in `TrialRun`).
+        c: minus the usual log ratio of priors and proposals (as in `TrialRun`).
     rule
         "metropolis" or "barker".
     repeats
@@ -172,7 +172,7 @@ def simulate_step(
     Returns
     -------
     StepSimulation
-        What `acceptance` predicts for this pair, as seen.
+        The quantities that `acceptance` predicts for this pair, as observed.
 
     Examples
     --------
@@ -231,12 +231,12 @@ def _population(rng: np.random.Generator, plan: Plan, given: npt.ArrayLike | Non
     """The given lᵢ, or Gaussian ones."""
     n_data = plan.schedule.n_data
     if n_data > MAX_POPULATION:
-        raise BadInput(f"n_data = {n_data:,}: too large to simulate; at most {MAX_POPULATION:,}")
+        raise BadInput(f"n_data = {n_data:,}: too large to simulate; must be at most {MAX_POPULATION:,}")
     if given is None:
         return rng.standard_normal(n_data)
     values = np.ascontiguousarray(given, dtype=np.float64)
     if values.shape != (n_data,):
-        raise BadInput(f"population: has shape {values.shape}, the design is for n_data = {n_data:,}")
+        raise BadInput(f"population: has shape {values.shape}; the design is for n_data = {n_data:,}")
     if not np.all(np.isfinite(values)) or values.min() == values.max():
         raise BadInput("population: must be finite and not all equal")
     return values

@@ -1,4 +1,4 @@
-"""How long work reports progress, and how a caller stops it."""
+"""How long computations report progress, and how a caller cancels them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ Progress = Callable[[int, int], None]  # called with (done, total)
 ShareProgress = Callable[[float, str], None]  # called with the share done, from 0 to 1, and what is being done
 
 
+def raise_if(cancelled: Callable[[], bool] | None) -> None:
+    """Raise `Cancelled` if the caller asks to stop."""
+    if cancelled is not None and cancelled():
+        raise Cancelled
+
+
 class Cancelled(Exception):
-    """The caller asked the work to stop, through the argument `cancelled`.
+    """The caller cancelled the computation through the argument `cancelled`.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""The walk of `_kernels` with the first-order effect of skewness carried along, for all drifts in one pass.
+"""The walk of `_walk_kernels` with the first-order effect of skewness carried along, for all drifts in one pass.
 
 Let d = γ / sqrt(N), γ the skewness of the lᵢ, and W(t) = z sqrt(t) - μ t the walk without its drift. Sampling
 without replacement gives W the third cumulants d t_a (1 - t_b), a <= b <= c, and nothing else to first order. So W is
 Markov to that order: given W(t_0) = w its next step v sqrt(h), h = t_1 - t_0, has the density
 
-    phi(v) [1 - (d/2) w He2(v) + d (1 + t_0 - h) / (6 sqrt(h)) He3(v)]
+    φ(v) [1 - (d/2) w He2(v) + d (1 + t_0 - h) / (6 sqrt(h)) He3(v)]
 
 (what is left in the population has less variance when large values have gone, and is skewed itself). The sample's
 standard deviation is correlated with its mean: a bound G of the studentised mean acts on z like the bound
-G + d G (G - μ sqrt(t)) / (2 sqrt(t)). All this is polynomial in μ. So f_j of `_kernels` becomes
+G + d G (G - μ sqrt(t)) / (2 sqrt(t)). All this is polynomial in μ. So f_j of `_walk_kernels` becomes
 
     f_j + d (q0_j + μ q1_j + μ² q2_j + μ³ q3_j),      q3_j = -t_j (1 - t_j) / 6 f_j,
 
-and f, q0, q1, q2 (rows 0 to 3 below) obey one recursion that does not know μ. `docs/skewness.md` derives it.
+and f, q0, q1, q2 (rows 0 to 3 below) obey one recursion that does not depend on μ. `docs/skewness.md` derives it.
 """
 
 from __future__ import annotations
@@ -155,10 +155,10 @@ def skewed_walk(
 ):
     """The first-order effect of skewness on all drifts `mu` (ascending in size), per unit of γ / sqrt(N).
 
-    Arguments as in `_kernels.walk`; given_lower and given_upper are the bounds before any merging of looks, which move
-    with the sample's standard deviation. Adds to total[0] and total[1] the changes of P(exit below) and P(exit above),
-    to total[2 + k] that of sum_j omega[k, j] P(undecided after look j), to total[4] that of P(undecided after all) by
-    integrating the last rows: an independent check, for the changes must sum to 0.
+    Arguments as in `_walk_kernels.walk`; given_lower and given_upper are the bounds before any merging of looks, which
+    move with the sample's standard deviation. Adds to total[0] and total[1] the changes of P(exit below) and P(exit
+    above), to total[2 + k] that of sum_j omega[k, j] P(undecided after look j), to total[4] that of P(undecided after
+    all looks) by integrating the last rows. This is an independent check: the changes must sum to 0.
     """
     looks, n_mu, inner_scale = root_t.size, mu.size, np.minimum(r, np.append(r[1:], 1.0))
     most = most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, rules[0])

@@ -1,14 +1,14 @@
-"""The jitted functions of the recursion: arrays in, arrays filled, nothing checked.
+"""Compiled kernels of the recursion: arrays in, arrays filled, nothing validated.
 
-Notation (K14 supplement A): look j sees the fraction pi_j of the data, information t_j = pi_j / (1 - pi_j), and
-z_j sqrt(t_j) = μ_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean rho z and standard
+Notation (K14 supplement A): look j sees the fraction π_j of the data, information t_j = π_j / (1 - π_j), and
+z_j sqrt(t_j) = μ_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean ρ z and standard
 deviation r, whatever the drift. So
 
     f_j(z) = P(no decision before look j | z_j = z)
-           = integral over [lower_{j-1}, upper_{j-1}] of f_{j-1}(y) N(y; rho_j z, r_j²) dy
+           = integral over [lower_{j-1}, upper_{j-1}] of f_{j-1}(y) N(y; ρ_j z, r_j²) dy
 
 does not depend on μ_std, stays within [0, 1], and serves every drift: the density of z_j on the paths still undecided
-is f_j(z) phi(z - μ_std sqrt(t_j)).  This is the tilting of the zero-drift walk, free of overflow.
+is f_j(z) φ(z - μ_std √t_j). This is the tilted zero-drift walk, without its overflow.
 """
 
 from __future__ import annotations
@@ -263,12 +263,12 @@ def walk(
 ):
     """Run the walk over all looks for all drifts `mu` (ascending in size).
 
-    [low_j, high_j] is the window outside which no wanted drift has mass. `mirror`: bounds and window are symmetric, so
-    is f; all μ >= 0 and only z > 0 is kept.  Fills total[0] = P(exit below), total[1] = P(exit above), total[2 + k] =
-    sum_j omega[k, j] P(undecided after look j), total[4] = P(undecided after all looks) by integrating the last f: an
-    independent check, for it must equal 1 - total[0] - total[1].  by_look[0/1, j, i], if it has rows, takes the exits
-    at each look. A normal density counts up to `reach` standard deviations, and a drift is followed until at most
-    `decided` of it is left undecided. (half, offset, x, w) is the table of rules.
+    [low_j, high_j] is the window outside which none of the drifts has mass. `mirror`: bounds and window are symmetric,
+    and so is f; all μ >= 0 and only z > 0 is kept. Fills total[0] = P(exit below), total[1] = P(exit above),
+    total[2 + k] = sum_j omega[k, j] P(undecided after look j), and total[4] = P(undecided after all looks) by
+    integrating the last f. This is an independent check: it must equal 1 - total[0] - total[1]. by_look[0/1, j, i], if
+    it has rows, takes the exits at each look. A normal density counts up to `reach` standard deviations, and a drift is
+    followed until at most `decided` of it is left undecided. (half, offset, x, w) is the table of rules.
     """
     looks, n_mu, inner_scale = root_t.size, mu.size, np.minimum(r, np.append(r[1:], 1.0))
     most = lanes(most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, half))

@@ -1,4 +1,4 @@
-"""How far the distribution that a chain with errors samples may be from the exact one (K14 Theorems 1 and 4)."""
+"""Bounds on the distance between what a chain with errors samples and the exact posterior (K14 Theorems 1 and 4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from designer.core.errors import integer, real
 
 
 def stationary_bound(delta_max: float, eta: float) -> float:
-    """How far a chain with errors may be from the exact one: a bound on the total variation distance (K14 Theorem 1).
+    """Bound on the total variation distance between a chain with errors and the exact one (K14 Theorem 1).
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def stationary_bound(delta_max: float, eta: float) -> float:
     Returns
     -------
     float
-        delta_max / (1 - η), 1 at most.
+        delta_max / (1 - η), at most 1.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def stationary_bound(delta_max: float, eta: float) -> float:
 
 
 def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
-    """The same for sweeps of Gibbs updates (K14 Theorem 4).
+    """The bound of `stationary_bound` for sweeps of Gibbs updates (K14 Theorem 4).
 
     The printed theorem lacks the factor `sites`: it fails for independent fair bits, where η = 0.
 
@@ -46,7 +46,7 @@ def sweep_bound(delta_max: float, eta: float, sites: int) -> float:
     Returns
     -------
     float
-        sites delta_max / (1 - η), 1 at most.
+        sites · delta_max / (1 - η), at most 1.
 
     Examples
     --------

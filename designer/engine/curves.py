@@ -19,12 +19,12 @@ from designer.engine.walk import outcomes
 from designer.rule.plan import Plan
 
 ORDER = 14  # nodes and Legendre terms per panel for full accuracy
-QUICK_ORDER, QUICK = 9, 1e-8  # and for a tolerance above QUICK
-RATIO = 1.7  # of a panel's ends; the curves vary on the scale of μ_std itself
+QUICK_ORDER, QUICK = 9, 1e-8  # the same for a tolerance above QUICK
+RATIO = 1.7  # between a panel's ends; the curves vary on the scale of μ_std itself
 WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
 MOST_PANELS = 200
-ROUGH = 1e-6  # what the series of a panel may miss; a panel that misses more is cut
-PIECES, CUTS = 4, 6  # into so many, so often
+ROUGH = 1e-6  # largest error of a panel's series; a panel with more is cut
+PIECES, CUTS = 4, 6  # into so many pieces, at most so many times
 FAR = 1e12  # no curve is followed beyond this μ_std
 
 
@@ -32,7 +32,7 @@ class Curves(NamedTuple):
     """Error and usage of one test on panels of |μ_std|, for both signs of μ_std.
 
     values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
-    as Legendre coefficients; `doubt` bounds what the series of each panel miss, `estimate` the error of the values.
+    as Legendre coefficients; `doubt` bounds the error of each panel's series, `estimate` that of the values.
     """
 
     edges: Floats
@@ -44,7 +44,7 @@ class Curves(NamedTuple):
 
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
-    """Rows Δ, E_u[usage], E_u[looks], E_u[error] and the doubt in them, for pairs (A, κ)."""
+    """Rows Δ, E_u[usage], E_u[looks], E_u[error] and a bound on their numerical error, for pairs (A, κ)."""
     out = np.empty((5, a.size))
     node, weight, _ = panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
@@ -65,7 +65,7 @@ def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -
 
 
 def cut(plan: Plan, curve: Curves, which: Mask, tolerance: float) -> Curves:
-    """The same with some of the panels cut: bounds far out at the first looks make curves that are steep somewhere."""
+    """The same curves with some panels cut: bounds far out at the first looks make the curves steep in places."""
     low, high = curve.edges[:-1], curve.edges[1:]
     ends = np.linspace(low[which], high[which], PIECES + 1, axis=1)
     starts, order = ends[:, :-1].ravel(), curve.values.shape[-1]

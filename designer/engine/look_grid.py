@@ -1,6 +1,6 @@
-"""Which looks of a test are computed, and how finely: what the recursion of `walk` runs over.
+"""The looks that the recursion of `walk` computes, and how finely.
 
-Looks that can stop no drift are skipped, and neighbouring ones merged where there are very many.
+Looks that cannot stop any drift are skipped; where there are very many, neighbouring looks are merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WINDOW = 8.5  # standard deviations around a drift's path that hold its mass, to
 EXACT_LOOKS = 4000  # up to here every look is computed; beyond, looks closer together than THINNED are merged
 THINNED = 0.08  # width r between merged looks
 MERGE_ERROR = 0.05  # merging at width r costs at most about this times r³ (tests/designer/engine/test_many_looks.py)
-ROUGH_LOOKS = 50_000  # the most for bounds or distances that change too much from look to look to merge any
+ROUGH_LOOKS = 50_000  # the most looks whose bounds or distances change too much from look to look to be merged
 MERGED_NODES = 1e-8  # accuracy of the nodes when looks are merged: far below the error of merging
 CONTINUITY = 0.5825971579390107  # -zeta(1/2) / sqrt(2 pi): overshoot of a Gaussian walk, in units of its step
 DELAY = 0.25  # a walk monitored with step h has decided as much at t as a continuous one at t + h/4
@@ -46,7 +46,7 @@ class Resolution(NamedTuple):
         if not plan.mergeable:
             r_star = 0.0
             if looks > ROUGH_LOOKS:
-                raise BadInput(f"{looks:,} looks with uneven distances or bounds: at most {ROUGH_LOOKS:,}")
+                raise BadInput(f"{looks:,} looks with uneven distances or bounds: must be at most {ROUGH_LOOKS:,}")
         elif looks > EXACT_LOOKS:
             r_star, tolerance = max(r_star, THINNED), max(tolerance, MERGED_NODES)
         steps = math.sqrt(min(looks, EXACT_LOOKS))
@@ -54,12 +54,12 @@ class Resolution(NamedTuple):
         return cls(density, r_star, threshold(1e-3 * tolerance), 1e-3 * tolerance)
 
     def finer(self) -> Resolution:
-        """The next better one; their difference is the error estimate."""
+        """The next finer resolution; the difference between the two is the error estimate."""
         return Resolution(self.density + 0.15, self.r_star / 1.4, self.reach + 0.5, 0.03 * self.decided)
 
 
 class Grid(NamedTuple):
-    """The looks that can stop any of a group of drifts, as the kernel wants them."""
+    """The looks that can stop any of a group of drifts, in the form the kernel takes."""
 
     n: Ints
     look: Ints
@@ -89,7 +89,7 @@ class Grid(NamedTuple):
 def grid_of(plan: Plan, least: float, most: float, r_star: float, mirror: bool) -> Grid:
     """The looks that matter to drifts in [least, most] (to |μ| <= most if `mirror`), merged below width r_star.
 
-    A look that can stop no such drift is skipped, exactly; early bounds of O'Brien-Fleming type are enormous.
+    A look that cannot stop any such drift is skipped, at no loss; early bounds of O'Brien-Fleming type are enormous.
     Merging lowers the bound by the difference in overshoot and shifts the decision's time (`CONTINUITY`, `DELAY`).
     """
     schedule, n_data = plan.schedule, float(plan.schedule.n_data)
@@ -113,7 +113,7 @@ def grid_of(plan: Plan, least: float, most: float, r_star: float, mirror: bool) 
     r_true = width(neighbour, x, n_data)
     shift = CONTINUITY * (r - r_true)
     lower, upper = lower + shift, upper - shift
-    closed = lower > upper  # merging can close a narrow gap; then everyone stops
+    closed = lower > upper  # merging can close a narrow gap; then every walk stops
     lower, upper = np.where(closed, 0.0, lower), np.where(closed, 0.0, upper)
     t = root_t**2 * (1.0 + DELAY * (r**2 - r_true**2))
     time = np.append(n_data * t / (1.0 + t), n_data)

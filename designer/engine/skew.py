@@ -1,8 +1,8 @@
-"""What skewness of the lᵢ does to a sequential test, to first order: the effect that the Gaussian theory misses.
+"""The effect of skewed lᵢ on a sequential test, to first order, which the Gaussian theory misses.
 
 The effect is linear in the skewness γ: error(μ_std) = error_0 + γ error_1, and so on, with curves error_1,
-usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). Where γ / sqrt(m)
-is too large for a first order to be enough, `in_range` says so.
+usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). `in_range` says
+where γ / √m is small enough for the first order to suffice.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from designer.engine.walk import capped, totals
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 
-FINEST = 1e-5  # wanted numerical error of the slopes; the second order, which is not computed, is far larger
+FINEST = 1e-5  # numerical error of the slopes that is asked for; the second order, which is not computed, is far larger
 LARGEST = 0.125  # of |γ| / sqrt(m): verified against the real test up to here (docs/skewness.md)
-UNTRIED = 0.3  # not even for pairs whose decisions are mostly clear
-SLACK = 0.004  # what the second order may amount to there, in any of the probabilities
+UNTRIED = 0.3  # the limit for pairs whose decisions are mostly clear
+SLACK = 0.004  # largest second-order effect there, on any of the probabilities
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,7 +39,7 @@ class Slopes(NamedTuple):
     looks: Floats
 
     def error(self, mu: Floats) -> Floats:
-        """Of the probability of a wrong decision: acceptance is right when μ > 0."""
+        """Derivative of the probability of a wrong decision: acceptance is right when μ > 0."""
         return np.where(mu > 0, self.below, self.above)
 
 
@@ -74,7 +74,7 @@ def _run(plan: Plan, grid: Grid, mu: Floats, resolution: Resolution) -> Floats:
 
 
 def worst_effect(plan: Plan, skew: Floats, tolerance: float = FINEST) -> float:
-    """What the most skewed pair adds to the error at μ_std = 0, on the side where it adds."""
+    """The increase of the error at μ_std = 0 by the most skewed pair, on the side where the error grows."""
     slope = slopes(plan, np.zeros(1), tolerance)
     return float(np.abs(skew).max()) * float(np.abs([slope.below, slope.above]).max())
 
@@ -83,13 +83,13 @@ def skew_of(trial: TrialRun) -> Floats:
     """The skewness of every pair, if the trial run records it."""
     if trial.skew is None:
         raise BadInput(
-            "skew: the trial run does not record it, so nothing can be corrected for it; add a column `skew`"
+            "skew: the trial run does not record the skewness, which the correction needs; add a column `skew`"
         )
     return trial.skew
 
 
 def in_range(plan: Plan, skew: Floats, doubt: Floats | float = 1.0) -> Mask:
-    """Which pairs a first order is enough for; where all the data are read at once, all of them.
+    """Which pairs the first order is accurate enough for; all of them if all data are read at once.
 
     The second order is of size γ² / m for those u whose decision the first look leaves open; `doubt` is their
     probability, and below 1 for pairs of small κ.

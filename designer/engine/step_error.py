@@ -26,15 +26,15 @@ Rule = Literal["metropolis", "barker"]
 class Acceptance(NamedTuple):
     """What a test does to each pair's acceptance probability, and the means over pairs.
 
-    With the correction for skewness, pairs out of its range have NaN for all but the probability, and so have the
-    means.
+    With the correction for skewness, pairs out of its range have NaN for everything but the probability; the means are
+    then NaN as well.
 
     Attributes
     ----------
     probability
         The exact P_a of each pair.
     delta
-        The error in it, Δ = P_a,ε - P_a (K14 Eqn 6).
+        Its error, Δ = P_a,ε - P_a (K14 Eqn 6).
     usage, mean_usage
         Expected fraction of the data read, per pair and on average.
     mean_abs_delta
@@ -42,17 +42,17 @@ class Acceptance(NamedTuple):
     looks
         Expected number of looks.
     wrong
-        Probability of a wrong decision, E_u[E]; |delta| is smaller, as errors of both kinds cancel.
+        Probability of a wrong decision, E_u[E]; |Δ| is smaller, because errors of both kinds cancel.
     estimate
         A bound on the numerical error of delta, usage, wrong and looks (as a share of all looks).
     remark
-        Why numbers are missing, in one line; None if none are.
+        Why numbers are missing, in one line; None if none is missing.
 
     Examples
     --------
     >>> trial = TrialRun(20_000, mu=[0.0, -1e-4], sigma=[0.01, 0.01])
-    >>> found = acceptance(Design(20_000, 500, 0.05), trial)
-    >>> found.probability.round(3), found.delta.round(3), round(found.mean_abs_delta, 3)
+    >>> step = acceptance(Design(20_000, 500, 0.05), trial)
+    >>> step.probability.round(3), step.delta.round(3), round(step.mean_abs_delta, 3)
     (array([1.   , 0.135]), array([-0.177,  0.087]), 0.132)
     """
 
@@ -68,7 +68,7 @@ class Acceptance(NamedTuple):
 
     @property
     def max_abs_delta(self) -> float:
-        """The largest |delta| of any pair."""
+        """The largest |Δ| of any pair."""
         return float(np.abs(self.delta).max())
 
 
@@ -78,11 +78,11 @@ class Predictions(NamedTuple):
     Attributes
     ----------
     gaussian
-        An `Acceptance` that takes sample means for normal.
+        An `Acceptance` that treats sample means as normal.
     skewed
         The same, corrected for the skewness that the trial run records; None if it records none.
     remark
-        What is missing, in one line; None if nothing is.
+        What is missing, in one line; None if nothing is missing.
 
     Examples
     --------
@@ -111,19 +111,19 @@ def acceptance(
     design
         The test, a `Design` or a `Plan`.
     trial
-        The pairs, for as many data as the test.
+        The pairs, with the same N as the test.
     rule
         "metropolis" or "barker".
     tolerance
-        Wanted numerical error of the test's curves. The result's `estimate` also counts what their interpolation may
-        miss, which dominates for bounds of O'Brien-Fleming type.
+        Numerical error allowed in the test's curves. The result's `estimate` includes the error of interpolating them,
+        which dominates for bounds of O'Brien-Fleming type.
     skew
         Correct, to first order, for the skewness that the trial run records (docs/skewness.md).
 
     Returns
     -------
     Acceptance
-        Per pair, and the means.
+        The numbers per pair, and their means.
 
     Raises
     ------
@@ -142,9 +142,9 @@ def acceptance(
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
-    found = integrate(curve, trial.log_acceptance, trial.kappa, barker)
-    remark = skew_corrected(plan, curve, trial, barker, found) if skew else None
-    return _acceptance(trial, barker, curve, found, remark)
+    rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
+    remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
+    return _acceptance(trial, barker, curve, rows, remark)
 
 
 def predictions(
@@ -165,8 +165,8 @@ def predictions(
     Examples
     --------
     >>> trial = TrialRun(20_000, mu=[-0.7 / 20_000], sigma=[1.3 * 19_999**0.5 / 20_000], skew=[1.0])
-    >>> found = predictions(Design(20_000, 500, 0.05), trial)
-    >>> round(found.gaussian.mean_abs_delta, 3), round(found.skewed.mean_abs_delta, 3)
+    >>> both = predictions(Design(20_000, 500, 0.05), trial)
+    >>> round(both.gaussian.mean_abs_delta, 3), round(both.skewed.mean_abs_delta, 3)
     (0.026, 0.018)
     """
     gaussian = acceptance(design, trial, rule, tolerance)
@@ -176,8 +176,8 @@ def predictions(
     return Predictions(gaussian, skewed, skewed.remark)
 
 
-def _acceptance(trial: TrialRun, barker: bool, curve: Curves, found: Floats, remark: str | None) -> Acceptance:
-    delta, usage, looks, wrong, doubt = found
+def _acceptance(trial: TrialRun, barker: bool, curve: Curves, rows: Floats, remark: str | None) -> Acceptance:
+    delta, usage, looks, wrong, doubt = rows
     means = float(np.abs(delta).mean()), float(usage.mean())
     estimate = curve.estimate + float(doubt.max())
     return Acceptance(
@@ -191,31 +191,31 @@ def exact_probability(a: Floats, barker: bool) -> Floats:
 
 
 def skew_corrected(
-    plan: Plan, curve: Curves, trial: TrialRun, barker: bool, found: Floats, tolerance: float = 0.0
+    plan: Plan, curve: Curves, trial: TrialRun, barker: bool, rows: Floats, tolerance: float = 0.0
 ) -> str | None:
     """Add the first-order effect of each pair's skewness to the rows of `integrate`, in place.
 
-    Pairs out of its range become NaN, and the line that says so is returned.
+    Pairs out of its range become NaN; a line that says so is returned.
     """
     gamma, a = skew_of(trial), trial.log_acceptance
     inside, skewed = covered(plan, trial, barker), gamma != 0
     if np.any(inside & skewed):
         steeper = _with_slopes(plan, curve, tolerance)
-        change = gamma * (integrate(steeper, a, trial.kappa, barker) - found)[:4]
+        change = gamma * (integrate(steeper, a, trial.kappa, barker) - rows)[:4]
         probability = exact_probability(a, barker)
         least = np.stack([-probability, np.full(a.size, curve.first_usage), np.ones(a.size), np.zeros(a.size)])
         most = np.stack([1.0 - probability, np.ones(a.size), np.full(a.size, plan.schedule.size), np.ones(a.size)])
-        corrected = found[:4] + change
+        corrected = rows[:4] + change
         beyond = np.maximum(least - corrected, corrected - most)[[0, 1, 3]]
         inside &= np.all(beyond <= SLACK, axis=0) | ~skewed
-        found[:4] = np.where(skewed, np.clip(corrected, least, most), found[:4])
-    found[4] += FINEST * np.abs(np.where(inside, gamma, 0.0))
-    found[:4, ~inside] = np.nan
+        rows[:4] = np.where(skewed, np.clip(corrected, least, most), rows[:4])
+    rows[4] += FINEST * np.abs(np.where(inside, gamma, 0.0))
+    rows[:4, ~inside] = np.nan
     return out_of_range(plan, gamma, inside)
 
 
 def covered(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
-    """Which pairs the correction for skewness is good for."""
+    """Which pairs the correction for skewness covers."""
     a, clear = trial.log_acceptance, trial.kappa * panel_edges(plan, reach_of(trial))[-1]
     doubt = exact_probability(a + clear, barker) - exact_probability(a - clear, barker)
     return in_range(plan, skew_of(trial), doubt)
@@ -232,18 +232,19 @@ def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
 
 
 def reach_of(trial: TrialRun) -> float:
-    """The largest |μ_std| that any pair meets with a probability that counts."""
+    """The largest |μ_std| that any pair meets with non-negligible probability."""
     return float(np.max((np.abs(trial.log_acceptance) + _walk_kernels.NEGLIGIBLE) / trial.kappa))
 
 
 def check_rule(rule: str) -> Rule:
-    """The acceptance rule, if it is one."""
+    """The acceptance rule, or BadInput."""
     if rule not in get_args(Rule):
         raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
     return cast(Rule, rule)
 
 
 def check_same_data(plan: Plan, trial: TrialRun) -> None:
-    """A design and a trial run must be about the same number of data."""
+    """Refuse a design and a trial run for different numbers of data."""
     if plan.schedule.n_data != trial.n_data:
-        raise BadInput(f"the design is for n_data = {plan.schedule.n_data:,}, the trial run for {trial.n_data:,}")
+        n_data = plan.schedule.n_data
+        raise BadInput(f"the design is for n_data = {n_data:,}, the trial run for {trial.n_data:,}: they must agree")

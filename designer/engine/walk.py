@@ -1,7 +1,7 @@
 """The recursion: error, data use and stopping distribution of one sequential test, each with its numerical error.
 
 K14 supplement A, Eqns 9-11 and 18-20, in the canonical form z_j sqrt(t_j) = μ_std t_j + W(t_j). One pass of the
-zero-drift walk serves every μ_std (see `_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
+zero-drift walk serves every μ_std (see `_walk_kernels`). Public: `characteristics`, `worst_case`, `stopping`.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Characteristics(NamedTuple):
 
 
 class Stopping(NamedTuple):
-    """What happens at each look. With more than 4000 looks a row stands for all looks since the row before.
+    """Where a test stops. With more than 4000 looks, a row stands for all looks since the previous row.
 
     Attributes
     ----------
     n, pi
-        Data read by then, as a number and as a fraction.
+        Data read by then: number and fraction.
     lower, upper
         Bounds of z.
     accept, reject
-        Probabilities of deciding there, for either answer.
+        Probabilities of accepting and of rejecting there.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Stopping(NamedTuple):
 
     @property
     def bound(self) -> Floats:
-        """The upper bound: the only one, when bounds are symmetric."""
+        """The upper bound, which is the only one when bounds are symmetric."""
         return self.upper
 
 
@@ -119,8 +119,8 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
     mu_std
         Standardised means (μ - μ₀) sqrt(N - 1) / σ, any shape and sign.
     tolerance
-        Wanted numerical error. Beyond 4000 looks neighbouring looks are merged, which costs about 1e-5; `estimate`
-        then says how much.
+        Numerical error allowed. Beyond 4000 looks, neighbouring looks are merged, which costs about 1e-5; `estimate`
+        says how much.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
     Raises
     ------
     BadInput
-        If `mu_std` is not finite or the test is not one.
+        If `mu_std` is not finite or `design` is not a test.
     NumericalFailure
         If the computation does not pass its own checks.
 
@@ -151,7 +151,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
 def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
     """Error and data use at μ_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
 
-    With asymmetric ones the error jumps at 0, and the larger side counts.
+    With asymmetric bounds the error jumps at 0; the larger side counts.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristi
     Returns
     -------
     Characteristics
-        Of one standardised mean.
+        At one standardised mean.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
     Returns
     -------
     Stopping
-        A row per look; the last one is all the data, decided rightly.
+        A row per look; at the last look all data have been read and the decision is right.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
     plan = as_plan(design)
     mu = _drifts(mu_std).reshape(-1)
     if mu.size != 1:
-        raise BadInput("mu_std: must be one number here")
+        raise BadInput("mu_std: must be one number")
     schedule = plan.schedule
     resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), plan).finer()
     grid, exits = _exits(plan, float(capped(plan, mu)[0]), resolution)
@@ -223,8 +223,8 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
 def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -> tuple[Outcome, float]:
     """Outcome per drift and a bound on its numerical error.
 
-    The bound is the difference between two resolutions plus what the conservation of probability misses;
-    without `verify` only the latter, at half the cost.
+    The bound is the difference between two resolutions plus the violation of the conservation of probability;
+    without `verify` it is the latter alone, at half the cost.
     """
     looks = plan.schedule.size
     resolution = Resolution.reaching(tolerance, plan)
@@ -288,7 +288,7 @@ def _difference(one: Outcome, other: Outcome) -> float:
 
 
 def capped(plan: Plan, mu: Floats) -> Floats:
-    """Drifts so large that the first look always decides, brought down to where it just about does."""
+    """Cap drifts that are so large that the first look always decides, at the point where it just does."""
     if plan.schedule.size == 1:
         return mu
     first = np.zeros(1, dtype=np.int64)

@@ -1,13 +1,13 @@
 """Beyond the choice of one test.
 
 optimal_boundary, optimal_boundaries
-    the best of all stopping boundaries, and what no boundary can do better than (`optimal`, `bayes`)
+    the best of all stopping boundaries, and a bound that no boundary can beat (`optimal_boundary`)
 posterior_error, tolerance_for
-    the posterior that a chain with a test samples, and the tolerance that keeps it within a wish (`posterior`)
+    the posterior that a chain with a test samples, and the tolerance that keeps it accurate enough (`posterior`)
 best_step, effective_share
-    the best step of a random walk together with its test (`steps`)
+    the best step of a random walk together with its test (`step_size`)
 best_epsilon, time_options, time_schedule, anytime_schedule, sensitivity
-    the test, or the tests one after the other, with the least risk in a given time (`budget`, `phases`)
+    the test, or the sequence of tests, with the least risk in a given time (`budget`)
 """
 
 from designer.further.budget.epsilon import Option, Quantity, best_epsilon, sensitivity, time_options

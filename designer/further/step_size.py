@@ -1,17 +1,17 @@
-"""Step size and test together: which step of a random walk, with which test, explores most per likelihood evaluation.
+"""Step size and test together: the step of a random walk and the test that explore most per likelihood evaluation.
 
 Larger steps have a larger κ, so their decisions need more data: the best step of a chain with a sequential test is
 not that of the exact chain. Along one proposed direction the log posterior is quadratic to second order. A step r times
 as large has
 
-    A(r) = r a - r² q / 2,    kappa(r) = r^p κ,    squared jump r² q
+    A(r) = r a - r² q / 2,    κ(r) = r^p κ,    squared jump r² q
 
 with q the squared length of the step in the posterior's own metric and a = A + q / 2 the linear part. At stationarity
-a ~ N(0, q) given q. The pairs tell A, and q is their κ² times a constant (without control variates both are
-quadratic forms of the step) or the same for all of them (in many dimensions): the pairs themselves tell which.
+a ~ N(0, q) given q. The pairs give A, and q is their κ² times a constant (without control variates both are
+quadratic forms of the step) or the same for all of them (in many dimensions); the pairs show which.
 With trial runs at several steps this law is needed only from one of them to the next.
 
-Moves that the test makes wrongly are not counted as progress. And what an error per step does to the chain's stationary
+Wrong moves are not counted as progress. What an error per step does to the chain's stationary
 distribution depends on how fast the chain forgets it: a fair comparison of steps allows an error in proportion to the
 squared jump (`hold`). Otherwise the smallest and the largest steps win, by errors.
 """
@@ -37,7 +37,7 @@ from designer.search.space import Space
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
 EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for θ and for θ'
 LEAST, MOST = 1e-3, 1e3  # relative steps
-FLAT = 0.95  # of the best efficiency: as good, for what a chain would notice
+FLAT = 0.95  # of the best efficiency: practically as good
 MOST_SCALES = 200
 LIKE = 25.0  # κ² within this factor of q may be q up to a constant (information, curvature); else it is a residual
 
@@ -62,25 +62,25 @@ class StepLaw(NamedTuple):
 class StepRow(NamedTuple):
     """One step size with its best test, beside the exact chain with the same step.
 
-    A step for which no test meets the tolerance has no design, and nan for all that depends on it.
+    If no test meets the tolerance at this step, the design is None and all numbers that depend on it are NaN.
 
     Attributes
     ----------
     scale
-        Relative to the steps of the trial run.
+        Step relative to that of the trial run.
     kappa
-        Median of the pairs.
+        Median κ of the pairs.
     tolerance
         Largest mean |Δ| allowed at this step.
     design, error, usage, acceptance
-        The best test, its mean |Δ|, share of the data and acceptance rate.
+        The best test, its mean |Δ|, data use and acceptance rate.
     jump, jump_error
-        Expected squared jump in the posterior's metric by moves that the exact chain makes, too; and its standard error
-        over the pairs, for the lengths that were fitted.
+        Expected squared jump in the posterior's metric, by moves that the exact chain would also make; and its standard
+        error over the pairs, given the fitted lengths.
     cost, efficiency
-        Of a step; jump / cost.
+        Cost of a step, and jump / cost.
     exact_acceptance, exact_jump, exact_efficiency
-        Of the exact chain, which evaluates every datum once per step.
+        The same for the exact chain, which evaluates every datum once per step.
 
     Examples
     --------
@@ -114,19 +114,19 @@ class BestStep(NamedTuple):
     rows
         A `StepRow` per step.
     best
-        The most efficient with a test; None if no step has one.
+        The most efficient step with a test; None if no step has one.
     exact
-        The most efficient of the exact chain.
+        The most efficient step of the exact chain.
     flat
         Between these two steps the efficiency is within 5% of the best.
     sentence
-        All that in words.
+        The result in words.
 
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
-    >>> found = best_step(trial, 0.05, [0.5, 1.0], refine=False)
-    >>> [row.scale for row in found.rows], found.best in found.rows
+    >>> result = best_step(trial, 0.05, [0.5, 1.0], refine=False)
+    >>> [row.scale for row in result.rows], result.best in result.rows
     ([0.5, 1.0], True)
     """
 
@@ -154,7 +154,7 @@ def fit_step_law(trial: TrialRun, kappa_power: float = 1.0) -> StepLaw:
     power = real("kappa_power", kappa_power, 0.1, 4.0)
     a, n = trial.log_acceptance, len(trial)
     if not np.any(a != 0.0):
-        raise BadInput("the pairs of the trial run all have A = 0: steps so small tell nothing about larger ones")
+        raise BadInput("the pairs of the trial run all have A = 0: such small steps say nothing about larger ones")
     shapes = [_fitted(a, weights) for weights in (trial.kappa**2, np.ones(n))]
     off = [float(np.sum((a + 0.5 * q) ** 2)) for q in shapes]
     ratio = float(np.mean(shapes[0]) / np.mean(trial.kappa**2))
@@ -163,8 +163,8 @@ def fit_step_law(trial: TrialRun, kappa_power: float = 1.0) -> StepLaw:
 
 
 def _fitted(a: Floats, weights: Floats) -> Floats:
-    """q = b w with the likeliest b."""
-    w = weights / weights.mean()  # or squares of very small κ would vanish
+    """q = b w, with b by maximum likelihood."""
+    w = weights / weights.mean()  # otherwise squares of very small κ would underflow
     s, t = float(w.sum()), float((a * a / w).sum())
     q: Floats = 2.0 * t / (a.size + math.sqrt(a.size**2 + s * t)) * w  # the positive root, without cancellation
     return q
@@ -220,20 +220,20 @@ def best_step(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(100_000, 0.234, 60, np.random.default_rng(1))
-    >>> found = best_step(trial, 0.05, [0.5, 1.0], refine=False)
-    >>> found.best.error <= found.best.tolerance
+    >>> result = best_step(trial, 0.05, [0.5, 1.0], refine=False)
+    >>> result.best.error <= result.best.tolerance
     True
     """
     runs, rule, cost = _runs(trial), check_rule(rule), cost.checked()
     power = kappa_power if len(runs) == 1 else _fitted_power(runs)
     laws = {scale: fit_step_law(run, power) for scale, run in runs.items()}
-    wanted = _checked_scales(scales)
+    relative = _checked_scales(scales)
     if hold not in ("step", "jump"):
         raise BadInput(f"hold = {hold!r}: must be 'step' or 'jump'")
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     reference = exact_jump(*_at(runs, laws, 1.0), rule == "barker")
     if not reference > 0.0:
-        raise BadInput("no proposal of the trial run has a chance of being accepted: make one with smaller steps")
+        raise BadInput("no proposal of the trial run has a chance of being accepted: use smaller steps")
     options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "workers": workers, "cancelled": cancelled}
     rows: list[StepRow] = []
 
@@ -244,26 +244,26 @@ def best_step(
             pairs, lengths = _at(runs, laws, scale)
             share = 1.0 if hold == "step" else exact_jump(pairs, lengths, rule == "barker") / reference
             target = min(1.0, max(tolerance * share, LEAST_TOLERANCE))
-            found = search(pairs, target, cost=cost, **options)
-            rows.append(_row(scale, pairs, lengths, found.best, target, cost, rule, skew))
+            result = search(pairs, target, cost=cost, **options)
+            rows.append(_row(scale, pairs, lengths, result.best, target, cost, rule, skew))
             if progress is not None:
                 progress(len(rows), total)
 
-    add(wanted, len(wanted) + 2 * refine)
+    add(relative, len(relative) + 2 * refine)
     if refine:
-        more = _between(_concluded(rows), wanted)
-        add(more, len(wanted) + len(more))
+        more = _between(_concluded(rows), relative)
+        add(more, len(relative) + len(more))
     rows.sort(key=lambda row: row.scale)
     return _concluded(rows)
 
 
-def _between(found: BestStep, known: list[float]) -> list[float]:
+def _between(result: BestStep, known: list[float]) -> list[float]:
     """Steps half-way (in logarithms) from the best one to its neighbours."""
-    if found.best is None:
+    if result.best is None:
         return []
-    place = known.index(found.best.scale)
+    place = known.index(result.best.scale)
     near = known[max(0, place - 1) : place] + known[place + 1 : place + 2]
-    middles = [float(f"{math.sqrt(scale * found.best.scale):.4g}") for scale in near]
+    middles = [float(f"{math.sqrt(scale * result.best.scale):.4g}") for scale in near]
     return [scale for scale in middles if scale not in known]
 
 
@@ -273,7 +273,7 @@ def exact_jump(pairs: TrialRun, squared_length: Floats, barker: bool = False) ->
 
 
 def effective_share(jump: float, dimension: int) -> float:
-    """Effective draws per step, (1 - rho) / (1 + rho), for rho = 1 - jump / (2 D) the autocorrelation at lag 1.
+    """Effective draws per step, (1 - ρ) / (1 + ρ), where ρ = 1 - jump / (2 D) is the autocorrelation at lag 1.
 
     Exact for chains whose autocorrelations fall off geometrically; a random walk's do so roughly.
 
@@ -303,7 +303,7 @@ def _runs(trial: Trials) -> dict[float, TrialRun]:
     runs = {1.0: trial} if isinstance(trial, TrialRun) else dict(trial)
     steps = sorted(real("step of a trial run", scale, LEAST, MOST) for scale in runs)
     if not steps:
-        raise BadInput("trial: give at least one trial run")
+        raise BadInput("trial: at least one trial run is needed")
     checked = {scale: runs[scale] for scale in steps}
     sizes = sorted({run.n_data for run in checked.values()})
     if len(sizes) > 1:
@@ -312,10 +312,10 @@ def _runs(trial: Trials) -> dict[float, TrialRun]:
 
 
 def _checked_scales(scales: Iterable[float]) -> list[float]:
-    found = sorted({real("scales", scale, LEAST, MOST) for scale in scales})
-    if not 1 <= len(found) <= MOST_SCALES:
-        raise BadInput(f"scales: {len(found)} given; must be 1 to {MOST_SCALES}")
-    return found
+    checked = sorted({real("scales", scale, LEAST, MOST) for scale in scales})
+    if not 1 <= len(checked) <= MOST_SCALES:
+        raise BadInput(f"scales: {len(checked)} given; must be 1 to {MOST_SCALES}")
+    return checked
 
 
 def _fitted_power(runs: Mapping[float, TrialRun]) -> float:
@@ -324,7 +324,7 @@ def _fitted_power(runs: Mapping[float, TrialRun]) -> float:
     y = np.array([float(np.log(run.kappa).mean()) for run in runs.values()])
     slope = float(np.sum((x - x.mean()) * (y - y.mean())) / np.sum((x - x.mean()) ** 2))
     if not slope > 0.0:
-        raise BadInput("kappa does not grow with the step of the trial runs: are their steps given in the right order?")
+        raise BadInput("kappa does not grow with the step of the trial runs: check the steps they are listed under")
     return min(max(slope, 0.1), 4.0)
 
 
@@ -346,7 +346,7 @@ def _row(
     rule: Rule,
     skew: bool,
 ) -> StepRow:
-    """What a step does with its best test, and exactly."""
+    """One step size: with its best test, and exactly."""
     n, nan = pairs.n_data, math.nan
     right = exact_probability(pairs.log_acceptance, rule == "barker")
     jump = float(np.mean(lengths * right))
@@ -354,13 +354,13 @@ def _row(
     kappa = float(np.median(pairs.kappa))
     if design is None:
         return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)
-    found = acceptance(design, pairs, rule, ACCURACY, skew=skew)
-    taken = right + found.delta
-    price = cost.of(n, found.mean_usage, float(found.looks.mean()))
+    step = acceptance(design, pairs, rule, ACCURACY, skew=skew)
+    taken = right + step.delta
+    price = cost.of(n, step.mean_usage, float(step.looks.mean()))
     each = lengths * np.minimum(taken, right)
     jump = float(each.mean())
     jump_error = float(each.std(ddof=1)) / math.sqrt(each.size) if each.size > 1 else nan
-    measured = (found.mean_abs_delta, found.mean_usage, float(taken.mean()), jump, price, jump / price)
+    measured = (step.mean_abs_delta, step.mean_usage, float(taken.mean()), jump, price, jump / price)
     return StepRow(scale, kappa, tolerance, design, *measured, *exact, jump_error)
 
 
@@ -368,7 +368,7 @@ def _concluded(rows: list[StepRow]) -> BestStep:
     exact = max(rows, key=lambda row: row.exact_efficiency)
     tested = [row for row in rows if row.design is not None]
     if not tested:
-        none = "no test meets the tolerance at any of these steps: raise it, or stay with the exact chain"
+        none = "no test meets the tolerance at any of these steps: raise it, or use the exact chain"
         return BestStep(rows, None, exact, None, none)
     if not exact.exact_efficiency > 0.0:
         return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")

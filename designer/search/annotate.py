@@ -11,7 +11,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
 
-ACCURACY = 1e-9  # of the predicted numbers, which come with their estimate
+ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
 
 
 class Evaluation(NamedTuple):
@@ -37,7 +37,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
-    """Evaluate a design once, for its notes and for whoever shows it; `skew` corrects for the recorded skewness."""
+    """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
     worst = worst_case(design, ACCURACY)
     predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
     if trial is None:

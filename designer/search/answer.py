@@ -1,4 +1,4 @@
-"""The answer of a search: the best design with what is predicted of it, or the reason why there is none."""
+"""The answer of a search: the best design with its predictions, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from designer.search.table import EvaluatedDesign
 
 
 def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None, *, rounded: bool) -> SearchResult:
-    """The result for one target; `rounded` takes ε to four digits where that keeps the target."""
+    """The result for one target; `rounded` rounds ε to four digits if the target is still met."""
     if best is None:
         return infeasible(evaluator, target)
     design, score = _scored(evaluator, best, _rounded_down(evaluator, best.epsilon) if rounded else best.epsilon)

@@ -19,9 +19,9 @@ from designer.search.space import Shape
 from designer.search.table import EvaluatedDesign
 
 SCAN_STEP = 0.5  # in G₀
-MARGIN = 0.7  # a scan goes on until the error is so much below the target: its own error is not small
+MARGIN = 0.7  # a scan stops at this fraction of the smallest target, because its own error is not small
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
-STARTS = 6  # shapes of the scan that are looked at more closely
+STARTS = 6  # most promising shapes of the scan, solved again before one is refined
 BRACKET = 0.1  # distance in G₀ of the two bounds between which `roughly` interpolates
 
 

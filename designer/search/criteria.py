@@ -18,7 +18,7 @@ from designer.rule.plan import Plan
 
 Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
 
-ENOUGH_PAIRS = 2000  # for comparing designs; the chosen one is measured on all
+ENOUGH_PAIRS = 2000  # enough to compare designs; the chosen one is evaluated on all pairs
 
 
 class DesignScore(NamedTuple):
@@ -29,7 +29,7 @@ class DesignScore(NamedTuple):
     looks: float
 
 
-UNKNOWN = DesignScore(math.inf, 1.0, 1.0)  # no promise about the error, so as if all the data had to be read at once
+UNKNOWN = DesignScore(math.inf, 1.0, 1.0)  # the error is unknown, so the score is that of reading all data at once
 
 
 class Cost(NamedTuple):
@@ -38,12 +38,12 @@ class Cost(NamedTuple):
     Parameters
     ----------
     fixed
-        Of any step.
+        Cost of any step.
     per_datum
-        Of a datum read. A sequential step evaluates two likelihoods per datum (at θ and θ'), so
+        Cost of each datum read. A sequential step evaluates two likelihoods per datum (at θ and θ'), so
         `Cost(per_datum=2)` counts likelihood evaluations; the default counts data.
     per_look
-        Of a look.
+        Cost of each look.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class Cost(NamedTuple):
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
     def exact(self, n_data: int) -> float:
-        """Cost of an exact step that keeps log p(x_i; θ): one look at all data, half the likelihoods of each."""
+        """Cost of an exact step that keeps log p(xᵢ; θ): one look at all data, one likelihood each instead of two."""
         return self.fixed + 0.5 * self.per_datum * n_data + self.per_look
 
     def checked(self) -> Cost:
-        """Itself, if a cost: no negative part, and data or looks cost something."""
+        """The same cost, validated: no part is negative, and data or looks cost something."""
         values = (real(f"cost.{name}", value, 0.0, 1e300) for name, value in self._asdict().items())
         cost = Cost(*values)
         if cost.per_datum == 0 and cost.per_look == 0:
@@ -73,7 +73,7 @@ class Cost(NamedTuple):
 
 
 class Measure(Protocol):
-    """Judges a plan, to a wanted numerical accuracy; `small` may judge faster on part of the pairs."""
+    """Scores a plan to a given numerical accuracy; `small` may do so faster on some of the pairs."""
 
     def __call__(self, plan: Plan, tolerance: float) -> DesignScore: ...
 
@@ -92,7 +92,7 @@ class WorstCase:
     def __call__(self, plan: Plan, tolerance: float) -> DesignScore:
         if self.skew is not None and not in_range(plan, self.skew).all():
             return UNKNOWN
-        # one drift is cheap, so even the first look around can be more exact
+        # one drift is cheap, so even the scan can be more accurate
         tolerance = min(tolerance, 3e-5)
         outcome, _ = outcomes(plan, np.zeros(1), tolerance, verify=False)
         error = float(outcome.error(np.zeros(1))[0])
@@ -107,14 +107,14 @@ class WorstCase:
 class OverPairs:
     """K14 Eqns 7 and 35: mean |Δ| over the pairs of a trial run; or a quantile of |Δ|.
 
-    With `skew`, corrected for the pairs' skewness: the error of a test beyond the correction's range is not known, and
-    counts as infinite.
+    With `skew`, corrected for the pairs' skewness; beyond the range of the correction the error is unknown and counts
+    as infinite.
     """
 
     def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None, *, skew: bool = False) -> None:
         self.trial, self.rule, self.quantile, self.skew = trial, check_rule(rule), quantile, skew
         self.reach = reach_of(trial)
-        self.everyone = trial  # of whom none may be too skewed
+        self.everyone = trial  # none of these may be too skewed
         if skew:
             skew_of(trial)
 
@@ -124,10 +124,10 @@ class OverPairs:
         if self.skew and not covered(plan, self.everyone, barker).all():
             return UNKNOWN
         curve = curves(plan, self.reach, tolerance, verify=False)
-        found = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
-        if self.skew and skew_corrected(plan, curve, self.trial, barker, found, tolerance):
+        rows = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
+        if self.skew and skew_corrected(plan, curve, self.trial, barker, rows, tolerance):
             return UNKNOWN
-        delta, usage, looks, *_ = found
+        delta, usage, looks, *_ = rows
         size = np.abs(delta)
         error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
         return DesignScore(float(error), float(usage.mean()), float(looks.mean()))
@@ -144,7 +144,7 @@ class OverPairs:
 
 
 def check_criterion(criterion: str) -> Criterion:
-    """The criterion, if it is one."""
+    """The criterion, or BadInput."""
     if criterion not in get_args(Criterion):
         raise BadInput(f"criterion = {criterion!r}: must be one of {', '.join(get_args(Criterion))}")
     return cast(Criterion, criterion)

@@ -1,4 +1,4 @@
-"""What each tolerance costs: the designs of several criteria over a range of tolerances (K14 Fig. 6, as data)."""
+"""The trade-off between tolerance and data use: the designs of several criteria over many tolerances (K14 Fig. 6)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from designer.search.search import ACCURACY, Options, SearchResult, searches
 
 
 class FrontierPoint(NamedTuple):
-    """One design of the frontier, measured on the pairs it was made for and on fresh ones.
+    """One design of the frontier, evaluated on the pairs it was made for and on fresh ones.
 
     Attributes
     ----------
     criterion, tolerance
         What was asked for.
     design
-        The answer; None if there is none, and then so are the numbers.
+        The best design. If there is none, this and the numbers below are None.
     train_error, train_usage
         Mean |Δ| and mean data use on the pairs of the search.
     test_error, test_usage
-        The same on pairs that the search has not seen; None without such.
+        The same on pairs that the search has not seen; None if there are none.
 
     Examples
     --------
@@ -60,13 +60,13 @@ def frontier(
     trial
         Pairs to search on.
     tolerances
-        Largest errors to ask for.
+        The tolerances.
     test
-        Pairs of another trial run, to measure on.
+        Pairs of another trial run, to evaluate on.
     criteria
-        Those of `search`.
+        Criteria, as for `search`.
     **options
-        Those of `search`; fixed_m is 600 here by default, as in K14's experiment.
+        As for `search`; fixed_m is 600 by default, as in K14's experiment.
 
     Returns
     -------
@@ -88,24 +88,26 @@ def frontier(
             report(round(1000 * (number + done / total)), 1000 * len(criteria))
 
         defaults: Options = {"fixed_m": 600, "progress": part}
-        found = searches(trial, tolerances, criterion, **(defaults | options))
+        results = searches(trial, tolerances, criterion, **(defaults | options))
         rule = options.get("rule", "metropolis")
         with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
-            points += pool.map(lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), found)
+            points += pool.map(
+                lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), results
+            )
     return points
 
 
-def _point(found: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
-    """A design with its numbers: the search knows those on the training pairs already."""
-    train = found.best.predicted if found.best is not None else None
+def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
+    """A design with its numbers; those on the training pairs come with the search."""
+    train = result.best.predicted if result.best is not None else None
     fresh = None
-    if found.best is not None and test is not None:
-        fresh = acceptance(found.best, test, rule, ACCURACY, skew=skew)
+    if result.best is not None and test is not None:
+        fresh = acceptance(result.best, test, rule, ACCURACY, skew=skew)
         fresh = None if fresh.remark else fresh
     return FrontierPoint(
-        found.criterion,
-        found.tolerance,
-        found.best,
+        result.criterion,
+        result.tolerance,
+        result.best,
         None if train is None else train.mean_abs_delta,
         None if train is None else train.mean_usage,
         None if fresh is None else fresh.mean_abs_delta,

@@ -1,4 +1,4 @@
-"""The plain grid: every design of it is evaluated, as K14 does."""
+"""The search on a plain grid, as in K14: every design is evaluated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def best_on_grid(evaluator: Evaluator, targets: list[float], designs: list[Desig
     evaluator.total, rows = len(by_shape), []
     for (_, given), group in zip(by_shape.items(), evaluator.each(_evaluate, list(by_shape.items())), strict=True):
         evaluator.step()
-        # with the given ε, not the one that has been to its bound and back
+        # the given ε, free of the rounding of its conversion to a bound and back
         rows += [row._replace(epsilon=design.epsilon) for row, design in zip(group, given, strict=True)]
     evaluator.rows = list(rows)
     return [_cheapest(evaluator, [row for row in rows if row.score.error <= target]) for target in targets]

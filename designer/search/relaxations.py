@@ -1,4 +1,4 @@
-"""When no design is feasible: which single knob to relax, and how far. Every piece of advice has been tried."""
+"""What to do when no design is feasible: which one setting to relax, and how far. Each suggestion has been tried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_EPSILON, LEAST_EPSILON = 1e-6, 1e-12
 
 
 class Relaxation(NamedTuple):
-    """A knob, the value that makes the search feasible, what to do and what comes of it in words, and what is found."""
+    """A setting, the value that makes the search feasible, action and effect in words, and the result of the search."""
 
     knob: Relaxed
     value: float | tuple[float, float]
@@ -27,7 +27,7 @@ class Relaxation(NamedTuple):
 
 
 def rounded_up(value: float) -> float:
-    """To two significant digits, never smaller.
+    """Round up to two significant digits.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def rounded_up(value: float) -> float:
 def relaxations(
     trial: TrialRun | None, found: SearchResult, criterion: Criterion = "average", **options: Unpack[Options]
 ) -> list[Relaxation]:
-    """What would make an infeasible search feasible, each by relaxing one knob alone; `options` are the search's own.
+    """What would make an infeasible search feasible, relaxing one setting at a time; `options` are those of the search.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def relaxations(
             relaxed["space"] = _relaxed(space, knob, value)
         again = search(trial, tolerance, criterion, **relaxed)
         if again.best is not None and again.usage is not None:
-            effect = f"then m = {again.best.m:,}, ε = {again.best.epsilon:g} use {again.usage:.1%} of the data"
+            effect = f"then m = {again.best.m:,}, ε = {again.best.epsilon:g} reads {again.usage:.1%} of the data"
             advice.append(Relaxation(knob, value, words, effect, again))
     return advice
 
@@ -79,7 +79,7 @@ _Candidate = tuple[Relaxed, float | tuple[float, float], str]
 
 
 def _candidates(nearest: float, criterion: Criterion, space: Space, n_data: int, options: Options) -> list[_Candidate]:
-    """What to try: the knobs that are not at their ends yet."""
+    """What to try: the settings that can still be relaxed."""
     tolerance = rounded_up(nearest)
     tries: list[_Candidate] = [("tolerance", tolerance, f"Raise the tolerance to {tolerance:g}")] * (tolerance <= 1.0)
     if criterion == "fixed-m":

@@ -1,4 +1,4 @@
-"""Does a design hold on fresh pairs? Bootstrap bands, k-fold check, and how many pairs would be enough."""
+"""Whether a design holds on fresh pairs: bootstrap bands, cross-validation, and how many pairs would be enough."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Band(NamedTuple):
 
 
 class Bootstrap(NamedTuple):
-    """Mean |Δ| and mean data use of one design, with bands over the choice of pairs.
+    """Mean |Δ| and mean data use of one design, with bootstrap bands over the pairs.
 
     Attributes
     ----------
     error, usage
-        Each a `Band`: value, low and high end.
+        Each a `Band`: value, lower and upper end.
     level
         Probability of the bands.
     pairs
-        How many there are.
+        Number of pairs.
 
     Examples
     --------
     >>> Bootstrap(Band(0.010, 0.004, 0.016), Band(0.5, 0.4, 0.6), 0.95, 50).warning(tolerance=0.01)
-    '50 pairs are too few for a tolerance of 0.01: mean |Δ| is known only to ±0.006; about 288 pairs would do'
+    '50 pairs are too few for a tolerance of 0.01: mean |Δ| is known only to ±0.006; about 288 pairs would be enough'
     """
 
     error: Band
@@ -54,21 +54,21 @@ class Bootstrap(NamedTuple):
     pairs: int
 
     def warning(self, tolerance: float) -> str | None:
-        """One line when the pairs are too few to speak of this tolerance, else None."""
+        """A warning if there are too few pairs for this tolerance, else None."""
         if self.pairs < FEW_PAIRS:
-            return f"{self.pairs} pairs are too few for any design: at least {FEW_PAIRS}, better 100"
+            return f"{self.pairs} pairs are too few for any design: use at least {FEW_PAIRS}, preferably 100"
         half_width = 0.5 * (self.error.high - self.error.low)
         if half_width <= GOOD_ENOUGH * tolerance:
             return None
-        wanted = math.ceil(self.pairs * (half_width / (GOOD_ENOUGH * tolerance)) ** 2)
+        enough = math.ceil(self.pairs * (half_width / (GOOD_ENOUGH * tolerance)) ** 2)
         return (
             f"{self.pairs:,} pairs are too few for a tolerance of {tolerance:g}: mean |Δ| is known only to "
-            f"±{half_width:.2g}; about {wanted:,} pairs would do"
+            f"±{half_width:.2g}; about {enough:,} pairs would be enough"
         )
 
 
 class Fold(NamedTuple):
-    """A design made without one part of the pairs, measured on both parts; None where nothing was feasible.
+    """A design made without one part of the pairs, evaluated on both parts; None where no design was feasible.
 
     The errors are the criterion's, the data use is the mean over the pairs.
     """
@@ -85,12 +85,13 @@ class CrossValidation(NamedTuple):
 
     The error is the criterion's: mean |Δ|, or its quantile, or the error of the hardest decision. The last is the
     same for all pairs that are not corrected for skewness, so it is the largest of the folds, with no standard error.
-    Pairs are taken as independent; those of a slowly mixing chain are not, and know less than their number says.
+    Pairs are treated as independent; those of a slowly mixing chain are not, and carry less information than their
+    number suggests.
 
     Attributes
     ----------
     folds
-        A `Fold` for each part: its design, and error and data use on both sides.
+        A `Fold` for each part: its design, with error and data use on both sides.
     tolerance
         As asked for.
     test_error, test_error_se
@@ -138,14 +139,14 @@ def bootstrap(
     rule, skew
         As for `acceptance`.
     repeats
-        Samples of the pairs; fewer where there are very many pairs.
+        Bootstrap samples; fewer if there are very many pairs.
     level
         Probability of the bands.
 
     Returns
     -------
     Bootstrap
-        Both bands; its `warning` tells when the pairs are too few for a tolerance.
+        Both bands; its `warning` says when there are too few pairs for a tolerance.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def bootstrap(
 
 
 def halves(rng: np.random.Generator, trial: TrialRun) -> tuple[TrialRun, TrialRun]:
-    """The pairs in two halves at random, one to design on and one to measure on; the first has the odd one.
+    """Split the pairs at random into two halves, one to design on and one to evaluate on; the first may have one more.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def halves(rng: np.random.Generator, trial: TrialRun) -> tuple[TrialRun, TrialRu
     [21, 20]
     """
     if len(trial) < 2:
-        raise BadInput("1 pair cannot be halved: at least 2")
+        raise BadInput("1 pair cannot be split: at least 2 are needed")
     train, test = np.array_split(rng.permutation(len(trial)), 2)
     return trial.subset(np.sort(train)), trial.subset(np.sort(test))
 
@@ -188,20 +189,20 @@ def cross_validate(
     folds: int = 5,
     **options: Unpack[Options],
 ) -> CrossValidation:
-    """Do designs keep the tolerance on other pairs? They are made on all parts of the pairs but one, measured there.
+    """Whether designs keep the tolerance on other pairs: each is made on all folds but one, and evaluated on that one.
 
     Parameters
     ----------
     rng
-        Random numbers, for the parts.
+        Random numbers, for the split.
     trial
         The pairs, at least two for each fold.
     tolerance, criterion
         As for `search`.
     folds
-        Number of parts.
+        Number of folds.
     **options
-        Those of `search`; `progress` counts the folds.
+        As for `search`; `progress` counts the folds.
 
     Returns
     -------
@@ -211,13 +212,13 @@ def cross_validate(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 100, np.random.default_rng(1))
-    >>> found = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
-    >>> len(found.folds), found.holds
+    >>> result = cross_validate(np.random.default_rng(2), trial, 0.05, "fixed-m", folds=2)
+    >>> len(result.folds), result.holds
     (2, True)
     """
     folds, criterion = integer("folds", folds, 2, 100), check_criterion(criterion)
     if len(trial) < 2 * folds:
-        raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds}")
+        raise BadInput(f"{len(trial)} pairs are too few for {folds} folds: at least {2 * folds} are needed")
     rule, report = options.get("rule", "metropolis"), options.pop("progress", None) or (lambda done, total: None)
     level = options.get("quantile", 0.95)
     parts = np.array_split(rng.permutation(len(trial)), folds)
@@ -226,41 +227,41 @@ def cross_validate(
     for number, part in enumerate(parts):
         test = trial.subset(np.sort(part))
         train = trial.subset(np.sort(np.concatenate([other for other in parts if other is not part])))
-        found = search(train, tolerance, criterion, **options)
-        if found.best is None:
+        result = search(train, tolerance, criterion, **options)
+        if result.best is None:
             done.append(Fold(None, None, None, None, None))
         else:
             skew = options.get("skew", False)
-            seen, fresh = (acceptance(found.best, pairs, rule, skew=skew) for pairs in (train, test))
+            seen, fresh = (acceptance(result.best, pairs, rule, skew=skew) for pairs in (train, test))
             known, unknown = (
-                _errors(criterion, found.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
+                _errors(criterion, result.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
             )
             unseen.append(unknown)
             before, after = (_judged(criterion, errors, level) for errors in (known, unknown))
-            done.append(Fold(found.best, before, seen.mean_usage, after, fresh.mean_usage))
+            done.append(Fold(result.best, before, seen.mean_usage, after, fresh.mean_usage))
         report(number + 1, folds)
     errors = np.concatenate(unseen) if unseen else np.full(1, np.nan)
-    if not np.isfinite(errors).all():  # or unseen pairs are more skewed than the correction can take
+    if not np.isfinite(errors).all():  # or unseen pairs are too skewed for the correction
         return CrossValidation(done, tolerance, None, None)
     return CrossValidation(done, tolerance, _judged(criterion, errors, level), _noise(rng, criterion, errors, level))
 
 
 def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool) -> Floats:
-    """What the criterion looks at: |Δ| of every pair, or the one error of the hardest decision."""
+    """The errors that the criterion judges: |Δ| of every pair, or the one error of the hardest decision."""
     if criterion != "worst-case":
         return np.abs(step.delta)
     return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), ACCURACY).error])
 
 
 def _judged(criterion: Criterion, errors: Floats, level: float) -> float:
-    """The criterion's error, given what it looks at."""
+    """The criterion's error, given those of `_errors`."""
     if criterion == "worst-case":
         return float(errors.max())
     return float(np.quantile(errors, level) if criterion == "quantile" else errors.mean())
 
 
 def _noise(rng: np.random.Generator, criterion: Criterion, errors: Floats, level: float) -> float:
-    """The standard error of that."""
+    """The standard error of `_judged`."""
     if criterion == "worst-case":
         return 0.0
     if criterion != "quantile":

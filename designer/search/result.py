@@ -1,4 +1,4 @@
-"""What a search takes and returns: `Options`, `SearchResult`, and `Cancelled` when it was told to stop."""
+"""What a search takes and returns: `Options` and `SearchResult`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class SearchResult(NamedTuple):
     evaluated
         Every design that was tried, an `Evaluated`.
     reason, nearest_tolerance
-        Why there is none, in one line, and what could be asked for instead; None if there is one.
+        Why there is no design, in one line, and the smallest tolerance that has one; None if there is a design.
     tolerance, criterion
-        As asked for.
+        As given.
     error, usage, looks, cost
-        Of the best design: error by the criterion, share of the data, number of looks, and what that costs per step.
+        Of the best design: error by the criterion, data use, number of looks, and cost per step.
     acceptance
-        The evaluation of the best design on all pairs that `best.predicted` comes from; None without a trial run.
+        The evaluation of the best design on all pairs, which `best.predicted` is taken from; None without a trial run.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Options(TypedDict, total=False):
     n_data
         N, when there is no trial run.
     space, grid
-        Where to search continuously (a `Space`); or a plain `Grid` to evaluate instead.
+        The ranges to search (a `Space`), or a plain `Grid` to evaluate instead.
     fixed_m
         Batch size of the fixed-m criterion (500).
     cost
@@ -75,10 +75,11 @@ class Options(TypedDict, total=False):
     workers
         Threads; all cores by default. The result does not depend on it.
     mapper
-        Does the work elsewhere: mapper(function, items) -> function(item) of each, in their order. Both can be pickled.
-        The result is the same.
+        Runs the work elsewhere: mapper(function, items) -> function(item) for each, in order. Both can be pickled. The
+        result is the same.
     progress, cancelled
-        Called with (done, total); asked between evaluations, and `Cancelled` is raised when it says True.
+        `progress` is called with (done, total). `cancelled` is called between evaluations; if it returns True,
+        `Cancelled` is raised.
     """
 
     n_data: int | None

@@ -22,7 +22,7 @@ from designer.search.grid_search import best_on_grid
 from designer.search.result import Options, SearchResult
 from designer.search.space import Shape, Space
 
-LEAST_TOLERANCE = 1e-6  # below, the numerical error would count
+LEAST_TOLERANCE = 1e-6  # below this the numerical error would matter
 
 __all__ = ["ACCURACY", "LEAST_TOLERANCE", "Options", "SearchResult", "search", "searches"]
 
@@ -35,12 +35,12 @@ def search(
     Parameters
     ----------
     trial
-        Pairs from a trial run; None is enough for the worst-case criterion, with `n_data`.
+        Pairs from a trial run. The worst-case criterion needs none, only `n_data`.
     tolerance
-        Largest error, by the criterion; from 1e-6 on.
+        Largest error by the criterion; at least 1e-6.
     criterion
         average: mean |Δ| over the pairs (Eqn 7). worst-case: E(μ_std = 0) (Eqn 8). quantile: that quantile of
-        |Δ|. fixed-m: K14's heuristic, constant bounds and the largest ε that keeps the average.
+        |Δ|. fixed-m: K14's heuristic, with constant bounds and the largest ε that keeps mean |Δ| within the tolerance.
     **options
         See `designer.search.result.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, workers, mapper,
         progress, cancelled.
@@ -48,20 +48,21 @@ def search(
     Returns
     -------
     SearchResult
-        The best design; an infeasible search is a result, too, with the reason.
+        The best design; if none is feasible, the reason.
 
     Raises
     ------
     BadInput
         If an argument cannot be used.
     Cancelled
-        If `cancelled` said so.
+        If `cancelled` returned True.
 
     Examples
     --------
+    >>> import numpy as np
     >>> trial = TrialRun.at_stationarity(200_000, 0.45, 50, np.random.default_rng(1))
-    >>> found = search(trial, tolerance=0.02)
-    >>> found.error <= 0.02
+    >>> result = search(trial, tolerance=0.02)
+    >>> result.error <= 0.02
     True
     """
     return searches(trial, [tolerance], criterion, **options)[0]
@@ -74,7 +75,7 @@ def searches(
     criterion = check_criterion(criterion)
     targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in tolerances]
     if not targets:
-        raise BadInput("tolerances: give at least one")
+        raise BadInput("tolerances: at least one is needed")
     n_data = _agreed_n_data(trial, options.get("n_data"))
     space = (options.get("space") or Space()).checked(n_data)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
@@ -93,5 +94,5 @@ def _agreed_n_data(trial: TrialRun | None, n_data: int | None) -> int:
     if trial is None and n_data is None:
         raise BadInput("n_data: needed when there is no trial run")
     if trial is not None and n_data is not None and n_data != trial.n_data:
-        raise BadInput(f"n_data = {n_data:,} does not agree with the trial run's {trial.n_data:,}")
+        raise BadInput(f"n_data = {n_data:,}: must be the trial run's, {trial.n_data:,}, or be left out")
     return integer("n_data", trial.n_data if trial is not None else n_data, 2, MAX_N_DATA)

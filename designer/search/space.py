@@ -1,4 +1,4 @@
-"""What a search runs over: ranges of the knobs, or a plain grid of them."""
+"""What a search runs over: ranges of m, α, growth and ε (`Space`), or a plain grid of them (`Grid`)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Space:
         Smallest and largest batch. By default 500 (N/20 for small N), where the normal approximation is good, and half
         of the data.
     alpha
-        Range of the bounds' shape.
+        Range of α, the shape of the bounds.
     growth
-        Factors to try.
+        Growth factors to try.
     epsilon
-        Range; tails beyond 1e-6 are not normal at any such m.
+        Range of ε; tails beyond 1e-6 are not normal at such m.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Space:
     epsilon: tuple[float, float] = (1e-6, 0.5)
 
     def checked(self, n_data: int) -> Space:
-        """Itself with defaults filled in, for N data."""
+        """The same space validated, with defaults filled in for N data."""
         low = integer("m_low", min(500, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
         high = integer("m_high", max(low, n_data // 2) if self.m_high is None else self.m_high, low, n_data)
         alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
@@ -60,7 +60,7 @@ class Space:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range of G₀ that belongs to that of ε."""
+        """The range of G₀ that corresponds to the range of ε."""
         return threshold(self.epsilon[1]), threshold(self.epsilon[0])
 
     def shapes(self, n_data: int) -> list[Shape]:
@@ -72,7 +72,7 @@ class Space:
         return [Shape(n_data, int(a), float(b), float(c)) for a, b, c in product(m, alpha, self.growth)]
 
     def neighbours(self, shape: Shape, factor: float, shift: float) -> list[Shape]:
-        """The shapes one step away from another, none twice."""
+        """The shapes one step away from the given one, without repetition."""
         low, high = self.m_range
         sizes = (round(shape.m / factor), round(shape.m * factor))
         moved = [shape._replace(m=min(max(m, low), high)) for m in sizes]
@@ -91,7 +91,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Grid:
-    """A plain grid, as the paper's search: every combination is evaluated.
+    """A plain grid, as in the paper: every combination is evaluated.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Grid:
     growth: Sequence[float] = (1.0,)
 
     def designs(self, n_data: int) -> list[Design]:
-        """All of its designs."""
+        """All designs of the grid."""
         size = len(self.m) * len(self.epsilon) * len(self.alpha) * len(self.growth)
         if not 1 <= size <= MOST_GRID:
             raise BadInput(f"the grid has {size:,} designs: must be 1 to {MOST_GRID:,}")
@@ -119,7 +119,7 @@ class Grid:
 
 
 class Shape(NamedTuple):
-    """A design but for its ε."""
+    """A design without its ε."""
 
     n_data: int
     m: int
@@ -127,13 +127,13 @@ class Shape(NamedTuple):
     growth: float
 
     def plan(self, bound: float) -> Plan:
-        """With G₀ = bound."""
+        """The plan with G₀ = bound."""
         schedule = Schedule.geometric(self.n_data, self.m, self.growth)
         return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
 
 
 def usual_batch(n_data: int) -> int:
-    """The smallest m that a search considers if nothing else is asked for: 500, less for small N.
+    """The smallest m that a search considers by default: 500, or less for small N.
 
     Examples
     --------

@@ -21,11 +21,11 @@ class Evaluated(NamedTuple):
     m, epsilon, alpha, growth
         The designs.
     error, usage, looks, cost
-        What was measured of them: error by the criterion, share of the data, number of looks, and what that costs.
+        Their error by the criterion, data use, number of looks, and cost per step.
     feasible
         Whether the error is within the tolerance.
     accuracy
-        Numerical accuracy of the evaluation: the first look around is rough.
+        Numerical accuracy of the evaluation; the first scan is rough.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Evaluated(NamedTuple):
 
 
 class EvaluatedDesign(NamedTuple):
-    """One evaluation, as it goes into the table."""
+    """One row of the table: a design and its score, to some accuracy."""
 
     shape: Shape
     epsilon: float
@@ -60,7 +60,7 @@ class EvaluatedDesign(NamedTuple):
 
 
 def tabulated(rows: Iterable[EvaluatedDesign], target: float, cost_of: Callable[[EvaluatedDesign], float]) -> Evaluated:
-    """Each design once, at its best accuracy, in order; `feasible` are those with an error of at most `target`."""
+    """Each design once, at its best accuracy, sorted; designs with an error of at most `target` are `feasible`."""
     best: dict[tuple[Shape, float], EvaluatedDesign] = {}
     for row in rows:
         key = row.shape, row.epsilon

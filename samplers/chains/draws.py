@@ -1,26 +1,27 @@
-"""What the steps of a chain leave behind: `Draws`; and how a chain is stopped by a number that is not finite."""
+"""What the steps of a chain leave behind, `Draws`, and the error of a chain that cannot go on, `ChainStopped`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 
+MAX_DRAWS = 10**9  # of one chain
+
 
 class Draws(NamedTuple):
-    """What happened in consecutive steps, a row or entry per step.
+    """What happened in consecutive steps, one row or entry per step.
 
     Attributes
     ----------
     theta
         The state after each step, (steps, D).
     accepted
-        Whether it moved.
+        Whether the chain moved.
     n_used, n_looks
         Data read and looks taken by the test.
 
@@ -36,14 +37,14 @@ class Draws(NamedTuple):
     n_looks: Ints
 
     @classmethod
-    def empty(cls, steps: int, dimension: int) -> Draws:
+    def empty(cls, steps: int, dimension: int, dtype: npt.DTypeLike = np.float64) -> Draws:
         """Room for so many steps."""
-        whole = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
-        return cls(np.empty((steps, dimension)), np.zeros(steps, dtype=np.bool_), *whole)
+        counts = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        return cls(np.empty((steps, dimension), dtype=dtype), np.zeros(steps, dtype=np.bool_), *counts)
 
     @classmethod
-    def joined(cls, parts: list[Draws]) -> Draws:
-        """One after the other."""
+    def joined(cls, parts: Sequence[Draws]) -> Draws:
+        """One block of draws after the other."""
         theta, accepted, n_used, n_looks = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return cls(theta, accepted, n_used, n_looks)
 
@@ -53,59 +54,48 @@ class Draws(NamedTuple):
 
 
 class ChainStopped(ArithmeticError):
-    """A log-likelihood, prior or proposal was not finite, so that no test can decide.
+    """A log-likelihood, prior or proposal was not finite, so no test can decide.
 
     Parameters
     ----------
     step
-        How many steps were made before.
+        How many steps the chain had made.
     theta
-        The proposal.
+        The proposed state.
     index
-        The datum; None for prior or proposal.
+        The datum; None if the prior or the proposal is not finite.
     draws
-        Those before.
+        The draws before that step.
+    what
+        Names what is not finite, where "log-likelihood of datum ..." does not fit.
 
     Examples
     --------
     >>> ChainStopped(7, np.array([1.0, 2.0]), 3, Draws.empty(7, 2))
-    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at theta = [1, 2]')
+    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at θ = [1, 2]')
     """
 
-    def __init__(self, step: int, theta: Floats, index: int | None, draws: Draws) -> None:
-        what = "prior or proposal" if index is None else f"log-likelihood of datum {index:,}"
-        super().__init__(f"step {step:,}: the {what} is not finite at theta = {_short(theta)}")
-        self.step, self.theta, self.index, self.draws = step, theta, index, draws
+    def __init__(
+        self, step: int, theta: npt.NDArray[Any], index: int | None, draws: Draws, what: str | None = None
+    ) -> None:
+        name = what or ("prior or proposal" if index is None else f"log-likelihood of datum {index:,}")
+        super().__init__(f"step {step:,}: the {name} is not finite at θ = {_short(theta)}")
+        self.step, self.theta, self.index, self.draws, self.what = step, theta, index, draws, what
+
+    @classmethod
+    def at(cls, theta: npt.NDArray[Any], index: int | None, what: str | None = None) -> ChainStopped:
+        """Raised by one step; the chain adds its number and the draws before it."""
+        return cls(0, theta, index, Draws.empty(0, theta.size, theta.dtype), what)
+
+    def after_steps(self, step: int, draws: Draws) -> ChainStopped:
+        """The same error, with the number of the step and the draws before it."""
+        return ChainStopped(step, self.theta, self.index, draws, self.what)
 
     def after(self, parts: Sequence[Draws]) -> ChainStopped:
-        """The same, with the draws of the blocks before it."""
-        return ChainStopped(self.step, self.theta, self.index, Draws.joined([*parts, self.draws]))
+        """The same error, with the draws of the blocks before it."""
+        return self.after_steps(self.step, Draws.joined([*parts, self.draws]))
 
 
-class Stateful(Protocol):
-    """What the steps of a chain change."""
-
-    theta: Floats
-    steps: int
-    rng: np.random.Generator
-
-
-@contextmanager
-def all_steps_or_none(chain: Stateful) -> Iterator[None]:
-    """An error in the block takes the chain back to its begin, as if no step had been made.
-
-    Not so `ChainStopped`, which hands over the draws so far: the chain stands behind the last of them.
-    """
-    before = chain.theta.copy(), chain.steps, chain.rng.bit_generator.state
-    try:
-        yield
-    except ChainStopped:
-        raise
-    except BaseException:
-        chain.theta, chain.steps, chain.rng.bit_generator.state = before
-        raise
-
-
-def _short(theta: Floats) -> str:
+def _short(theta: npt.NDArray[Any]) -> str:
     shown = ", ".join(f"{value:.6g}" for value in theta[:5])
     return f"[{shown}{', …' if theta.size > 5 else ''}]"

@@ -1,26 +1,29 @@
-"""A reversible-jump chain with the manners of `Chain`, so that runs, checkpoints, trials and audits can use it.
+"""A reversible-jump chain. It follows the chain protocol, so runs, checkpoints, trial runs and audits can use it.
 
-Its state is the vector of coefficients: those that are exactly 0 are the inactive ones. (An update that ends on 0 has
+Its state is the vector of coefficients; those that are exactly 0 are inactive. (An update that ends on 0 has
 probability 0.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
-from samplers.chains.chain import ChainStopped, Draws, all_steps_or_none
-from samplers.decide.comparison import AcceptTest, Comparison, Decision, NonFiniteTerm
-from samplers.decide.sequential import SequentialTest
-from samplers.models.rj_logistic import Jump, RJLogistic, RJState
+from samplers.chains.stepping import SteppedChain, decide
+from samplers.decide.comparison import AcceptTest, Comparison, Decision
+from samplers.decide.sequential import check_designed_for
+from samplers.models.rj_logistic import RJLogistic, RJState
+
+PROBES = 8  # comparisons that tell a model from another
 
 
-class JumpChain:
-    """One chain of births, deaths and updates, with the manners of `Chain`.
+class JumpChain(SteppedChain):
+    """One chain of births, deaths and updates; it follows the chain protocol (`samplers.chains.protocol`).
 
-    Its state is the vector of coefficients: those that are exactly 0 are the inactive ones.
+    Its state is the vector of coefficients; those that are exactly 0 are inactive.
 
     Parameters
     ----------
@@ -58,46 +61,26 @@ class JumpChain:
         temperature: float = 1.0,
     ) -> None:
         self.model, self.test, self.rng, self.rule, self.temperature = model, test, rng, rule, temperature
-        self.theta, self.steps = model.checked(state_of(theta)).beta.copy(), 0
-        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
-            made_for = test.plan.schedule.n_data
-            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
+        self.theta = model.checked(state_of(theta)).beta.copy()
+        check_designed_for(test, self.n_data)
 
-    def use_test(self, test: AcceptTest) -> None:
-        """Go on with another acceptance test, for as many data."""
-        self.test = test
-
-    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Jump, Comparison]:
-        """A move, and the question whether to accept it."""
+    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+        """A birth, a death or an update, and the question whether to accept it."""
         state = state_of(theta)
         jump = self.model.propose(rng, state)
         question = self.model.comparison(state, jump, self.rule)
-        return jump, question if self.temperature == 1.0 else question.at_temperature(self.temperature)
+        return jump.state.beta, question if self.temperature == 1.0 else question.at_temperature(self.temperature)
 
-    def advance(self, steps: int) -> Draws:
-        """Make so many steps. If stopped, theta, steps and random numbers are as after the last good one.
+    def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
+        """A few moves from the state."""
+        for _ in range(PROBES):
+            yield self.propose(rng, self.theta)[1]
 
-        After any other error they are as before the first.
-        """
-        with all_steps_or_none(self):
-            return self._advance(steps)
-
-    def _advance(self, steps: int) -> Draws:
-        draws = Draws.empty(steps, self.theta.size)
-        for s in range(steps):
-            before = self.rng.bit_generator.state
-            jump, question = self.propose(self.rng, self.theta)
-            try:
-                decision: Decision = self.test.decide(self.rng, question)
-            except NonFiniteTerm as bad:
-                self.rng.bit_generator.state = before
-                raise ChainStopped(self.steps, jump.state.beta, bad.index, draws.first(s)) from None
-            if decision.accept:
-                self.theta = jump.state.beta
-            draws.theta[s] = self.theta
-            draws.accepted[s], draws.n_used[s], draws.n_looks[s] = decision
-            self.steps += 1
-        return draws
+    def step(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Decision]:
+        """Propose a move, ask the test, move or stay."""
+        proposed, question = self.propose(rng, theta)
+        decision = decide(rng, self.test, question, proposed)
+        return (proposed if decision.accept else theta), decision
 
 
 def state_of(theta: Floats) -> RJState:

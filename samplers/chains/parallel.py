@@ -1,4 +1,4 @@
-"""Several chains at once: their random numbers, the threads they run in, and what they report."""
+"""Several chains at once: their random numbers, their threads, and the progress they report."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class Progress(NamedTuple):
-    """How far all chains together have come.
+class RunProgress(NamedTuple):
+    """How far the chains of a run have come together.
 
     Attributes
     ----------
     done, total
         Steps of all chains.
     seconds
-        Since the begin.
+        Time since the run began.
     acceptance, usage
-        Acceptance rate and mean share of the data so far.
+        Acceptance rate and mean data use so far.
 
     Examples
     --------
-    >>> Progress(done=500, total=2000, seconds=2.0, acceptance=0.3, usage=0.1).seconds_left
+    >>> RunProgress(done=500, total=2000, seconds=2.0, acceptance=0.3, usage=0.1).seconds_left
     6.0
     """
 
@@ -54,7 +54,7 @@ class Progress(NamedTuple):
 
 
 def streams(seed: int, chains: int) -> list[np.random.Generator]:
-    """Independent random numbers for every chain, the same whatever runs them."""
+    """Independent random numbers for every chain; they depend on the seed alone."""
     seed = integer("seed", seed, 0, 2**128)
     return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
 
@@ -65,9 +65,9 @@ def in_parallel(
     workers: int | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[_R]:
-    """task(item, stop) for every item in threads; stop() tells a task to finish early.
+    """Call task(item, stop) for every item, in threads; a task finishes early once stop() is true.
 
-    It does so when `cancelled` says so, when another task has failed, and when the user interrupts.
+    That is the case when `cancelled` says so, when another task has failed, and when the user interrupts.
     """
     halt = threading.Event()
 
@@ -88,24 +88,24 @@ def in_parallel(
 
 
 class Reporter:
-    """Adds up what several chains report from their threads, and tells the caller."""
+    """Adds up what several chains report from their threads, and calls the caller's `progress`."""
 
-    def __init__(self, total: int, n_data: int, tell: Callable[[Progress], None] | None) -> None:
+    def __init__(self, total: int, n_data: int, tell: Callable[[RunProgress], None] | None) -> None:
         self.total, self.n_data, self.tell = total, n_data, tell
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.done = self.accepted = self.used = 0
 
     def skip(self, steps: int) -> None:
-        """Steps of an earlier run."""
+        """Do not count steps of an earlier run."""
         with self.lock:
             self.total -= steps
 
     def add(self, part: Draws) -> None:
-        """Steps made just now."""
+        """Count steps made just now."""
         with self.lock:
             self.done += part.accepted.size
             self.accepted += int(part.accepted.sum())
             self.used += int(part.n_used.sum())
             if self.tell is not None:
                 share = self.accepted / self.done, self.used / self.done / self.n_data
-                self.tell(Progress(self.done, self.total, time.monotonic() - self.start, *share))
+                self.tell(RunProgress(self.done, self.total, time.monotonic() - self.start, *share))

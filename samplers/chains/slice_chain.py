@@ -1,10 +1,10 @@
 """Slice sampling whose membership tests are sequential tests (K16 section 3; DuBois et al. 2014).
 
-An update draws a level, log y = log posterior(theta) + log u, and a point of the slice {log posterior > log y} on a
-line through theta: an interval of random position is stepped out until both ends are outside, then shrunk towards
-theta until a point drawn from it is inside (Neal 2003). Whether theta' is inside,
+An update draws a level, log y = log posterior(θ) + log u, and a point of the slice {log posterior > log y} on a
+line through θ: an interval of random position is stepped out until both ends are outside, then shrunk towards
+θ until a point drawn from it is inside (Neal 2003). Whether θ' is inside,
 
-    sum_i l_i - c > log u,    l_i = log p(x_i; theta') - log p(x_i; theta),    c = log prior(theta) - log prior(theta')
+    sum_i lᵢ - c > log u,    lᵢ = log p(x_i; θ') - log p(x_i; θ),    c = log prior(θ) - log prior(θ')
 
 is the question of a Metropolis step with the update's u for every point: any test that takes a threshold answers it.
 """
@@ -12,6 +12,7 @@ is the question of a Metropolis step with the update's u for every point: any te
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,18 +21,17 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.engine.step_error import Rule
-from samplers.chains.chain import ChainStopped, Draws, all_steps_or_none, compare
+from samplers.chains.chain import compare, probe
 from samplers.chains.likelihood_cache import Likelihoods
-from samplers.decide.comparison import Comparison, LevelTest, NonFiniteTerm, draw_threshold
+from samplers.chains.stepping import SteppedChain, decide
+from samplers.decide.comparison import Comparison, Decision, LevelTest, draw_threshold
 from samplers.decide.exact import ExactTest
-from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
 from samplers.proposals import RandomWalk
 
 WIDTH = 3.0  # of the first interval, in standard deviations along the line
 MOST_OUT = 8  # widths that the interval may grow to
-MOST_SHRINKS = 200  # then rounding has brought the interval to theta itself
+MOST_SHRINKS = 200  # then rounding has brought the interval to θ itself
 
 
 class Line(NamedTuple):
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Lines and first intervals of slice updates: direction L xi / |xi|, an interval of `width` around the state.
+    """Lines and first intervals of slice updates: direction L ξ / |ξ|, an interval of `width` around the state.
 
     Make one with `isotropic` or `with_covariance`.
 
@@ -105,37 +105,37 @@ def update(
     lines: Slice,
     test: LevelTest,
     theta: Floats,
-    kept: Likelihoods | None = None,
+    likelihoods: Likelihoods | None = None,
 ) -> Update:
     """One slice update on any model, with the exact or the sequential test.
 
-    `kept` are the log-likelihoods at theta, for tests that want the sum of all l_i.
+    `likelihoods` are the log-likelihoods at θ, for tests that want the sum of all lᵢ.
 
     Examples
     --------
     >>> from samplers.models.logistic import Logistic
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
-    >>> found = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
-    >>> found.moved, found.n_used == 500 * found.n_tests
+    >>> done = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
+    >>> done.moved, done.n_used == 500 * done.n_tests
     (True, True)
     """
     level = draw_threshold(rng, "metropolis")
     line = lines.line(rng)
-    asked = _Membership(rng, model, test, theta, line.direction, level, kept)
-    left, right = _stepped_out(rng, asked, line, lines)
+    membership = _Membership(rng, model, test, theta, line.direction, level, likelihoods)
+    left, right = _stepped_out(rng, membership, line, lines)
     for _ in range(MOST_SHRINKS):
         at = left + (right - left) * rng.random()
-        if asked.inside(at):
-            point = asked.last
-            if kept is not None:
-                kept.moved(point)
-            return Update(point, True, asked.n_used, asked.n_looks, asked.n_tests)
+        if membership.inside(at):
+            point = membership.last
+            if likelihoods is not None:
+                likelihoods.moved(point)
+            return Update(point, True, membership.n_used, membership.n_looks, membership.n_tests)
         left, right = (at, right) if at < 0.0 else (left, at)
-    return Update(theta, False, asked.n_used, asked.n_looks, asked.n_tests)
+    return Update(theta, False, membership.n_used, membership.n_looks, membership.n_tests)
 
 
-def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
+def _stepped_out(rng: np.random.Generator, membership: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
     """Both ends moved out, a width at a time, until they are outside or the steps are used up (Neal 2003, Fig. 3).
 
     How many of the steps each side gets is drawn first: otherwise the update would not be reversible.
@@ -143,9 +143,9 @@ def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines
     left, right = line.left, line.right
     leftwards = math.floor(lines.most_out * rng.random())
     rightwards = lines.most_out - 1 - leftwards
-    while leftwards > 0 and asked.inside(left):
+    while leftwards > 0 and membership.inside(left):
         left, leftwards = left - lines.width, leftwards - 1
-    while rightwards > 0 and asked.inside(right):
+    while rightwards > 0 and membership.inside(right):
         right, rightwards = right + lines.width, rightwards - 1
     return left, right
 
@@ -161,34 +161,27 @@ class _Membership:
         theta: Floats,
         direction: Floats,
         level: float,
-        kept: Likelihoods | None,
+        likelihoods: Likelihoods | None,
     ) -> None:
         self.rng, self.model, self.test, self.theta = rng, model, test, theta
-        self.direction, self.level, self.kept = direction, level, kept
+        self.direction, self.level, self.likelihoods = direction, level, likelihoods
         self.last = theta
         self.n_used = self.n_looks = self.n_tests = 0
 
     def inside(self, at: float) -> bool:
         """Whether the point is in the slice, as far as the test can tell."""
         self.last = self.theta + at * self.direction
-        question = self._question(self.last)
-        try:
-            decision = self.test.decide_at(self.rng, question, self.level)
-        except NonFiniteTerm as bad:
-            raise ChainStopped(0, self.last, bad.index, Draws.empty(0, self.theta.size)) from None
+        question = compare(self.model, self.theta, self.last)
+        if self.likelihoods is not None:
+            question = replace(question, full=self.likelihoods.full(self.theta, self.last))
+        decision = decide(self.rng, self.test, question, self.last, self.level)
         self.n_used, self.n_looks = self.n_used + decision.n_used, self.n_looks + decision.n_looks
         self.n_tests += 1
         return decision.accept
 
-    def _question(self, point: Floats) -> Comparison:
-        question = compare(self.model, self.theta, point)
-        if math.isnan(question.log_ratio):
-            raise ChainStopped(0, point, None, Draws.empty(0, point.size))
-        return question if self.kept is None else replace(question, full=self.kept.full(self.theta, point))
 
-
-class SliceChain:
-    """One chain of slice updates, with the manners of `Chain`: a step is one update along one line.
+class SliceChain(SteppedChain):
+    """One chain of slice updates along random lines; it follows the chain protocol (`samplers.chains.protocol`).
 
     Parameters
     ----------
@@ -213,45 +206,39 @@ class SliceChain:
     (100, 2)
     """
 
-    rule: Rule = "metropolis"
-
     def __init__(
         self, model: Model, proposal: Slice, test: LevelTest, theta: npt.ArrayLike, rng: np.random.Generator
     ) -> None:
         self.model, self.proposal, self.test, self.rng = model, proposal, test, rng
-        self.theta, self.steps = np.array(theta, dtype=np.float64), 0
+        self.theta = np.array(theta, dtype=np.float64)
         if self.theta.shape != proposal.factor.shape[:1] or not np.all(np.isfinite(self.theta)):
             raise BadInput(f"start: must be {proposal.factor.shape[0]:,} finite numbers, has shape {self.theta.shape}")
+        self.use_test(test)
+
+    @property
+    def evaluations_per_datum(self) -> float:
+        """One, if the log-likelihoods of the state are stored."""
+        return 2.0 if self._likelihoods is None else 1.0
+
+    def use_test(self, test: LevelTest) -> None:
+        """Go on with another exact or sequential test for the same number of data."""
         if not hasattr(test, "decide_at"):
             raise BadInput("a slice update needs the exact or the sequential test: others draw their own threshold")
-        if isinstance(test, SequentialTest) and test.plan.schedule.n_data != model.n_data:
-            made_for = test.plan.schedule.n_data
-            raise BadInput(f"the test was designed for n_data = {made_for:,}, the model has {model.n_data:,}")
-        self._kept = Likelihoods.of(model) if isinstance(test, ExactTest) else None
+        super().use_test(test)
 
-    def advance(self, steps: int) -> Draws:
-        """Make so many updates. If stopped, theta, steps and random numbers are as after the last good one.
+    def forget(self) -> None:
+        """Keep only the state."""
+        self._likelihoods = Likelihoods.of(self.model) if isinstance(self.test, ExactTest) else None
 
-        After any other error they are as before the first.
-        """
-        with all_steps_or_none(self):
-            try:
-                return self._advance(steps)
-            except BaseException:
-                self._kept = None if self._kept is None else Likelihoods.of(self.model)
-                raise
+    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+        """Refused: trial runs need another proposal."""
+        raise BadInput("a slice update is not one decision about one pair; trial runs and audits need 'random-walk'")
 
-    def _advance(self, steps: int) -> Draws:
-        draws = Draws.empty(steps, self.theta.size)
-        for s in range(steps):
-            before = self.rng.bit_generator.state
-            try:
-                found = update(self.rng, self.model, self.proposal, self.test, self.theta, self._kept)
-            except ChainStopped as stop:
-                self.rng.bit_generator.state = before
-                raise ChainStopped(self.steps, stop.theta, stop.index, draws.first(s)) from None
-            self.theta = found.theta
-            draws.theta[s] = self.theta
-            draws.accepted[s], draws.n_used[s], draws.n_looks[s] = found.moved, found.n_used, found.n_looks
-            self.steps += 1
-        return draws
+    def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
+        """Comparisons of the state with a few near it."""
+        return probe(rng, self.model, self.theta)
+
+    def step(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Decision]:
+        """One update."""
+        done = update(rng, self.model, self.proposal, self.test, theta, self._likelihoods)
+        return done.theta, Decision(done.moved, done.n_used, done.n_looks)

@@ -1,6 +1,7 @@
-"""Whole blocks of steps as one compiled call, for built-in parts: a drawn row is touched once, for θ and θ'.
+"""Compiled chains: whole blocks of steps in one call, for built-in models, proposals and tests.
 
-Model, proposal and test enter as NamedTuples of arrays (`parts`); their *types* choose the code (numba overloads in
-`models`, `moves` and `decisions`), so that every combination is compiled once and kept on disk. The random numbers are
-used in the same order as by `chain.step` on the protocols, so that both make the same decisions.
+`build` turns them into NamedTuples of arrays (`parts`), whose *types* choose the code (numba overloads in `models`,
+`moves` and `decisions`): every combination is compiled once and cached on disk. `block` runs the steps, `gibbs_sweeps`
+the updates of a Markov random field. A drawn row is read once, for θ and θ'. Random numbers are used in the same order
+as by the uncompiled chain, so both make the same decisions, draw for draw.
 """

@@ -1,4 +1,4 @@
-"""The block of steps."""
+"""A block of steps of a chain, in one compiled call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from samplers.compiled.moves import propose
 
 @kernel
 def run_block(rng, model, proposal, test, theta, permutation, draws, accepted, n_used, n_looks):
-    """As many steps as `draws` has rows; θ is updated in place.
+    """Make as many steps as `draws` has rows; θ is updated in place.
 
-    Returns the number of steps done, the last number of looks and the permutation. Fewer steps than asked for: NaN or
-    MORE_LOOKS, as the number of looks says; θ is then the last good state.
+    Returns the number of steps done, the last number of looks and the permutation. If fewer steps were done, the number
+    of looks says why (NOT_A_NUMBER or MORE_LOOKS), and θ is the last good state.
     """
     new, xi, room = np.empty(theta.size), np.empty(theta.size), new_room()
     here, looks = log_prior(model, theta), 0
@@ -30,7 +30,7 @@ def run_block(rng, model, proposal, test, theta, permutation, draws, accepted, n
             here = there
             if looks > 0:
                 moved(test)
-            else:  # accepted unseen: the test knows nothing of it
+            else:  # accepted without data, so the test must catch up
                 forget(model, test, theta, room)
         draws[s] = theta
         accepted[s], n_used[s], n_looks[s] = yes, n, looks

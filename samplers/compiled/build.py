@@ -1,4 +1,4 @@
-"""The parts of a chain as the fused kernel wants them, where they are built in."""
+"""The parts of a chain in the form that the compiled block takes, if they are built in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from samplers.decide.correction import correction
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.models._kernels import frozen
+from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
@@ -27,17 +27,17 @@ from samplers.models.mixture import Mixture
 from samplers.models.tempered import Tempered, TemperedLinear
 from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
-FIRST_LOOKS = 4096  # whose bounds are computed before any decision has needed more
+FIRST_LOOKS = 4096  # looks whose bounds are computed before any decision needs more
 
 _packed: WeakKeyDictionary[Controlled, parts.LogisticResiduals] = WeakKeyDictionary()  # chains share one copy
-_packing = threading.Lock()  # also those made in several threads at once
+_packing = threading.Lock()  # chains may be made in several threads at once
 
 
 def fused_parts(
     model: Model, proposal: Proposal, test: AcceptTest, rule: Rule = "metropolis"
 ) -> tuple[Any, Any, Any] | None:
     """Model, proposal and test for `run_block`, or None if one of them is not built in."""
-    # the very types count: a subclass may have another prior or likelihood
+    # exact types only: a subclass may have another prior or likelihood
     data, move, decision = fused_model(model), fused_proposal(proposal, model), fused_test(test, model.n_data, rule)
     return None if data is None or move is None or decision is None else (data, move, decision)
 
@@ -103,12 +103,12 @@ def _same(one: object, other: object) -> bool:
 
 
 def _cold(model: Model) -> object:
-    """What is tempered, or the model itself."""
+    """The model inside a tempered one, or the model itself."""
     return model.model if type(model) is Tempered else model
 
 
 def fused_test(test: AcceptTest, n_data: int, rule: Rule, looks: int | None = None) -> Any:
-    """`looks`: how many the sequential test should know, FIRST_LOOKS for a start."""
+    """A test for `run_block`; `looks` is how many a sequential test should know, FIRST_LOOKS by default."""
     if type(test) is SequentialTest:
         return parts.Sequential(n_data, rule == "barker", *test.bounds(min(looks or FIRST_LOOKS, test.n_looks)))
     if type(test) is ExactTest:

@@ -1,4 +1,4 @@
-"""Acceptance tests, chosen by type: accept?, data read, looks taken (or NOT_A_NUMBER, MORE_LOOKS)."""
+"""Acceptance tests, chosen by type: whether to accept, data read, looks taken (or NOT_A_NUMBER, MORE_LOOKS)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def forget(model: Any, test: Any, theta: Any, room: Any) -> Any: ...
 
 @kernel
 def new_room():
-    """Three rows to work in and one for the results."""
+    """Workspace: three rows for intermediate values and one for the lᵢ."""
     return np.empty((4, ROOM))
 
 
@@ -39,13 +39,13 @@ def draw_threshold(rng, barker):
 
 @kernel
 def without_data(log_ratio):
-    """Where the log ratio is not finite, prior or proposal decide alone, or there is nothing to compare."""
+    """The decision where the log ratio is not finite: prior or proposal alone decide, or the ratio is NaN."""
     return log_ratio < 0.0, 0, (NOT_A_NUMBER if math.isnan(log_ratio) else 0)
 
 
 @kernel
 def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
-    """Let the sample grow to `goal`, adding lᵢ - shift and their squares; the first lᵢ is the shift."""
+    """Let the sample grow to `goal`, adding up lᵢ - shift and its squares; the first lᵢ is the shift."""
     while n < goal:
         permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
         fetch(model, new)
@@ -71,7 +71,7 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
     if is_a(Sequential, test):
 
         def sequential(rng, model, test, theta, theta_new, log_ratio, permutation, room):
-            """K14 Alg. 1, as `SequentialTest.decide`."""
+            """K14 Alg. 1, draw for draw as `SequentialTest.decide`; each look is `designer.rule.t_test.verdict`."""
             n_data, v = test.n_data, draw_threshold(rng, test.barker)
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
@@ -112,7 +112,7 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
     if is_a(Barker, test):
 
         def barker(rng, model, test, theta, theta_new, log_ratio, permutation, room):
-            """S17 Alg. 1, as `BarkerTest.decide` without correction for skewness."""
+            """S17 Alg. 1, draw for draw as `BarkerTest.decide` without correction for skewness."""
             n_data, v, looks, n = test.n_data, draw_threshold(rng, True), 0, 0
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
@@ -165,5 +165,5 @@ def _forget(model, test, theta, room):
 
 @kernel
 def begin(model, test, theta):
-    """Let the test know where the chain is; only the exact one wants to."""
+    """Tell the test where the chain is; only the exact test needs to know."""
     forget(model, test, theta, new_room())

@@ -1,7 +1,7 @@
-"""Rows that lie in a file larger than memory are asked for together.
+"""Rows of a file larger than memory are requested together.
 
-The disk then works on many at once. A row that is waited for alone takes as long as all of them, and the system reads
-what lies around it as well, some megabytes where it expects files to be read from front to back.
+The disk then works on many at once. Waiting for one row takes as long as for all of them, and the system also reads its
+neighbourhood, some megabytes if it expects files to be read from front to back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from samplers.compiled.parts import Hot, ICARows, LassoRows, LogisticExpanded, L
 from samplers.decide._permutation import is_a
 
 PAGE = mmap.PAGESIZE
-SOON = getattr(mmap, "MADV_WILLNEED", None)  # None: this system cannot be asked
+SOON = getattr(mmap, "MADV_WILLNEED", None)  # None: this system has no such request
 _madvise = types.ExternalFunction("madvise", types.int32(types.uintp, types.uintp, types.int32))
 
 
@@ -27,7 +27,7 @@ def fetch(model: Any, indices: Any) -> Any: ...
 
 @kernel
 def ask_for(array, indices):
-    """Let the system bring the pages of array[indices] into memory; returns how many were asked for."""
+    """Ask the system to bring the pages of array[indices] into memory; return their number."""
     base, size, last, asked = array.ctypes.data, array.strides[0], 0, 0
     for i in indices:
         first = (base + i * size) // PAGE
@@ -40,7 +40,7 @@ def ask_for(array, indices):
 
 @overload(fetch)
 def _fetch(model, indices):
-    """What `indices` ask of a model whose data are on a disk; nothing for any other."""
+    """Request the rows of a model whose data are on disk; do nothing for any other."""
     if SOON is None:
         return lambda model, indices: None
     if is_a(LogisticRows, model) or is_a(LogisticExpanded, model):

@@ -10,7 +10,7 @@ import math
 from designer.core.jit import inlined, kernel, kernel_with
 from designer.engine._walk_kernels import fast_exp
 
-ROOM = 256  # rows at a time: their products stay in the nearest cache, and 2^ROOM is a number
+ROOM = 256  # rows at a time: their products stay in the nearest cache, and 2^ROOM does not overflow
 SUMS = {"reassoc", "contract"}
 A3, A5, A7, A9, A11, A13, A15, A17, A19, A21, A23, A25, A27, A29, A31 = (1.0 / k for k in range(3, 33, 2))
 
@@ -38,7 +38,7 @@ def row_dot(rows, i, theta):
 
 @kernel_with(fastmath=SUMS)
 def two_dots(rows, i, theta, theta_new):
-    """Both from one reading of the row."""
+    """rows[i] . θ and rows[i] . θ', reading the row once."""
     old = new = 0.0
     for k in range(theta.size):
         old += rows[i, k] * theta[k]

@@ -42,7 +42,7 @@ from samplers.models._kernels import (
     mixture_value,
 )
 
-LINE = 64  # bytes that come from memory together
+LINE = 64  # bytes of a cache line
 NO_LABELS = np.empty(0, dtype=np.int8)
 
 
@@ -56,7 +56,7 @@ def gradient(model: Any, theta: Any, indices: Any, scale: Any, out: Any) -> Any:
 
 @kernel
 def proxies(model, theta):
-    """The sum of all proxies, less their values at the centre."""
+    """The sum of all proxies minus their values at the centre."""
     d = theta - model.centre
     return dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
 
@@ -80,10 +80,10 @@ def _log_prior(model, theta):
 
 @kernel
 def fill_signs(rows, labels, indices, out):
-    """1 and -1 by the labels of these data, where the rows do not have them; the rows come nearer meanwhile.
+    """1 and -1 by the labels of these data, unless the rows are signed; this also brings the rows into the cache.
 
-    Otherwise each row is waited for alone: half of the processor's guesses at a random label are wrong, and a wrong one
-    throws away the work on the rows behind it.
+    Otherwise each row would be waited for alone: half of the branch predictions at random labels are wrong, and each
+    miss discards the work on the following rows.
     """
     if labels.size == 0:
         out[:] = 1.0
@@ -102,7 +102,7 @@ def fill_signs(rows, labels, indices, out):
 
 @overload(fill_terms)
 def _fill_terms(model, theta, theta_new, indices, room, out):
-    """Of at most ROOM data; `room` has three rows to work in."""
+    """The lᵢ of at most ROOM data; `room` has three rows of workspace."""
     if is_a(LogisticRows, model):
 
         def plain(model, theta, theta_new, indices, room, out):
@@ -179,7 +179,7 @@ def _log_likelihood(model, theta, i):
 
 @overload(sum_block)
 def _sum_block(model, theta, first, size, room):
-    """Over consecutive data, at most ROOM; of logistic regression without proxies, at temperature 1."""
+    """Log-likelihood of at most ROOM consecutive data; for logistic regression without proxies, at temperature 1."""
     if is_a(LogisticRows, model) or is_a(LogisticExpanded, model):
         return lambda model, theta, first, size, room: sum_log_sigmoid(
             model.rows, model.labels, theta, first, size, room
@@ -198,7 +198,7 @@ def _sum_block(model, theta, first, size, room):
 
 @kernel
 def sum_blocks(model, theta, n_data, room):
-    """Kahan's sum: totals of 10^8 data are compared with each other."""
+    """Kahan summation, because totals of 10^8 data are compared with each other."""
     total, lost = 0.0, 0.0
     for first in range(0, n_data, ROOM):
         part = sum_block(model, theta, first, min(ROOM, n_data - first), room) - lost
@@ -210,7 +210,7 @@ def sum_blocks(model, theta, n_data, room):
 
 @overload(full_log_likelihood)
 def _full_log_likelihood(model, theta, n_data, room):
-    """What the proxies miss, for a model that has them: their own sum is known without a pass over the data."""
+    """The log-likelihood of all data; with proxies, minus their sum, which needs no pass over the data."""
     if is_a(Hot, model):
         return lambda model, theta, n_data, room: model.scale * full_log_likelihood(model.model, theta, n_data, room)
     if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
@@ -228,7 +228,7 @@ def _gradient(model, theta, indices, scale, out):
     if is_a(LassoRows, model):
 
         def lasso(model, theta, indices, scale, out):
-            """Of the log posterior, with that of the data scaled up from a mini-batch."""
+            """Gradient of the log posterior, the data's part scaled up from a mini-batch."""
             lasso_gradient(model.rows, theta, model.precision, indices, out)
             for k in range(theta.size):
                 out[k] = scale * out[k] - model.penalty * np.sign(theta[k])

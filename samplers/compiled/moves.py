@@ -36,7 +36,7 @@ def drift(model, proposal, theta, out):
 
 @overload(propose)
 def _propose(rng, proposal, model, permutation, theta, xi, out):
-    """All return log q and the permutation, which only mini-batches use."""
+    """Each returns log q and the permutation, which only proposals with mini-batches use."""
     if is_a(Walk, proposal):
 
         def walk(rng, proposal, model, permutation, theta, xi, out):
@@ -70,7 +70,7 @@ def _propose(rng, proposal, model, permutation, theta, xi, out):
     if is_a(Drift, proposal):
 
         def langevin(rng, proposal, model, permutation, theta, xi, out):
-            """K16 Eqn 21, as `Langevin.propose`: the mini-batch first, both directions with it."""
+            """K16 Eqn 21, as `Langevin.propose`: the mini-batch comes first and serves both directions."""
             n, goal, batch = 0, proposal.batch.size, proposal.batch
             while n < goal:
                 permutation, new = draw(rng, permutation, n, min(n + CHUNK, goal), goal)

@@ -1,4 +1,4 @@
-"""What the fused kernel works on: models, proposals and tests as NamedTuples of arrays and numbers."""
+"""Models, proposals and tests as NamedTuples of arrays and numbers, for the compiled block."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from samplers.models._mrf_kernels import Bits, Pairs
 
 Labels = npt.NDArray[np.int8]
 
-NOT_A_NUMBER = -1  # in place of the number of looks: the log-likelihood was not finite
-MORE_LOOKS = -2  # and: a decision needs looks whose bounds have not been computed
+NOT_A_NUMBER = -1  # returned as the number of looks: the log-likelihood was not finite
+MORE_LOOKS = -2  # the same: a decision needs looks whose bounds have not been computed
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
 
 
 class LogisticRows(NamedTuple):
-    """Logistic regression with rows as they are; labels above 0 are ones (none at all: signed rows)."""
+    """Logistic regression with rows as given; labels above 0 are ones (no labels: the rows are signed)."""
 
     rows: Floats
     labels: Labels
@@ -54,14 +54,14 @@ class LogisticExpanded(NamedTuple):
 
 
 class ICARows(NamedTuple):
-    """Independent components of white rows."""
+    """Independent component analysis of whitened rows."""
 
     rows: Floats
     on_disk: bool
 
 
 class MixtureData(NamedTuple):
-    """Two Gaussians; beta = 1 / temperature."""
+    """Mixture of two Gaussians; beta = 1 / temperature."""
 
     x: Floats
     variance: float

@@ -1,21 +1,19 @@
-"""A config made real: its data loaded, its model, proposal, test and start made, everything checked before sampling."""
+"""From a config to a `ChainSpec`: load the data; make and check model, proposal, test and start before sampling."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput, NumericalFailure
-from designer.engine.step_error import Rule
+from designer.core.errors import BadInput, NumericalFailure, prefix_errors
 from designer.rule.design import Design
-from samplers.chains.chain import Chain
-from samplers.chains.jump_chain import JumpChain, state_of
-from samplers.chains.slice_chain import WIDTH, Slice, SliceChain
+from samplers.chains.jump_chain import state_of
+from samplers.chains.slice_chain import WIDTH, Slice
+from samplers.chains.spec import ChainSpec
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import (
     AdaptiveTable,
@@ -40,7 +38,7 @@ from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
-from samplers.decide.sequential import SequentialTest
+from samplers.decide.sequential import SequentialTest, check_designed_for
 from samplers.models.control import Controlled, find_mode
 from samplers.models.ica import ICA, whiten
 from samplers.models.lasso import Lasso
@@ -50,62 +48,51 @@ from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
 from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
-AnyChain = Chain | JumpChain | SliceChain
 
+class ModelParts(NamedTuple):
+    """Model, proposal and start that the tables `[model]` and `[proposal]` describe, and the parameters' names."""
 
-class Parts(NamedTuple):
-    """A config made real. `names` are the parameters', if they have any; `notes` are for the results."""
-
-    model: Any  # a Model, or RJLogistic, which is not about one vector of fixed meaning
-    proposal: Proposal | Slice | None  # None for reversible jump, whose moves are the model's own
-    test: AcceptTest
-    start: Floats
-    data_digest: str
-    rule: Rule
-    temperature: float
-    names: tuple[str, ...] | None
-    notes: dict[str, str | int]
-
-    def chain(self, rng: np.random.Generator) -> AnyChain:
-        """A chain at its start."""
-        if isinstance(self.model, RJLogistic):
-            return JumpChain(self.model, self.test, self.start, rng, self.rule, self.temperature)
-        if isinstance(self.proposal, Slice):
-            assert isinstance(self.test, (ExactTest, SequentialTest))  # the config has seen to it
-            return SliceChain(self.model, self.proposal, self.test, self.start, rng)
-        assert self.proposal is not None
-        return Chain(self.model, self.proposal, self.test, self.start, rng, self.rule)
-
-
-class _Made(NamedTuple):
     model: Any
     proposal: Proposal | Slice | None
     start: Floats
     names: tuple[str, ...] | None
 
 
-def build(config: SamplerConfig) -> Parts:
+def build(config: SamplerConfig) -> ChainSpec:
     """Load the data and make model, proposal and test; the chains start at the posterior mode, or near it."""
     data = load(config.data, config.model.labels)
     test = _test(config, data.x.shape[0])
     if config.redesign is not None:
-        with _told_of("redesign."):
+        with prefix_errors("redesign."):
             config.redesign.space.checked(data.x.shape[0])
     if config.schedule is not None:
-        config.schedule.tests(data.x.shape[0])  # batches that the data do not have are refused now
+        config.schedule.tests(data.x.shape[0])  # refuse now batches larger than the data
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name
-        made = _parts(config, data)
-    start = _start(config, made)
+        parts = _parts(config, data)
     notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
-    heat = config.run.temperature
-    parts = Parts(made.model, made.proposal, test, start, data.digest, config.rule, heat, made.names, notes)
-    with _told_of("run."):
-        parts.chain(np.random.default_rng())  # what no chain can begin with is refused now
-    return parts
+    spec = ChainSpec(
+        model=parts.model,
+        proposal=parts.proposal,
+        test=test,
+        start=_start(config, parts),
+        rule=config.rule,
+        temperature=config.run.temperature,
+        adaptive=config.proposal.kind == "adaptive",
+        recentre=isinstance(config.model, LogisticTable) and config.model.recentre,
+        design=config.test if isinstance(config.test, Design) else None,
+        names=parts.names,
+        kind=config.model.kind,
+        notes=notes,
+        digest=hashlib.sha256((config.digest + data.digest).encode()).hexdigest(),
+        entries=config.entries | {"contents of the data": data.digest[:8]},
+    )
+    with prefix_errors("run."):
+        spec.chain(np.random.default_rng())  # refuse now what no chain can start with
+    return spec
 
 
 def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
@@ -113,9 +100,10 @@ def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
     if table is None:
         return ExactTest()
     if isinstance(table, Design):
-        if table.n_data != n_data:
-            raise BadInput(f"test.n_data = {table.n_data:,}: the data have {n_data:,} rows")
-        return SequentialTest.from_design(table)
+        test = SequentialTest.from_design(table)
+        with prefix_errors("test.n_data: "):
+            check_designed_for(test, n_data, "the data have", " rows")
+        return test
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
     options = table.model_dump(exclude={"kind"})
@@ -125,8 +113,8 @@ def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
     return BarkerTest(**options)
 
 
-def _parts(config: SamplerConfig, data: Dataset) -> _Made:
-    """Model, proposal, start and the parameters' names; the data are what the model wants, as `load` sees to."""
+def _parts(config: SamplerConfig, data: Dataset) -> ModelParts:
+    """Model, proposal, start and the parameters' names; `load` has checked that the data suit the model."""
     match config.model:
         case LogisticTable():
             return _logistic(config.model, config, data)
@@ -140,11 +128,11 @@ def _parts(config: SamplerConfig, data: Dataset) -> _Made:
             return _jumps(config.model, config, data)
 
 
-def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> _Made:
+def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     assert data.y is not None
     make = Logistic.mapped if isinstance(data.x, np.memmap) else Logistic.from_data
     asked = config.proposal
-    with _told_of(f"{config.data.location}: "):
+    with prefix_errors(f"{config.data.location}: "):
         base: Any = tempered(make(data.x, data.y, table.prior_precision), config.run.temperature)
         try:
             mode = find_mode(base)
@@ -153,49 +141,51 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> _Ma
         controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
     model = controls[table.control] if table.control else base
     if isinstance(asked, LangevinTable):
-        return _Made(model, Langevin(base, asked.step, asked.batch), mode, data.names)
+        return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)
     if isinstance(asked, ProxyTable):
-        return _Made(model, ProxyStep.of(controls[2], asked.beta), mode, data.names)
+        return ModelParts(model, ProxyStep.of(controls[2], asked.beta), mode, data.names)
     covariance = np.linalg.inv(controls[2].posterior_precision())
     if isinstance(asked, SliceTable):
-        return _Made(model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, data.names)
+        return ModelParts(
+            model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, data.names
+        )
     assert isinstance(asked, (WalkTable, AdaptiveTable))
-    return _Made(model, RandomWalk.with_covariance(covariance, asked.scale), mode, data.names)
+    return ModelParts(model, RandomWalk.with_covariance(covariance, asked.scale), mode, data.names)
 
 
 def _orders(table: LogisticTable, proposal: object) -> set[int]:
-    """Of the control variates that are needed: the model's, and the second for proposals that use the curvature."""
+    """Orders of the control variates needed: the model's own, and 2 for proposals that use the curvature."""
     return {table.control, 0 if isinstance(proposal, LangevinTable) else 2} - {0}
 
 
-def _ica(table: IcaTable, config: SamplerConfig, data: Dataset) -> _Made:
+def _ica(table: IcaTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     assert isinstance(config.proposal, StiefelTable)
     size = data.x.shape[1]
     make = ICA.mapped if isinstance(data.x, np.memmap) and not table.whiten else ICA.from_data
-    with _told_of(f"{config.data.location}: "):
+    with prefix_errors(f"{config.data.location}: "):
         model = make(whiten(_copied(data.x, "model.whiten = true")).rows if table.whiten else data.x)
     columns = data.names or tuple(map(str, range(size)))
     names = tuple(f"w[{j}, {name}]" for j in range(size) for name in columns)
     walk = StiefelWalk(config.proposal.scale, size)
-    return _Made(tempered(model, config.run.temperature), walk, np.eye(size).ravel(), names)
+    return ModelParts(tempered(model, config.run.temperature), walk, np.eye(size).ravel(), names)
 
 
-def _mixture(table: MixtureTable, config: SamplerConfig, data: Dataset) -> _Made:
+def _mixture(table: MixtureTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     if data.x.shape[1] != 1:
         there = f"model.kind = 'mixture' is about one column; there are {data.x.shape[1]}"
         can_choose = data.names is not None and config.data.source is None
         advice = "; data.columns says which one to use" if can_choose else ""
         raise BadInput(f"{config.data.location}: {there}{advice}")
     make = Mixture.mapped if isinstance(data.x, np.memmap) else Mixture.from_data
-    with _told_of(f"{config.data.location}: "):
+    with prefix_errors(f"{config.data.location}: "):
         plain = make(data.x[:, 0], 1.0, table.variance, table.prior_variances)
     model = tempered(plain, config.run.temperature)
-    return _Made(model, _walk(config, 2), mixture_moments(plain), ("theta1", "theta2"))
+    return ModelParts(model, _walk(config, 2), mixture_moments(plain), ("theta1", "theta2"))
 
 
-def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
+def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     heat, options = config.run.temperature, (table.precision, table.penalty)
-    with _told_of(f"{config.data.location}: "):
+    with prefix_errors(f"{config.data.location}: "):
         if data.y is None and isinstance(data.x, np.memmap):
             plain = Lasso.mapped(data.x, *options)
         else:
@@ -205,25 +195,25 @@ def _lasso(table: LassoTable, config: SamplerConfig, data: Dataset) -> _Made:
     asked, proposal = config.proposal, None
     if isinstance(asked, LangevinTable):
         proposal = Langevin(model, asked.step, asked.batch)
-    return _Made(model, proposal or _walk(config, plain.dimension), lasso_mode(plain, heat), data.names)
+    return ModelParts(model, proposal or _walk(config, plain.dimension), lasso_mode(plain, heat), data.names)
 
 
-def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> _Made:
+def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     assert data.y is not None and isinstance(config.proposal, JumpsTable)
     options = table.model_dump(exclude={"kind"}) | config.proposal.model_dump(exclude={"kind"})
-    with _told_of(f"{config.data.location}: "):
+    with prefix_errors(f"{config.data.location}: "):
         model = RJLogistic.from_data(_copied(data.x, "model.kind = 'rj-logistic'"), data.y, **options)
-    return _Made(model, None, best_single(model), data.names)
+    return ModelParts(model, None, best_single(model), data.names)
 
 
 def _copied(rows: Floats, why: str) -> Floats:
-    """Rows that will be copied into memory, also those of a mapped file, if they may be so many."""
+    """The rows, if a copy of them fits into memory; BadInput if not."""
     memory.refuse(f"{why} copies the rows, which takes", 8 * rows.size)
     return rows
 
 
 def _walk(config: SamplerConfig, dimension: int) -> RandomWalk | Slice:
-    """The same steps, or slices, in every parameter; adaptation starts with them, too."""
+    """The same step size, or slice width, for every parameter; adaptation starts with it too."""
     asked = config.proposal
     if isinstance(asked, SliceTable):
         assert asked.width is not None
@@ -232,29 +222,18 @@ def _walk(config: SamplerConfig, dimension: int) -> RandomWalk | Slice:
     return RandomWalk.isotropic(asked.scale, dimension)
 
 
-def _start(config: SamplerConfig, made: _Made) -> Floats:
-    """`run.start`, if the model can be there, or else the one that was found."""
+def _start(config: SamplerConfig, parts: ModelParts) -> Floats:
+    """`run.start` if given and possible, or else the start that was found."""
     if config.run.start is None:
-        if not np.all(np.isfinite(made.start)):
-            raise BadInput(
-                f"{config.data.location}: no finite state to start from was found; the numbers are too large"
-            )
-        return made.start
+        if not np.all(np.isfinite(parts.start)):
+            raise BadInput(f"{config.data.location}: no finite start was found; the numbers are too large")
+        return parts.start
     theta = np.array(config.run.start, dtype=np.float64)
-    if theta.size != made.start.size:
-        raise BadInput(f"run.start: has {theta.size:,} numbers, the model has {made.start.size:,} parameters")
-    if isinstance(made.model, RJLogistic):
-        with _told_of("run."):
-            made.model.checked(state_of(theta))
-    elif not np.isfinite(made.model.log_prior(theta)):
-        raise BadInput("run.start: the prior vanishes there")
+    if theta.size != parts.start.size:
+        raise BadInput(f"run.start: has {theta.size:,} numbers, the model has {parts.start.size:,} parameters")
+    if isinstance(parts.model, RJLogistic):
+        with prefix_errors("run."):
+            parts.model.checked(state_of(theta))
+    elif not np.isfinite(parts.model.log_prior(theta)):
+        raise BadInput("run.start: the prior is 0 there")
     return theta
-
-
-@contextmanager
-def _told_of(place: str) -> Iterator[None]:
-    """Problems in the block begin with a place in the config."""
-    try:
-        yield
-    except BadInput as problem:
-        raise BadInput(f"{place}{problem}") from None

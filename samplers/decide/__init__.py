@@ -1,13 +1,13 @@
-"""Acceptance tests, one file each; all answer a `Comparison` with a `Decision`.
+"""Acceptance tests, one file each. Every test answers a `Comparison` with a `Decision`.
 
 ExactTest
-    All the data, every time.
+    Reads all data, every time.
 SequentialTest
-    Batch after batch until a Student test is sure (K14); with the design chosen by the spread of the first batch.
+    Reads batch after batch until a Student test is confident (K14).
 BarkerTest
-    The noise of a minibatch takes the place of u (S17), with the tables `correction` and `ridge_correction`.
+    Uses the noise of a mini-batch in place of u (S17), with the tables `correction` and `ridge_correction`.
 ConcentrationTest
-    Bounds that hold for any distribution (Bardenet, Doucet and Holmes 2014).
+    Uses bounds that hold for any distribution of the lᵢ (Bardenet, Doucet and Holmes 2014).
 """
 
 from samplers.decide.barker import BarkerReport, BarkerTest, clt_bound

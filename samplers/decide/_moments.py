@@ -9,7 +9,7 @@ from designer.core.jit import kernel
 
 @kernel
 def add_shifted(values, shift, total, squares):
-    """Add values - shift to a running sum and sum of squares; a shift like the values keeps these from cancelling."""
+    """Add values - shift to a running sum and sum of squares; a shift close to the values avoids cancellation."""
     for i in range(values.size):
         x = values[i] - shift
         total += x

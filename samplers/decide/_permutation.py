@@ -1,11 +1,11 @@
 """Drawing without replacement: the beginning of a random permutation of 0 .. N-1, forgotten after each sample.
 
-An item is drawn at random and drawn again while it is one of the sample already. What must be remembered is which items
-those are: `Dense` has a bit for every item, which stays in the processor's cache where an array of places would not
-(six times as fast at N = 2 million), `Sparse` a hash table, whose memory depends on the sample and not on N. Both draw
-the same items from the same random numbers. The k-th item of N takes N / (N - k) tries on average: after a quarter of
-the data the others are written down, and shuffled as they are drawn (Fisher and Yates). A sample that takes all that is
-left takes it as it lies, without random numbers: every item is read, in whatever order.
+An item is drawn at random, and drawn again if it is already in the sample. To remember the sample, `Dense` has a bit
+for every item, which stays in the processor's cache where an array of places would not (six times as fast at
+N = 2 million); `Sparse` has a hash table, whose memory depends on the sample and not on N. Both draw the same items
+from the same random numbers. The k-th item of N takes N / (N - k) tries on average: after a quarter of the data the
+remaining items are listed, and shuffled as they are drawn (Fisher and Yates). A sample that takes all remaining items
+takes them in order, without random numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba.extending import overload
 from designer.core.arrays import Ints
 from designer.core.jit import kernel
 
-MOST_DENSE = 2**22  # data with a bit and a place in `drawn` each, 34 MB; a table is as fast then for most samples
+MOST_DENSE = 2**22  # largest N for bits and places, 34 MB; beyond, a table is as fast for most samples
 CHUNK = 4096  # most items drawn in one call
 FIRST_SLOTS, MOST_SLOTS = 2**13, 2**20  # of a fresh table, and of one that is kept for the next sample
 ITEM_BITS = 50  # a key is the number of the sample and an item, so that the keys of older samples count as empty
@@ -39,7 +39,7 @@ class Dense(NamedTuple):
 class Sparse(NamedTuple):
     """The items of the sample by open addressing; `drawn` has room for one call's items.
 
-    When all items are wanted, those from `next` on are still to be taken in order. `rest`: the others, written down.
+    When all items are drawn, those from `next` on are still to be taken in order. `rest` lists the remaining items.
     """
 
     n_data: int
@@ -54,7 +54,7 @@ Permutation = Dense | Sparse
 
 
 def fresh(n_data: int) -> Permutation:
-    """An empty sample, held in the way that suits n data."""
+    """An empty sample, as bits or as a table, whichever suits n data."""
     if n_data <= MOST_DENSE:
         return dense(n_data)
     return sparse(n_data)
@@ -72,7 +72,7 @@ def sparse(n_data: int) -> Sparse:
 
 
 def is_a(kind: Any, numba_type: Any) -> bool:
-    """Whether numba sees this kind of NamedTuple."""
+    """Whether a numba type is this kind of NamedTuple."""
     return isinstance(numba_type, types.BaseNamedTuple) and getattr(numba_type, "instance_class", None) is kind
 
 
@@ -82,7 +82,7 @@ def put_back(permutation: Any, n: Any) -> Any: ...
 
 @kernel
 def bit_of(item):
-    """The word of an item, and its bit there."""
+    """The word that holds an item's bit, and the bit."""
     return item >> 6, np.uint64(1) << np.uint64(item & 63)
 
 
@@ -99,7 +99,7 @@ def slot_of(keys, number, item):
 
 @kernel
 def grown(keys, number, size):
-    """The same table with so many slots."""
+    """The same table with `size` slots."""
     larger = np.zeros(size, dtype=np.int64)
     for key in keys:
         if key >> ITEM_BITS == number:
@@ -110,7 +110,7 @@ def grown(keys, number, size):
 
 @kernel
 def fill(taken, drawn, k):
-    """Write the items that are not taken behind the first k; the place behind all is for those that are."""
+    """Write the items that are not taken after the first k; the last place is scratch, for those that are."""
     for item in range(drawn.size - 1):
         word, bit = bit_of(item)
         drawn[k] = item
@@ -131,7 +131,7 @@ def rest_of(keys, number, n, k):
 
 @kernel
 def shuffle_one(rng, items, k, n):
-    """Put any of items[k:n] at place k."""
+    """Swap a random one of items[k:n] to place k."""
     j = k + int(rng.random() * (n - k))
     items[k], items[j] = items[j], items[k]
 
@@ -141,7 +141,7 @@ def _draw(rng, permutation, start, stop, goal):
     if is_a(Dense, permutation):
 
         def by_bits(rng, permutation, start, stop, goal):
-            """Items start .. stop of a sample that is to grow to `goal`; returns the permutation and these items."""
+            """Draw items start .. stop of a sample that will grow to `goal`; return the permutation and these items."""
             taken, drawn, filled = permutation.taken, permutation.drawn, permutation.filled
             n, k = drawn.size - 1, start
             while k < stop:
@@ -199,7 +199,7 @@ def _put_back(permutation, n):
     if is_a(Dense, permutation):
 
         def clear_bits(permutation, n):
-            """Nothing is taken any more, after n draws: item by item, or all words where they are fewer."""
+            """Clear the sample after n draws: item by item, or all words if they are fewer."""
             taken, drawn = permutation.taken, permutation.drawn
             if n < taken.size:
                 for k in range(n):

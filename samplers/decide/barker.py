@@ -1,4 +1,4 @@
-"""The Barker minibatch test (S17 Alg. 1): the sampling noise of a minibatch takes the place of u."""
+"""The Barker minibatch test (S17 Alg. 1): the sampling noise of a mini-batch takes the place of u."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from samplers.decide.comparison import Comparison, Decision, begin
 from samplers.decide.correction import HIGHEST, LOWEST, Correction, correction
 from samplers.decide.reading import reading
 
-MOST_SKEW, SKEW_STEP = 0.6, 0.1  # of the tables; a sample that is more skewed is made larger
+MOST_SKEW, SKEW_STEP = 0.6, 0.1  # largest skewness of the tables; a more skewed sample is enlarged
 
 
 class BarkerReport(NamedTuple):
-    """A decision of the Barker test with what it rests on.
+    """A decision of the Barker test with the numbers behind it.
 
     Attributes
     ----------
     decision
-        As `BarkerTest.decide` gives it.
+        As `BarkerTest.decide` returns it.
     estimate, variance
-        Δ* and its s^2.
+        Δ* and its variance s².
     skewness
-        Of the lᵢ that were read.
+        Skewness of the lᵢ that were read.
     bound, bound_high
         S17 Eqn 18 with the sample's moments, and the upper end of its bootstrap interval; 0 when all data were read.
 
@@ -62,11 +62,11 @@ class _Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class BarkerTest:
-    """Accepts iff Δ* + X_nc + X_corr > 0, with just enough data for the variance of Δ* to fall below σ^2.
+    """Accepts iff Δ* + X_nc + X_corr > 0, with just enough data for the variance of Δ* to fall below σ².
 
     Follows *Barker's* acceptance function 1 / (1 + e^-A); a comparison by Metropolis' rule is refused, because the test
-    cannot answer it and a silent change of the rule would spoil every prediction. If all N data are needed the decision
-    is the exact one, with the same u.
+    cannot answer it and a silent change of the rule would invalidate every prediction. If all N data are needed, the
+    decision is the exact one, with the same u.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ class BarkerTest:
         object.__setattr__(self, "m", integer("m", self.m, 2, MAX_N_DATA))
         object.__setattr__(self, "sigma", real("sigma", self.sigma, LOWEST, HIGHEST))
         if self.table is not None and self.table.sigma != self.sigma:
-            raise BadInput(f"table: made for sigma = {self.table.sigma:g}, the test has sigma = {self.sigma:g}")
+            raise BadInput(f"table: made for sigma = {self.table.sigma:g}, but the test has sigma = {self.sigma:g}")
         if self.table is not None and self.skew_corrected:
-            raise BadInput("table: cannot be given together with skew_corrected, which has its own tables")
+            raise BadInput("table: not allowed together with skew_corrected, which has its own tables")
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept with probability 1 / (1 + e^-A), nearly."""
+        """Accept with probability close to 1 / (1 + e^-A)."""
         return self._decide(rng, comparison, keep=False)[0]
 
     def report(
@@ -137,9 +137,9 @@ class BarkerTest:
 
     def _decide(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> tuple[Decision, _Sample | None]:
         if comparison.rule != "barker":
-            raise BadInput(f"rule = {comparison.rule!r}: the Barker minibatch test answers rule = 'barker' only")
+            raise BadInput(f"rule = {comparison.rule!r}: the Barker minibatch test needs rule = 'barker'")
         integer("m", self.m, 2, max(2, comparison.n))
-        # u first, as in every test: X_corr is its function, so that the exact test with this generator decides alike
+        # u first, as in every test; X_corr is a function of it, so the exact test with this generator decides alike
         v, forced = begin(rng, comparison)
         if forced is not None:
             return forced, None
@@ -156,7 +156,7 @@ class BarkerTest:
     def _sample(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> _Sample:
         """Read batches until Δ* is precise enough, or all the data."""
         n_data, looks, shift, sums = comparison.n, 0, math.nan, (0.0, 0.0, 0.0)
-        kept: list[Floats] = []
+        blocks: list[Floats] = []
         with reading(rng, comparison) as read:
             while True:
                 looks += 1
@@ -164,12 +164,12 @@ class BarkerTest:
                 for values in read(b):
                     shift = float(values[0]) if math.isnan(shift) else shift
                     if keep:
-                        kept.append(values)
+                        blocks.append(values)
                     sums = _moments.add_cubes(values, shift, *sums)
                 mean, variance, skewness = _moments.central(*sums, b)
                 estimate = n_data * (mean + shift) - comparison.log_ratio
                 s2 = n_data**2 * variance / b * (1.0 - b / n_data)
-                sample = _Sample(b, looks, estimate, s2, skewness, kept)
+                sample = _Sample(b, looks, estimate, s2, skewness, blocks)
                 if b == n_data or (s2 < self.sigma**2 and abs(self._skew(sample, n_data)) <= MOST_SKEW):
                     return sample
 
@@ -197,7 +197,7 @@ class BarkerTest:
 def clt_bound(values: Floats) -> float:
     """How far from normal the mean of b values may be: (6.4 E|X|³ + 2 E|X|) / sqrt(b), X standardised (S17 Eqn 18).
 
-    S17 forgets to standardise. The bound is then 8.4 / sqrt(b) at least: nothing below 71 data, little below 10^6.
+    S17 omits the standardisation. The bound is at least 8.4 / √b: vacuous below 71 data, weak below 10⁶.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def clt_bound(values: Floats) -> float:
     Returns
     -------
     float
-        A bound on the distance of the distribution functions.
+        A bound on the distance between the distribution functions.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule, check_rule
 from designer.rule.t_test import threshold
 
-BLOCK = 2**16  # most data asked of a model at once, so that its rows of a huge batch need not fit into memory
+BLOCK = 2**16  # most data requested from a model at once, so that the rows of a huge batch need not fit into memory
 
 Bound: TypeAlias = float | Callable[[], float | None] | None
 
@@ -25,9 +25,9 @@ class NonFiniteTerm(BadInput, ArithmeticError):
     Parameters
     ----------
     index
-        Whose it is.
+        Index of the datum.
     value
-        What it is.
+        Its value.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class NonFiniteTerm(BadInput, ArithmeticError):
     """
 
     def __init__(self, index: int, value: float) -> None:
-        super().__init__(index, value)  # as arguments, so that it survives the way back from another process
+        super().__init__(index, value)  # as arguments, so that it can be pickled
         self.index, self.value = index, value
 
     def __str__(self) -> str:
@@ -49,9 +49,9 @@ class Decision(NamedTuple):
     Attributes
     ----------
     accept
-        Yes or no.
+        Whether to accept.
     n_used, n_looks
-        How many data were read, and in how many looks.
+        Number of data read, and of looks taken.
 
     Examples
     --------
@@ -66,23 +66,23 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Accept θ'?  The truth is: N mean(l) - log_ratio > log u (Metropolis) or logit u (Barker).
+    """Whether to accept θ': exactly if N mean(l) - log_ratio > log u (Metropolis) or logit u (Barker).
 
-    MH, reversible jump and Gibbs steps all ask it. log_ratio is minus the usual log prior/proposal ratio.
+    Metropolis-Hastings, reversible-jump and Gibbs steps all ask this question. log_ratio is minus the usual log ratio
+    of priors and proposals.
 
     Parameters
     ----------
     n
         Number of data N.
     terms
-        terms(indices) -> lᵢ = log p(x_i; θ') - log p(x_i; θ).
+        terms(indices) -> lᵢ = log p(xᵢ; θ') - log p(xᵢ; θ).
     log_ratio
         c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))].
     rule
         "metropolis" or "barker".
     range_bound
-        A bound on max |lᵢ|, for the concentration test, or a function that finds one when asked; None if the model
-        has none.
+        A bound on max |lᵢ|, for the concentration test, or a function that computes one; None if the model has none.
     full
         full() -> sum of all lᵢ, if the model can do that faster than through `terms`.
 
@@ -114,7 +114,7 @@ class Comparison:
         )
 
     def known_bound(self) -> float | None:
-        """The bound on max |lᵢ|, found now if it has to be."""
+        """The bound on max |lᵢ|, computed now if necessary."""
         return self.range_bound() if callable(self.range_bound) else self.range_bound
 
 
@@ -132,7 +132,7 @@ def _times(scale: float, bound: Bound) -> Bound:
 class AcceptTest(Protocol):
     """Decides comparisons. Draws u first, so that tests given the same generator face the same u.
 
-    A test of one's own needs this one method.
+    Your own test needs only this method.
 
     Examples
     --------
@@ -147,13 +147,13 @@ class AcceptTest(Protocol):
 
 
 class LevelTest(Protocol):
-    """Decides comparisons whose threshold v is given, as slice and multi-valued Gibbs updates ask them."""
+    """Decides comparisons at a given threshold v, for slice updates and Gibbs updates of many values."""
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision: ...
 
 
 def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
-    """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]: the first thing that a test draws.
+    """v = log u, or logit u for Barker's rule, with u uniform on (0, 1]; every test draws it first.
 
     Parameters
     ----------
@@ -176,14 +176,14 @@ def draw_threshold(rng: np.random.Generator, rule: Rule) -> float:
 
 
 def begin(rng: np.random.Generator, comparison: Comparison) -> tuple[float, Decision | None]:
-    """Check the question and draw v; also the answer, if prior or proposal alone decide (log_ratio = +-inf)."""
+    """Check the question and draw v; also the decision, if prior or proposal alone decide (log_ratio = ±∞)."""
     _check(comparison)
     v = draw_threshold(rng, check_rule(comparison.rule))
     return v, _forced(comparison)
 
 
 def begin_at(comparison: Comparison, v: float) -> Decision | None:
-    """Check the question and a threshold that somebody else has drawn; the answer, if there is one already."""
+    """Check the question and a threshold that the caller has drawn; the decision, if prior or proposal alone decide."""
     _check(comparison)
     if math.isnan(v):
         raise BadInput("v = nan: a threshold must be a number")
@@ -194,7 +194,7 @@ def _check(comparison: Comparison) -> None:
     if comparison.n < 1:
         raise BadInput(f"n = {comparison.n}: there are no data")
     if math.isnan(comparison.log_ratio):
-        raise BadInput("log_ratio = nan: must be a number, or +-inf where a prior or proposal density vanishes")
+        raise BadInput("log_ratio = nan: must be a number, or ±inf where a prior or proposal density vanishes")
 
 
 def _forced(comparison: Comparison) -> Decision | None:
@@ -217,11 +217,11 @@ def evaluate(comparison: Comparison, indices: Ints) -> Floats:
 
 
 def total(comparison: Comparison) -> float:
-    """The sum of all lᵢ: by the model's own shortcut, or, where that is not finite, a block of data at a time."""
+    """The sum of all lᵢ: by the model's own method or, if that is not finite, a block of data at a time."""
     if comparison.full is not None:
         value = float(comparison.full())
         if math.isfinite(value):
             return value
     n = comparison.n
     blocks = (np.arange(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK))
-    return math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the datum at fault
+    return math.fsum(float(evaluate(comparison, block).sum()) for block in blocks)  # or names the bad datum

@@ -23,9 +23,9 @@ KAPPA = 7.0 / 3.0 + 3.0 / math.sqrt(2.0)  # Bardenet and Maillard 2015, Theorem 
 class ConcentrationTest:
     """Reads geometrically growing samples until |mean - μ₀| exceeds a bound that holds for any lᵢ in [-C, C].
 
-    A decision is wrong with probability `delta` at most, whatever the distribution of lᵢ. Needs C >= max |lᵢ|: the
-    comparison's `range_bound`. Without one, C is found by a pass over all the data in every decision; that pass is
-    counted in n_used, which then exceeds N: such a test costs more than the exact one.
+    A decision is wrong with probability at most `delta`, whatever the distribution of the lᵢ. This needs C >= max |lᵢ|:
+    the comparison's `range_bound`. Without one, every decision finds C by a pass over all data, which counts in n_used:
+    the test then costs more than the exact one.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class ConcentrationTest:
     delta
         Largest probability of a wrong decision, over all looks together.
     p
-        Look k gets delta_k = (p - 1) / (p k^p) delta, which add up to delta at most; p > 1.
+        Look k gets delta_k = (p - 1) / (p k^p) delta, which add up to at most delta; p > 1.
     growth
-        γ: each look has that many times the data of the one before.
+        γ: ratio of the data at successive looks.
     replace
         Draw with replacement, as Bardenet et al. analyse it; when N data would not be enough, the exact test decides.
 
@@ -65,9 +65,9 @@ class ConcentrationTest:
             object.__setattr__(self, name, value)
 
     def half_width(self, look: int, n: int, n_data: int, deviation: float, bound: float) -> float:
-        """c_k: at look k = 1, 2, ..., |mean of n - mean of all| exceeds it with probability delta_k at most.
+        """c_k: at look k = 1, 2, ..., |mean of n - mean of all| exceeds it with probability at most delta_k.
 
-        With replacement sigma_hat sqrt(2 log(3 / delta_k) / n) + 6 C log(3 / delta_k) / n (Audibert, Munos and
+        With replacement, σ̂ sqrt(2 log(3 / delta_k) / n) + 6 C log(3 / delta_k) / n (Audibert, Munos and
         Szepesvari 2009, for a range of 2 C). Without, the empirical Bernstein-Serfling inequality (Bardenet and
         Maillard 2015, Theorem 4.3), one-sided with probability 1 - 5 delta; both sides give log(10 / delta_k).
         """
@@ -80,7 +80,7 @@ class ConcentrationTest:
         return deviation * math.sqrt(2.0 * rho * log / n) + KAPPA * 2.0 * bound * log / n
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the mean of lᵢ surely exceeds μ₀, by the bound or because all the data have been read."""
+        """Accept iff the mean of the lᵢ exceeds μ₀, by the bound or because all data have been read."""
         n_data, c = comparison.n, comparison.log_ratio
         looks = _looks(n_data, self.m, self.growth)
         v, forced = begin(rng, comparison)
@@ -110,7 +110,7 @@ def _looks(n_data: int, m: int, growth: float) -> list[int]:
 
 
 def _range_bound(comparison: Comparison) -> tuple[float, int]:
-    """C >= max |lᵢ|, and how many data had to be read for it."""
+    """C >= max |lᵢ|, and the number of data read to find it."""
     if (bound := comparison.known_bound()) is not None:
         return real("range_bound", bound, 0.0, 1e300), 0
     n = comparison.n
@@ -120,7 +120,7 @@ def _range_bound(comparison: Comparison) -> tuple[float, int]:
 
 @contextmanager
 def _with_replacement(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
-    """Like `reading`, but any datum may come again."""
+    """Like `reading`, but with replacement."""
     size = 0
 
     def read(n: int) -> Iterator[Floats]:

@@ -1,7 +1,7 @@
 """The correction of the Barker minibatch test: X_norm + X_corr is logistic when X_norm ~ N(0, σ²) (S17 section 4).
 
-No distribution solves this exactly (its characteristic function would grow without bound), so a table of probabilities
-does it nearly; what counts is the largest error of the sum's distribution function. Two constructions:
+No distribution solves this exactly (its characteristic function would grow without bound), so a table of
+probabilities approximates it; the largest error of the sum's distribution function counts. Two constructions:
 
 correction
     Non-negative least squares on a grid. The constraint u >= 0 is kept while fitting instead of being imposed
@@ -39,11 +39,11 @@ class Correction:
     Parameters
     ----------
     sigma, skewness
-        Of the X_norm that it is made for.
+        Those of X_norm.
     x, mass
         Places and probabilities.
     width
-        Of the cells; 0 for atoms.
+        Width of the cells; 0 for atoms.
     error
         Largest difference between the distribution functions of X_norm + X_corr and the logistic.
 
@@ -79,19 +79,19 @@ class Correction:
 
 @lru_cache(maxsize=64)
 def correction(sigma: float = 1.0, skewness: float = 0.0) -> Correction:
-    """The best table we know: non-negative least squares for atoms on a grid.
+    """The most accurate table: non-negative least squares for atoms on a grid.
 
     Parameters
     ----------
     sigma
         Standard deviation of X_norm.
     skewness
-        Its skewness k, to first order: P(X_norm < σ z) = Phi(z) - k (z² - 1) phi(z) / 6 (Edgeworth).
+        Its skewness k, to first order: P(X_norm < σ z) = Φ(z) - k (z² - 1) φ(z) / 6 (Edgeworth).
 
     Returns
     -------
     Correction
-        Made once for each pair of arguments, then remembered.
+        Computed once for each pair of arguments, then cached.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def _edgeworth(z: Floats, skewness: float) -> Floats:
 def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: float = REACH) -> Correction:
     """S17 Eqn 15 on a grid of 4n + 1 by 2n + 1 points over +-2V and +-V, clipped at 0 and normalised.
 
-    The matrix M_ij = Phi((X_i - Y_j) / σ) is a convolution: a product with it costs two Fourier transforms, and
+    The matrix M_ij = Φ((X_i - Y_j) / σ) is a convolution: a product with it costs two Fourier transforms, and
     (M'M + penalty) u = M'v is solved by conjugate gradients, which need a few hundred of them since M has few large
     singular values.
 
@@ -142,7 +142,7 @@ def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: f
     n
         Half the number of cells of the table.
     penalty
-        Of the ridge.
+        Penalty of the ridge regression.
     reach
         V.
 
@@ -180,7 +180,7 @@ def ridge_correction(sigma: float, n: int = 4000, penalty: float = 1.0, reach: f
 def _ridge(forward: Linear, backward: Linear, v: Floats, penalty: float) -> Floats:
     """u with (M'M + penalty) u = M'v, by conjugate gradients on the least-squares problem (CGLS).
 
-    Directions of small singular values come last and matter, so it goes on until rounding is nearly all that is left.
+    Directions of small singular values converge last and matter, so it continues until rounding error dominates.
     """
     residual, gradient = v.copy(), backward(v)
     u, direction = np.zeros_like(gradient), gradient.copy()
@@ -200,7 +200,7 @@ def _ridge(forward: Linear, backward: Linear, v: Floats, penalty: float) -> Floa
 
 
 def _square(array: Floats) -> float:
-    """Squared length; not by BLAS, whose threads wait for each other on a busy machine."""
+    """Squared length, without BLAS, whose threads wait for each other on a busy machine."""
     return float((array * array).sum())
 
 

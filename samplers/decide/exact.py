@@ -1,4 +1,4 @@
-"""The exact test: all the data, every time."""
+"""The exact test: reads all data, every time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from samplers.decide.comparison import Comparison, Decision, begin, begin_at, to
 
 @dataclass(frozen=True)
 class ExactTest:
-    """Metropolis-Hastings as it is; the yardstick of all other tests.
+    """The exact Metropolis-Hastings decision, to which all other tests are compared.
 
     Examples
     --------

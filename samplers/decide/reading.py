@@ -1,4 +1,4 @@
-"""How a test reads data: growing samples without replacement, the permutation kept from one decision to the next."""
+"""How a test reads data: growing samples without replacement, and running sums of the lᵢ."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _kept = _Kept()
 
 @contextmanager
 def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callable[[int], Iterator[Floats]]]:
-    """read(n) -> the lᵢ that are new when the sample grows to n data, a block at a time.
+    """read(n) -> the new lᵢ as the sample grows to n data, a block at a time.
 
-    The sample is put back at the end, so what is read depends on the generator alone; after an error, which may have
-    come in the middle of a draw, it is thrown away. The permutation belongs to the thread and not to a test: tests stay
-    immutable and may be shared, and a thousand of them hold one permutation.
+    The sample is put back at the end, so what is read depends on the generator alone; after an error, possibly in the
+    middle of a draw, it is discarded. The permutation belongs to the thread and not to a test: tests stay immutable and
+    may be shared, and a thousand of them use one permutation.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def reading(rng: np.random.Generator, comparison: Comparison) -> Iterator[Callab
     >>> sorted(values.tolist())
     [0.0, 1.0, 2.0, 3.0, 4.0]
     """
-    # taken out while in use: `terms` may itself ask a test of the same size
+    # removed while in use: `terms` may itself use a test of the same size
     sample = _kept.free.pop(comparison.n, None) or Subsampler(comparison.n)
     yield lambda size: (evaluate(comparison, block) for block in sample.chunks(rng, size, BLOCK))
     sample.reset()

@@ -1,4 +1,8 @@
-"""The sequential test (K14 Alg. 1): batch after batch, until a Student test is sure."""
+"""The sequential test (K14 Alg. 1): it reads batch after batch until a Student test is confident.
+
+This is the readable form, for any model. Its compiled twin for built-in models is in `samplers.compiled.decisions`;
+both make the same decisions, draw for draw, and share the arithmetic of a look (`designer.rule.t_test`).
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,11 @@ from samplers.decide.reading import RunningSums, reading
 
 Reader: TypeAlias = Callable[[int], Iterator[Floats]]
 
-FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests never get further
+FIRST_BLOCK = 256  # looks whose bounds are computed at first; most tests need no more
 
 
 class _Looks:
-    """Looks and Student bounds of a plan from look number `skipped` on, computed as far as some test has got."""
+    """Looks and Student bounds of a plan from look number `skipped` on, computed as far as any test has needed."""
 
     def __init__(self, plan: Plan, skipped: int) -> None:
         self.plan, self.skipped = plan, skipped
@@ -49,11 +53,25 @@ class _Looks:
         return n, lower, upper
 
 
+def check_designed_for(test: object, n_data: int, what: str = "the model has", unit: str = "") -> None:
+    """Refuse a sequential test that was designed for another number of data; other tests take any number.
+
+    Examples
+    --------
+    >>> check_designed_for(SequentialTest.from_design(Design(1000, 100, 0.05)), 999)
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: the test was designed for n_data = 1,000, the model has 999
+    """
+    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != n_data:
+        made_for = test.plan.schedule.n_data
+        raise BadInput(f"the test was designed for n_data = {made_for:,}, {what} {n_data:,}{unit}")
+
+
 @dataclass(frozen=True, eq=False)
 class SequentialTest:
-    """Reads batches without replacement until the mean of lᵢ is surely on one side of μ₀.
+    """Reads batches without replacement until it is confident on which side of μ₀ the mean of the lᵢ is.
 
-    Make one with `from_design` or `from_plan`; it is immutable, and may be used in anybody's own loop.
+    Make one with `from_design` or `from_plan`. It is immutable, and can be used in your own loop.
 
     Parameters
     ----------
@@ -89,7 +107,7 @@ class SequentialTest:
 
     @cached_property
     def effective_plan(self) -> Plan:
-        """The plan without the looks that `first_batches` skips: what the calculator should be asked about."""
+        """The plan without the looks that `first_batches` skips: the plan to give to the calculator."""
         skipped = self.first_batches - 1
         if skipped == 0:
             return self.plan
@@ -104,7 +122,7 @@ class SequentialTest:
 
     @property
     def n_looks(self) -> int:
-        """How many looks there are at most."""
+        """The largest number of looks."""
         return self._looks.size
 
     def bounds(self, count: int | None = None) -> tuple[Ints, Floats, Floats]:
@@ -115,21 +133,16 @@ class SequentialTest:
         return n[:wanted], lower[:wanted], upper[:wanted]
 
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
-        """Accept iff the mean of lᵢ seems to exceed μ₀ = (v + log_ratio) / N; the last look is exact."""
-        self._check(comparison)
+        """Accept iff the mean of the lᵢ exceeds μ₀ = (v + log_ratio) / N, by the test; the last look is exact."""
+        check_designed_for(self, comparison.n, "the comparison has")
         v, forced = begin(rng, comparison)
         return forced if forced is not None else self._decided(rng, comparison, v)
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         """The same with a threshold v that the caller has drawn: a slice's level, a difference of Gumbel variables."""
-        self._check(comparison)
+        check_designed_for(self, comparison.n, "the comparison has")
         forced = begin_at(comparison, v)
         return forced if forced is not None else self._decided(rng, comparison, v)
-
-    def _check(self, comparison: Comparison) -> None:
-        n_data = self.plan.schedule.n_data
-        if comparison.n != n_data:
-            raise BadInput(f"n = {comparison.n:,}: the test was designed for n_data = {n_data:,}")
 
     def _decided(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
         with reading(rng, comparison) as read:

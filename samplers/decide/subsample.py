@@ -1,4 +1,4 @@
-"""Indices without replacement, a batch at a time."""
+"""Random indices without replacement, a batch at a time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from samplers.decide import _permutation
 
 
 class Subsampler:
-    """Draws growing samples without replacement from n data, at a cost of the data drawn, not of n.
+    """Draws growing samples without replacement from n data, at a cost that depends on the sample, not on n.
 
-    `reset` forgets the sample, so that the next one depends on the random numbers alone. A chain that resumes, a chain
-    on another machine and the fused kernels draw the same data. Beyond 2^22 data only the items drawn are held, so that
+    `reset` forgets the sample, so that the next one depends on the random numbers alone: a resumed chain, a chain on
+    another machine and a compiled chain draw the same data. Beyond 2²² data only the drawn items are held, so that
     memory does not depend on n either.
 
     Examples
@@ -31,7 +31,7 @@ class Subsampler:
         self._permutation = _permutation.fresh(n)
 
     def extend(self, rng: np.random.Generator, size: int) -> Ints:
-        """Grow the sample to `size` data; returns the indices that are new."""
+        """Grow the sample to `size` data; return the new indices."""
         parts = [np.empty(0, dtype=np.int64), *self.chunks(rng, size)]
         return np.concatenate(parts)
 
@@ -48,6 +48,6 @@ class Subsampler:
             yield parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def reset(self) -> None:
-        """Begin a new sample."""
+        """Start a new sample."""
         self._permutation = _permutation.reset(self._permutation, self.size)
         self.size = 0

@@ -1,4 +1,4 @@
-"""Jitted stochastic gradient steps, the rival of `irls` that is too fine-grained for numpy."""
+"""Compiled stochastic gradient steps, which are too fine-grained for NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sgd(
     c2: float,
     c3: float,
 ) -> float:
-    """One step per row of `order`, with step sizes c1 (c2 + t)^-c3; θ in place.
+    """One step per row of `order`, with step sizes c1 (c2 + t)^-c3; θ is updated in place.
 
     Returns the sum of losses, each before its row's own step.
     """

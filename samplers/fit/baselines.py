@@ -1,4 +1,4 @@
-"""What `irls` is measured against: IRLS on all data in every iteration, and stochastic gradients with a tuned step."""
+"""Baselines for `irls`: IRLS on all data in every iteration, and stochastic gradient descent with tuned steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def batch_irls(
     progress: FitProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
-    """IRLS that reads everything in every iteration; for logistic regression this is Newton's method.
+    """IRLS that reads all data in every iteration; for logistic regression this is Newton's method.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _everything(x: Floats, y: Floats, loss: Loss, theta: Floats) -> NormalEquati
 
 
 def mean_loss(x: Floats, y: Floats, loss: Loss, theta: Floats) -> float:
-    """Mean loss over all rows, say of test data; infinite when θ has run away."""
+    """Mean loss over all rows, for example of test data; infinite if θ has diverged."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = float(np.mean(loss.working(x @ theta, y, 1.0).value))
     return found if math.isfinite(found) else math.inf
@@ -123,7 +123,7 @@ def sgd(
     (True, 20000)
     """
     if not isinstance(loss, (LAD, Logistic)):
-        raise BadInput(f"loss = {loss!r}: stochastic gradients are there for LAD and Logistic only")
+        raise BadInput(f"loss = {loss!r}: stochastic gradients are available for LAD and Logistic only")
     rows, response = check_data(x, y, loss)
     theta = check_start(start, rows.shape[1])
     total = integer("read", response.size if read is None else read, 1, 2**62)
@@ -147,13 +147,13 @@ def _no_rows() -> Ints:
 
 
 def _stops(total: int, n_data: int) -> list[int]:
-    """Where to record: evenly in log(rows), at the end of each pass, and at the end."""
+    """When to record: evenly in log(rows), at the end of each pass, and at the end."""
     spread = np.geomspace(min(10, total), total, RECORDS).astype(np.int64)
     return sorted({*spread.tolist(), *range(n_data, total, n_data), total})
 
 
 class Tuned(NamedTuple):
-    """The best step sizes, the loss on held-out rows of every one tried (in order of `tried`), and the rows read."""
+    """The best step sizes, the loss of each candidate on held-out rows (in the order of `tried`), and the rows read."""
 
     best: Steps
     tried: tuple[Steps, ...]
@@ -174,8 +174,8 @@ def tune_sgd(
 ) -> Tuned:
     """Try every step size of a grid and keep the one with the least loss on held-out rows, as K16 §4.1 did.
 
-    All face the same orders of rows. `read` rows are spent on each (one pass by default): the price that the
-    comparison with a tuned rival leaves out.
+    All see the rows in the same order. Each reads `read` rows (one pass by default), a cost that comparisons with a
+    tuned baseline ignore.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def tune_sgd(
     """
     tried = tuple(grid)
     if not tried:
-        raise BadInput("grid: has no step sizes to try")
+        raise BadInput("grid: at least one step size is needed")
     test_x, test_y = check_data(*held_out, loss)
     seed = int(rng.integers(2**63))
     fits = [sgd(np.random.default_rng(seed), x, y, loss, steps, read=read, start=start) for steps in tried]

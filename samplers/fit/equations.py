@@ -19,10 +19,10 @@ def left(n: int, n_data: int) -> float:
 class NormalEquations:
     """A, g and the sums that give their variance, accumulated by blocks of rows at one θ.
 
-    Rank-k sums and one Cholesky factorisation per look, instead of K16's Sherman-Morrison recursion (Eqn 8): the same
-    order of work when a block has D rows or more but in matrix products; no inverse carried along that collects
-    rounding errors or needs a regular start. Solving for d = u - θ rather than for u (Eqn 1) keeps the digits that
-    u - θ would cancel near the solution.
+    Rank-k sums and one Cholesky factorisation per look replace K16's Sherman-Morrison recursion (Eqn 8). With blocks of
+    D rows or more the work is of the same order, but in matrix products, and no inverse is updated that would
+    accumulate rounding errors or need a regular start. Solving for d = u - θ rather than for u (Eqn 1) avoids the
+    cancellation of u - θ near the solution.
     """
 
     def __init__(self, loss: Loss, theta: Floats, unit: float | None = None) -> None:
@@ -38,7 +38,7 @@ class NormalEquations:
         self.value_squares = 0.0
 
     def add(self, x: Floats, y: Floats) -> None:
-        """Take in more rows."""
+        """Add more rows."""
         eta = x @ self.theta
         if self.unit is None:
             self.unit = self.loss.unit(eta, y)
@@ -53,7 +53,7 @@ class NormalEquations:
         self.value += float(value.sum())
         self.value_squares += float(value @ value)
         if not (np.all(np.isfinite(self.score)) and np.all(np.isfinite(self.gram))):
-            raise BadInput("x, y: values that are not finite, or overflow, among the rows read")
+            raise BadInput("x, y: some rows read are not finite, or overflow")
 
     @property
     def objective(self) -> float:

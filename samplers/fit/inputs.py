@@ -1,4 +1,4 @@
-"""Refusing data that IRLS cannot use, in one clear line."""
+"""Validation of the data for IRLS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput
 from samplers.fit.losses import Logistic, Loss
 
-CHECKED_ROWS = 65_536  # rows looked at together for values that are not finite
+CHECKED_ROWS = 65_536  # rows checked together for values that are not finite
 
 
 def check_data(x: npt.ArrayLike, y: npt.ArrayLike, loss: Loss) -> tuple[Floats, Floats]:

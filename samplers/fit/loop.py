@@ -1,4 +1,4 @@
-"""The iterations: read until the direction is certain, step, and stop when nothing is left to gain."""
+"""The iterations: read until the direction is certain, step, and stop when there is nothing left to gain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from samplers.fit.trace import Fit, FitProgress, Iteration, Recorder
 from samplers.fit.update import Direction, Rule, direction
 
 ROUNDING = 1e-13  # an update this small relative to θ is rounding error
-ROWS_PER_PARAMETER = 10  # at the first look, at least: fewer rows do not know their own variance
+ROWS_PER_PARAMETER = 10  # at least, at the first look: fewer rows cannot estimate their own variance
 MAX_ITERATIONS = 10**6
 
 
@@ -54,31 +54,31 @@ def irls(
     loss
         `LAD()` or `Logistic()`.
     epsilon
-        Probability, at each look, of confidence in a direction that is more than 90 degrees off.
+        Probability, at each look, of accepting a direction that is more than 90 degrees off.
     rule
         "descent": angle in the metric of the normal equations, so within 90 degrees means downhill on all data.
-        "euclidean": the same test of the plain angle. "printed": K16's own, see the module.
+        "euclidean": the same test of the plain angle. "printed": K16's own test, see `samplers.fit`.
     first, increment
-        Rows at the first look and between looks (K16: N_0 and N_inc); N/1000, the first at least 10 rows per
-        parameter. Except under "printed" an iteration begins with half the rows of the last, one that has read half
-        of all data reads all of them (the exact update costs at most twice as much), and so do all that follow it:
-        from there on it is IRLS on all data, which goes downhill and arrives.
+        Rows at the first look and between looks (K16: N₀ and N_inc); by default N/1000, the first at least 10 rows per
+        parameter. Except under "printed", an iteration begins with half the rows of the last one. An iteration that
+        has read half of all data reads all of them (the exact update costs at most twice as much), and so do all that
+        follow: from there on it is IRLS on all data, which converges.
     growth
-        Above 1, each look of an iteration has at least so many times the rows of the one before: the increasingly
-        larger intervals of K16 section 2.1. Fewer looks, so fewer chances to be wrong, but more rows in hard tests.
+        Above 1, each look of an iteration has at least this many times the rows of the previous one: the increasing
+        intervals of K16 section 2.1. Fewer looks mean fewer chances of error, but more rows in hard tests.
     start
         Initial θ; zeros by default.
     tolerance
-        "converged" says that an update by all data gains less than this fraction of the objective. If the last
-        iteration has read all data, it does. Otherwise two samples in a row, the second as large as the first and
-        looked at once, put the limit of `Direction.decrement` below it: in error with a probability of at most
-        ε. An update that is not certain is then not taken. For LAD, whose least squares are steeper than the
-        loss, five to seven times as much is left as one update gains (floor 0.01).
+        "converged" means that an update by all data gains less than this fraction of the objective. If the last
+        iteration read all data, this is exact. Otherwise two samples in a row, the second as large as the first and
+        with one look, put the limit of `Direction.decrement` below it; this is wrong with probability at most ε. An
+        uncertain update is then not taken. For LAD, whose least squares are steeper than the loss, five to seven
+        times the gain of one update remain (floor 0.01).
     max_iterations, max_read
-        Stop after so many iterations; begin no iteration after reading so many rows.
+        Stop after this many iterations; begin no iteration after reading this many rows.
     progress, cancelled
-        Called with (read, n, objective) after each iteration; asked at every look, and what is known is returned when
-        it says True.
+        `progress` is called with (read, n, objective) after each iteration. `cancelled` is called at every look; if it
+        returns True, the estimate so far is returned.
 
     Returns
     -------
@@ -147,7 +147,7 @@ class _Reader(NamedTuple):
     cancelled: Callable[[], bool] | None
 
     def begin(self, last: int, settled: bool) -> int:
-        """Rows at the first look of an iteration, after one that needed `last` and may have found nothing to gain."""
+        """Rows at the first look of an iteration, after one that read `last` rows and may have gained nothing."""
         if settled or (self.rule != "printed" and last == self.y.size):
             return last
         return self.first if self.rule == "printed" else max(self.first, last // 2)
@@ -157,7 +157,7 @@ class _Reader(NamedTuple):
         return max(n + self.increment, math.ceil(self.growth * n - 1e-9))
 
     def grow(self, equations: NormalEquations, target: int) -> tuple[Direction | None, int]:
-        """One iteration that looks first at `target` rows: its direction (None if cancelled) and number of looks."""
+        """One iteration with `target` rows at its first look: its direction (None if cancelled) and number of looks."""
         looks = 0
         self.sample.reset()
         while self.cancelled is None or not self.cancelled():
@@ -178,9 +178,9 @@ class _Reader(NamedTuple):
 
 
 def negligible(move: Direction, equations: NormalEquations, tolerance: float) -> bool:
-    """Whether an update by all data gains too little to go on: the stopping rule of every Newton-like method here.
+    """Whether an update by all data gains too little to continue: the stopping rule of all Newton-like methods here.
 
-    A sample's own update says nothing by being small, however small: the limit of `Direction.decrement` counts.
+    That a sample's own update is small means nothing; the limit of `Direction.decrement` counts.
     """
     rounding = move.exact and bool(np.linalg.norm(move.update) <= ROUNDING * np.linalg.norm(equations.theta))
     return rounding or move.decrement <= tolerance * equations.objective
@@ -190,7 +190,7 @@ def advance(theta: Floats, move: Direction) -> Floats:
     """θ plus the fraction of the update that is signal."""
     moved: Floats = theta + move.fraction * move.update
     if not np.all(np.isfinite(moved)):
-        raise NumericalFailure("IRLS diverged: θ is not finite; begin nearer to the solution or raise the floor")
+        raise NumericalFailure("IRLS diverged: θ is not finite; start nearer to the solution or raise the floor")
     return moved
 
 

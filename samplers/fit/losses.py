@@ -1,4 +1,4 @@
-"""Losses of a linear predictor, as IRLS sees them: weights, scores and values."""
+"""Losses of a linear predictor in the form IRLS needs: weights, scores and values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from designer.core.errors import real
 
 
 class Working(NamedTuple):
-    """What IRLS needs of each datum at the current θ.
+    """Weight, score and loss of each datum at the current θ.
 
     Attributes
     ----------
     weight
-        w_i^2.
+        w_i².
     score
-        w_i² (z_i - eta_i), minus the slope of the loss.
+        w_i² (z_i - η_i), minus the slope of the loss.
     value
-        Of the loss.
+        Value of the loss.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Working(NamedTuple):
 
 
 class Loss(Protocol):
-    """What IRLS needs to know of a loss of the linear predictor η = x' θ.
+    """What IRLS needs from a loss of the linear predictor η = x' θ.
 
     Examples
     --------
@@ -47,10 +47,10 @@ class Loss(Protocol):
 
     @property
     def steepest(self) -> float:
-        """No score is larger than this: what a row that has not been read may have to say."""
+        """An upper bound on the scores, also of rows that have not been read."""
 
     def unit(self, eta: Floats, y: Floats) -> float:
-        """The smallest scale that counts in this iteration, from its first data."""
+        """The smallest scale of this iteration, from its first data."""
 
     def working(self, eta: Floats, y: Floats, unit: float) -> Working:
         """Weights, scores and values."""
@@ -58,10 +58,10 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class LAD:
-    """Least absolute deviations, sum |y_i - eta_i| (K16 Eqn 14), by weights 1/max(|r_i|, c).
+    """Least absolute deviations, sum |y_i - η_i| (K16 Eqn 14), by weights 1/max(|r_i|, c).
 
     The fixed point is Huber's estimator with threshold c, whose loss differs from |r| by at most c/2. K16's w_i =
-    1/sqrt|r_i| has no floor: one residual of zero ends it.
+    1/sqrt|r_i| has no floor: one residual of zero breaks it.
 
     Parameters
     ----------
@@ -99,8 +99,8 @@ class Logistic:
     Parameters
     ----------
     floor
-        Does not move the fixed point (the score stays y - μ); it bounds the step where the data are separable and
-        μ (1 - μ) underflows.
+        Lower bound on the weights. It does not move the fixed point (the score stays y - μ); it bounds the step where
+        the data are separable and μ (1 - μ) underflows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The record of a fit."""
+"""The result of a fit and the record of its iterations."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FitProgress = Callable[[int, int, float], None]  # called with (rows read, rows 
 
 
 class Trace(NamedTuple):
-    """The iterations, column by column.
+    """The iterations of a fit, column by column.
 
     Attributes
     ----------
     read
-        Visits of a row so far.
+        Rows read so far, with repetition.
     n, looks
-        Rows and looks of the iteration itself.
+        Rows and looks of the iteration.
     objective, objective_se
-        Estimate of the mean loss at the θ that the iteration began with, and its standard error.
+        Estimated mean loss at the θ at the start of the iteration, and its standard error.
     statistic, fraction, decrement
         See `samplers.fit.update.Direction`.
     theta
-        The estimate after it.
+        The estimate after the iteration.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Trace(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """The estimate, and how it came about.
+    """The estimate, and how it was reached.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Fit(NamedTuple):
     reason
         Why it stopped: "converged", "iterations", "budget" or "cancelled".
     trace
-        What happened on the way, a `Trace`.
+        The iterations, a `Trace`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Fit(NamedTuple):
 
 
 class Recorder:
-    """Collects iterations into a `Trace` and tells the caller about each."""
+    """Collects iterations into a `Trace` and reports each to the caller."""
 
     def __init__(self, progress: FitProgress | None = None) -> None:
         self.progress = progress
@@ -89,7 +89,7 @@ class Recorder:
         self.path: list[Floats] = []
 
     def add(self, row: Iteration, theta: Floats) -> None:
-        """Note an iteration and the estimate after it."""
+        """Record an iteration and the estimate after it."""
         self.rows.append(row)
         self.path.append(theta.copy())
         if self.progress is not None:

@@ -1,4 +1,4 @@
-"""The update that a sample proposes, and what may be known of the update of all data from it."""
+"""The update that a sample proposes, and what it says about the update by all data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BOUND = -float(ndtri(0.01))  # normal quantile of the default confidence
 
 
 class Direction(NamedTuple):
-    """The update d of a sample and what the tests make of it.
+    """The update d of a sample, and the results of its tests.
 
     `statistic` is compared with the normal quantile of 1 - ε and `fraction` of the update is to be taken.
-    `decrement` is what the update of all data gains per datum, d_N' A d_N / 2n: an upper confidence limit, or the
+    `decrement` is the gain per datum of the update by all data, d_N' A d_N / 2n: an upper confidence limit, or the
     value itself if the sample is `exact`, that is, all data.
     """
 
@@ -99,8 +99,8 @@ def _noise(equations: NormalEquations, n_data: int) -> Floats:
     """M, the variance of g under resampling.
 
     From scores at θ, not at u: additive over blocks, and a row that alone determines a coefficient cannot hide its
-    variance behind a residual of zero. To the rows read come `UNSEEN` more with the largest score there is. Without
-    them rows that all say the same have no variance: ten zeros in a logistic regression with rare ones sent θ to
+    variance behind a residual of zero. `UNSEEN` rows with the largest possible score are added to those read.
+    Without them rows that all agree have no variance: ten zeros in a logistic regression with rare ones sent θ to
     minus infinity with full confidence.
     """
     n, g = equations.n, equations.score
@@ -113,11 +113,11 @@ def _corrected(length: float, along: float, relative: Floats) -> tuple[float, fl
     """Statistic and fraction of the default rules, from <d, d>, d'PSPd and PS or its transpose.
 
     Write d = d_N + e with e ~ N(0, S), S = A^-1 M A^-1, M the variance of g under resampling, and <., .> for the inner
-    product d'Pd. What matters is <d, d_N> > 0. With P = A ("descent") that says d goes downhill on all data, whatever
-    the units of the columns; with P = 1 ("euclidean") that the angle is below 90 degrees as K16 has it.
+    product d'Pd. What matters is <d, d_N> > 0. With P = A ("descent") it means that d goes downhill on all data,
+    whatever the units of the columns; with P = 1 ("euclidean") that the angle is below 90 degrees, as in K16.
     T = <d, d> - tr(PS) estimates <d, d_N> without bias, and T - <d, d_N> has variance d_N'PSPd_N + 2 tr(PSPS), of
     which d'PSPd + tr(PSPS) is an unbiased estimate. <d, d_N> / <d, d> is also the step along d that is best for d_N,
-    so T / <d, d> is the fraction to take. When T is all signal this is K16's test.
+    so T / <d, d> is the fraction to take. If T were all signal, this would be K16's test.
     """
     signal = length - float(np.trace(relative))
     variance = along + float(np.sum(relative * relative.T))
@@ -145,7 +145,7 @@ def _limit(gain: float, relative: Floats, largest: float, bound: float) -> float
     probability. The part of d along d_N alone is d_N plus a normal error of variance at most `largest`, hence
     |d_N| <= |d| + z sqrt(largest): best in few dimensions. And L = |d_N|² satisfies T >= L - z sqrt(4 largest L + 2 q)
     for T = |d|² - tr(SA), q = tr(SASA) (Birge 2001, Lemma 8.1, with z² / 2 for x), solved for L: best in many.
-    An update shorter than noise makes it on average is luck, and counts as that long.
+    An update shorter than the mean length of the noise is luck, and counts as that long.
     """
     expected = float(np.trace(relative))
     squared = max(gain, expected)

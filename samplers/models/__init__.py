@@ -1,6 +1,6 @@
-"""Models: what a chain asks of the data.
+"""Models: what a chain needs to know about the data.
 
-A user's own needs three names (`Model`). Built in, one file each, and exported by `samplers`:
+Your own model needs three names (see `Model`). Built-in models, one file each, exported by `samplers`:
 
 logistic
     `Logistic` regression; a `LinearModel`, for control variates.
@@ -31,7 +31,7 @@ Rows: TypeAlias = Ints | slice
 
 @runtime_checkable
 class Model(Protocol):
-    """All that a chain needs; a model of one's own has these three, in NumPy or numba.
+    """What a chain needs. Your own model has these three, in NumPy or numba.
 
     Optional: `dimension`, to check starts; `log_likelihood(theta, indices)`, so that an exact chain evaluates each
     datum once per step; `gradient` and `prior_gradient`, for `Langevin`; `range_bound(theta, theta_new)`, for the
@@ -56,15 +56,15 @@ class Model(Protocol):
         """Number of data N."""
 
     def log_prior(self, theta: Floats) -> float:
-        """Up to a constant; -inf where θ cannot be."""
+        """Log prior, up to a constant; -inf where the prior vanishes."""
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """lᵢ = log p(x_i; theta_new) - log p(x_i; θ) for the given data."""
+        """lᵢ = log p(xᵢ; θ') - log p(xᵢ; θ) for the given data."""
 
 
 @runtime_checkable
 class LinearModel(Model, Protocol):
-    """A model whose data enter through a linear predictor eta_i = rows_i . θ: control variates know what to do.
+    """A model whose data enter through a linear predictor η_i = rows_i . θ, as control variates need.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class LinearModel(Model, Protocol):
         """Predictors, (N, D)."""
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
-        """log p(x_i; eta_i) for the given data."""
+        """log p(xᵢ; η_i) for the given data."""
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
         """Its first derivative in η."""

@@ -1,81 +1,22 @@
-"""Jitted likelihoods of ICA, the Gaussian mixture and L1 regression, and the rotation of the Stiefel walk.
+"""Compiled likelihoods of ICA, the Gaussian mixture and L1 regression, and the rotation of the Stiefel walk.
 
-A `..._term` is lᵢ of one datum, for θ and θ' together, so that its row is touched once; a plural one fills an
+A `..._term` is lᵢ of one datum, for θ and θ' together, so that its row is read once; `..._terms` fills an
 array for many data. `..._value` is log p of one datum.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
-from designer.core.errors import BadInput
 from designer.core.jit import kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 ORTHONORMAL = 1e-6  # departure from W'W = I that still counts as rounding
-BLOCK = 65_536  # rows handled at once, so that memory stays bounded
-NEAR = 64  # rows of a random sample fetched together: their waits for memory overlap, where exp or log would part them
+NEAR = 64  # rows of a random sample fetched together, so that their waits for memory overlap
 TAYLOR = 10  # terms of exp(B) for |B| <= 1/8: the next one is below 1e-17
-
-
-# --- what the kernels rely on ---------------------------------------------------------------------------------------
-
-
-def finite_array(name: str, values: npt.ArrayLike, dimensions: int) -> Floats:
-    """`values` as a contiguous array of floats, not empty and all finite, or BadInput."""
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise BadInput(f"{name}: must be numbers, in {dimensions} dimension{'s'[: dimensions - 1]}") from None
-    if np.ndim(values) != dimensions or array.size == 0:
-        raise BadInput(f"{name} has shape {np.shape(values)}: must have {dimensions} dimensions and not be empty")
-    if not math.isfinite(array.sum()):  # the sum sees what is not finite without another array
-        bad = np.argwhere(~np.isfinite(array))
-        if bad.size:
-            place = tuple(int(k) for k in bad[0])
-            raise BadInput(f"{name}[{', '.join(map(str, place))}] = {array[place]}: must be finite")
-    return array
-
-
-def blocks(n: int) -> list[slice]:
-    """0 .. n-1 in pieces of BLOCK, as slices: views, not copies."""
-    return [slice(start, min(n, start + BLOCK)) for start in range(0, n, BLOCK)]
-
-
-def mapped_array(name: str, values: npt.NDArray[Any], dimensions: int) -> Floats:
-    """Data as they lie in memory or in a file, not copied: a read-only view, checked a block at a time."""
-    if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64):
-        raise BadInput(f"{name}: must be an array of float32 or float64 to be used as it is")
-    if values.ndim != dimensions or values.size == 0 or not values.flags.c_contiguous:
-        raise BadInput(f"{name} has shape {values.shape}: must be C-contiguous in {dimensions} dimensions, not empty")
-    for block in blocks(values.shape[0]):
-        if not np.all(np.isfinite(values[block])):
-            raise BadInput(f"{name}: has values that are not finite in or after row {block.start:,}")
-    view: Floats = frozen(values)
-    return view
-
-
-def frozen(values: npt.NDArray[Any]) -> Any:
-    """A read-only view: kernels then see one type of array, whether it lies in memory or in a file."""
-    view = np.asarray(values).view()
-    view.flags.writeable = False
-    return view
-
-
-def places(n: int, indices: Ints | slice) -> Ints:
-    """Indices as an array; a slice has as many as it says, not n."""
-    return np.arange(*indices.indices(n)) if isinstance(indices, slice) else np.asarray(indices, dtype=np.int64)
-
-
-def check_size(theta: Floats, size: int) -> None:
-    """The kernels read beyond a θ that is too short."""
-    if theta.shape != (size,):
-        raise BadInput(f"theta has shape {theta.shape}: must be ({size},)")
 
 
 # --- ICA: -log p = sum_j log 4 + 2 log cosh(a_j / 2) = sum_j |a_j| + 2 log(1 + e^-|a_j|), a = W x -------------------
@@ -83,7 +24,7 @@ def check_size(theta: Floats, size: int) -> None:
 
 @kernel
 def ica_term(row: Floats, w: Floats, w_new: Floats) -> float:
-    """lᵢ; the logarithms of all sources are taken as one, of a product of factors between 1/2 and 2."""
+    """lᵢ, with one logarithm for all sources, of a product of factors between 1/2 and 2."""
     d = row.size
     linear, ratio = 0.0, 1.0
     for j in range(d):
@@ -146,7 +87,7 @@ def mixture_term(x: float, theta: Floats, theta_new: Floats, variance: float) ->
 
 @kernel
 def mixture_value(x: float, theta: Floats, variance: float) -> float:
-    """By its nearer component: the other adds log(1 + e^-2z) / 2 of it, with both weights 1/2."""
+    """log p, from the nearer component: the other, of the same weight 1/2, adds log(1 + e^-2z)."""
     h = 0.5 * theta[1]
     r = abs(x - (theta[0] + h)) - abs(h)
     z = abs((x - (theta[0] + h)) * h) / variance
@@ -179,7 +120,7 @@ def mixture_values(x: Floats, theta: Floats, variance: float, beta: float, indic
 
 @kernel
 def lasso_term(row: Floats, theta: Floats, theta_new: Floats, precision: float) -> float:
-    """lᵢ up to rounding of the difference alone: the squares are factored."""
+    """lᵢ, with factored squares, so that only the difference is rounded."""
     old, move = 0.0, 0.0
     for k in range(theta.size):
         old += row[k] * theta[k]
@@ -264,7 +205,7 @@ def rotation(xi: Floats, scale: float, out: Floats) -> None:
 
 @kernel
 def rotate(xi: Floats, scale: float, w: Floats, out: Floats) -> float:
-    """out = w exp(scale A), then brought back to the nearest orthonormal matrix; returns how far it was from one.
+    """out = w exp(scale A), then projected to the nearest orthonormal matrix; returns its departure from one.
 
     A Newton step W (3 I - W'W) / 2 squares the departure from W'W = I, so that rounding errors never add up.
     """
@@ -279,7 +220,7 @@ def rotate(xi: Floats, scale: float, w: Floats, out: Floats) -> float:
             for k in range(d):
                 inner += moved[k, i] * moved[k, j]
             target = 1.0 if i == j else 0.0
-            if abs(inner - target) > departure or math.isnan(inner):  # nan is a departure, and stays
+            if abs(inner - target) > departure or math.isnan(inner):  # NaN is a departure, and stays one
                 departure = abs(inner - target)
             work[i, j] = 1.5 * target - 0.5 * inner
     multiply(moved, work, out)

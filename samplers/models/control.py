@@ -1,8 +1,8 @@
-"""Control variates: the test sees only what a Taylor proxy of each datum's log-likelihood misses.
+"""Control variates: the test sees only the residuals of a Taylor proxy of each datum's log-likelihood.
 
 A controlled model is again a `Model`: its terms are the residuals r_i = lᵢ - [p_i(θ') - p_i(θ)], and the sum
 of the proxies, O(D²) from precomputed moments, moves into the prior. So A is unchanged, κ shrinks, and every test,
-proposal and trial run works on it as on any other model.
+proposal and trial run work as for any other model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.memory import in_a_file
 from samplers.models import LinearModel, Rows
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
@@ -24,9 +24,10 @@ MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes 
 
 @dataclass(frozen=True, eq=False)
 class Controlled:
-    """A linear model with proxies p_i of first or second order in eta_i around eta_i* = rows_i . centre.
+    """A linear model with proxies p_i of first or second order in η_i around η_i* = rows_i . centre.
 
-    It is a `Model` again: its terms are what the proxies miss, and their sum moves into the prior. `around` makes one.
+    It is again a `Model`: its terms are the residuals of the proxies, whose sum moves into the prior. Make one with
+    `around`.
 
     Parameters
     ----------
@@ -37,9 +38,9 @@ class Controlled:
     order
         1 or 2.
     anchor
-        Columns eta_i*, slope and curvature there; None: computed whenever a datum is read.
+        Columns η_i*, slope and curvature there; None: computed whenever a datum is read.
     gradient, hessian
-        Of the sum of the proxies, at the centre.
+        Gradient and Hessian of the sum of the proxies, at the centre.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Controlled:
     model: LinearModel
     centre: Floats
     order: int
-    anchor: Floats | None  # eta_i*, slope and curvature there: columns; None: computed whenever a datum is read
+    anchor: Floats | None  # η_i*, slope and curvature there: columns; None: computed whenever a datum is read
     gradient: Floats  # sum_i of the proxies' gradients at the centre
     hessian: Floats  # and of their Hessians
 
@@ -73,7 +74,7 @@ class Controlled:
             1 or 2.
         stored
             Keep each datum's expansion, 24 bytes; otherwise every datum read costs one more product with the centre.
-            By default kept, unless the rows lie in a file or are more than MOST_ANCHORED.
+            By default it is kept, unless the rows are in a file or more than MOST_ANCHORED.
         """
         if order not in (1, 2):
             raise BadInput(f"order = {order!r}: must be 1 or 2")
@@ -105,12 +106,12 @@ class Controlled:
         return self.centre.size
 
     def log_prior(self, theta: Floats) -> float:
-        """The prior's and the sum of the proxies."""
+        """The log prior plus the sum of the proxies."""
         d = theta - self.centre
         return self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """What the proxies miss of each lᵢ."""
+        """The residual of each lᵢ."""
         rows = self.model.rows[indices]
         old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, indices).T
         exact = self.model.value(new, indices) - self.model.value(old, indices)
@@ -118,7 +119,7 @@ class Controlled:
         return residual
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
-        """What the proxy misses of each datum's."""
+        """The residual of each datum's log-likelihood."""
         rows = self.model.rows[indices]
         eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, indices).T
         residual: Floats = self.model.value(eta, indices) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
@@ -162,15 +163,15 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
     array([0.693147])
     """
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
         if model.n_data > 2 * SUBSAMPLE:
-            with suppress(NumericalFailure):  # some of the rows may have no mode where all have one
+            with suppress(NumericalFailure):  # some rows may have no mode although all together do
                 theta = _newton(model, theta, [slice(None, None, model.n_data // SUBSAMPLE)], 1e-3)
         return _newton(model, theta, blocks(model.n_data), tolerance)
 
 
 def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Floats:
-    """η, slope and curvature (0 at order 1) of each datum's log-likelihood there: columns."""
+    """Columns η, slope and curvature (0 at order 1) of each datum's log-likelihood at the centre."""
     curvature = model.curvature(eta, indices) if order == 2 else np.zeros(eta.size)
     return np.stack([eta, model.slope(eta, indices), curvature], axis=1)
 
@@ -194,21 +195,21 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
         if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
             raise BadInput("no mode: sums of the columns' squares are not finite; the columns are too large")
         information = max(information, -float(np.trace(hessian)))
-        proper = bool(np.all(np.diag(model.prior_curvature(theta)) < 0.0))  # then there is a mode, however far away
+        proper = bool(np.all(np.diag(model.prior_curvature(theta)) < 0.0))  # then a mode exists, however far away
         if not proper and not -float(np.trace(hessian)) > 1e-7 * information:
-            raise NumericalFailure("no mode: the data are separable; a prior would help")
+            raise NumericalFailure("no mode: the data are separable; add a prior")
         try:
             step = np.linalg.solve(-hessian, gradient)
         except np.linalg.LinAlgError:
-            raise NumericalFailure("no mode: the log posterior is flat somewhere; a prior would help") from None
+            raise NumericalFailure("no mode: the log posterior is flat somewhere; add a prior") from None
         length = 1.0
         while length > 1e-6:
             candidate = theta + length * step
-            found = _log_posterior(model, candidate, parts, scale)
-            if found >= value - 1e-9 * abs(value):
+            new_value = _log_posterior(model, candidate, parts, scale)
+            if new_value >= value - 1e-9 * abs(value):
                 break
             length *= 0.5
-        theta, value = candidate, found
+        theta, value = candidate, new_value
         if length * float(np.sqrt(abs(step @ gradient))) < tolerance:  # in posterior standard deviations
             return theta
     raise NumericalFailure("no mode found in 100 Newton steps")

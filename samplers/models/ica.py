@@ -13,9 +13,10 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.data.scaling import unit
 from samplers.models import Rows, _kernels
+from samplers.models.arrays import as_indices, blocks, check_size, finite_array, mapped_array
 
 MOST_SOURCES = 1000
-WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not quite white
+WHITE = 0.1  # largest entry of |covariance - I|: a part of white data is not exactly white
 
 
 class Whitened(NamedTuple):
@@ -37,12 +38,12 @@ class ICA:
     """Independent component analysis: log p(x | W) = -sum_j [log 4 + 2 log cosh(w_j . x / 2)] (K14 section 6.2).
 
     θ is W, flattened, and w_j are its rows. The prior is uniform on the orthonormal matrices and 0 elsewhere:
-    log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which does not.
+    log |det W| = 0, and a proposal that leaves them is rejected. Use `StiefelWalk`, which stays on them.
 
     Parameters
     ----------
     rows
-        White data (N, D). Better made with `from_data`, which checks them, or `mapped`, which leaves them in a file.
+        White data (N, D). Prefer `from_data`, which checks them, or `mapped`, which leaves them in a file.
 
     Examples
     --------
@@ -70,12 +71,12 @@ class ICA:
 
     @classmethod
     def mapped(cls, rows: Floats) -> ICA:
-        """From white rows (N, D) as they are, float32 or float64: a memory-mapped file stays where it is."""
-        data = _kernels.mapped_array("rows", rows, 2)
+        """From white rows (N, D) without a copy, float32 or float64: a memory-mapped file stays on disk."""
+        data = mapped_array("rows", rows, 2)
         if not 2 <= data.shape[1] <= MOST_SOURCES or data.shape[0] <= data.shape[1]:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D), N > D and D from 2 to {MOST_SOURCES:,}")
         total, squares = np.zeros(data.shape[1]), np.zeros((data.shape[1], data.shape[1]))
-        for block in _kernels.blocks(data.shape[0]):
+        for block in blocks(data.shape[0]):
             part = np.asarray(data[block], dtype=np.float64)
             total += part.sum(axis=0)
             squares += part.T @ part
@@ -84,21 +85,21 @@ class ICA:
 
     def log_prior(self, theta: Floats) -> float:
         """0 for an orthonormal W, -inf for others."""
-        _kernels.check_size(theta, self.dimension)
+        check_size(theta, self.dimension)
         return 0.0 if _kernels.departure(theta, self.rows.shape[1]) <= _kernels.ORTHONORMAL else -np.inf
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data."""
-        _kernels.check_size(theta, self.dimension)
-        _kernels.check_size(theta_new, self.dimension)
+        check_size(theta, self.dimension)
+        check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
         _kernels.ica_terms(self.rows, theta, theta_new, indices, out)
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         """log p of each of these data."""
-        _kernels.check_size(theta, self.dimension)
-        places = _kernels.places(self.n_data, indices)
+        check_size(theta, self.dimension)
+        places = as_indices(self.n_data, indices)
         out = np.empty(places.size)
         _kernels.ica_values(self.rows, theta, places, out)
         return out
@@ -110,7 +111,7 @@ class ICA:
 
     @cached_property
     def _longest(self) -> float:
-        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in blocks(self.n_data))
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
 
@@ -130,7 +131,7 @@ def whiten(x: npt.ArrayLike) -> Whitened:
     rows -= mean
     values, vectors = np.linalg.eigh(rows.T @ rows / rows.shape[0])
     if not values[0] > 1e-12 * values[-1]:
-        raise BadInput("x: a column is constant, or a combination of the others: cannot be whitened")
+        raise BadInput("x: cannot be whitened: a column is constant, or a combination of the others")
     matrix = (vectors / np.sqrt(values)) @ vectors.T
     return Whitened(rows @ matrix, mean * scale, matrix / scale)
 
@@ -138,7 +139,7 @@ def whiten(x: npt.ArrayLike) -> Whitened:
 def amari(w: npt.ArrayLike, truth: npt.ArrayLike) -> Floats:
     """Amari distance of unmixing matrices from the true one (Amari et al. 1996), 0 for the same sources in any order.
 
-    With p = |w truth^-1|, the sum over rows and over columns of (sum / largest - 1), which is 2 D (D - 1) at most. The
+    With p = |w truth^-1|, the sum over rows and over columns of (sum / largest - 1), which is at most 2 D (D - 1). The
     signs of sources do not matter; their scales do, and so does that of the truth's rows.
 
     Parameters
@@ -167,7 +168,7 @@ def amari(w: npt.ArrayLike, truth: npt.ArrayLike) -> Floats:
 
 
 def _data(x: npt.ArrayLike) -> Floats:
-    rows = _kernels.finite_array("x", x, 2)
+    rows = finite_array("x", x, 2)
     if not 2 <= rows.shape[1] <= MOST_SOURCES or rows.shape[0] <= rows.shape[1]:
         raise BadInput(f"x has shape {rows.shape}: must be (N, D) with N > D and D from 2 to {MOST_SOURCES:,}")
     return rows
@@ -176,12 +177,12 @@ def _data(x: npt.ArrayLike) -> Floats:
 def _white(name: str, rows: Floats, covariance: Floats) -> Floats:
     off = float(np.abs(covariance - np.eye(rows.shape[1])).max())
     if not off <= WHITE:
-        raise BadInput(f"{name}: its covariance differs from the identity by {off:.3g}: must be white, see whiten")
+        raise BadInput(f"{name}: its covariance differs from the identity by {off:.3g}: must be white; see whiten")
     return rows
 
 
 def _square(name: str, matrix: npt.ArrayLike, size: int) -> Floats:
-    array = _kernels.finite_array(name, matrix, 2)
+    array = finite_array(name, matrix, 2)
     if array.shape != (size, size):
         raise BadInput(f"{name} has shape {array.shape}: must be ({size}, {size})")
     return array

@@ -14,6 +14,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from designer.rule.looks import MAX_N_DATA
 from samplers.models import Rows, _kernels
+from samplers.models.arrays import as_indices, blocks, check_size, finite_array, mapped_array
 
 
 class _Half(NamedTuple):
@@ -33,9 +34,9 @@ class Lasso:
     Parameters
     ----------
     rows
-        (N, D + 1): x_i followed by y_i. Better made with `from_data`, or with `mapped`.
+        (N, D + 1): x_i followed by y_i. Prefer `from_data` or `mapped`.
     precision, penalty
-        lambda and lambda_0 of K14.
+        λ and λ₀ of K14.
 
     Examples
     --------
@@ -62,8 +63,8 @@ class Lasso:
     def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, precision: float = 3.0, penalty: float = 4950.0) -> Lasso:
         """From predictors (N, D), or (N,) if there is one, and targets (N,); by default with the constants of K14."""
         given = np.asarray(x)
-        predictors = _kernels.finite_array("x", given[:, None] if given.ndim == 1 else given, 2)
-        targets = _kernels.finite_array("y", y, 1)
+        predictors = finite_array("x", given[:, None] if given.ndim == 1 else given, 2)
+        targets = finite_array("y", y, 1)
         if targets.size != predictors.shape[0]:
             raise BadInput(f"y has shape {targets.shape}: must be ({predictors.shape[0]:,},) as x has that many rows")
         rows = np.ascontiguousarray(np.column_stack([predictors, targets]))
@@ -71,15 +72,15 @@ class Lasso:
 
     @classmethod
     def mapped(cls, rows: Floats, precision: float = 3.0, penalty: float = 4950.0) -> Lasso:
-        """From rows (N, D + 1), x_i followed by y_i, as they are: float32 or float64, in memory or in a file."""
-        data = _kernels.mapped_array("rows", rows, 2)
+        """From rows (N, D + 1), x_i followed by y_i, without a copy: float32 or float64, in memory or in a file."""
+        data = mapped_array("rows", rows, 2)
         if data.shape[1] < 2:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D + 1), the last column the targets")
         return cls(data, real("precision", precision, 0.0, 1e300, open_low=True), real("penalty", penalty, 0.0, 1e300))
 
     def log_prior(self, theta: Floats) -> float:
         """-penalty |θ|_1."""
-        _kernels.check_size(theta, self.dimension)
+        check_size(theta, self.dimension)
         return -self.penalty * float(np.abs(theta).sum())
 
     def prior_gradient(self, theta: Floats) -> Floats:
@@ -88,23 +89,23 @@ class Lasso:
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data."""
-        _kernels.check_size(theta, self.dimension)
-        _kernels.check_size(theta_new, self.dimension)
+        check_size(theta, self.dimension)
+        check_size(theta_new, self.dimension)
         out = np.empty(indices.size)
         _kernels.lasso_terms(self.rows, theta, theta_new, self.precision, indices, out)
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         """log p of each of these data, up to a constant."""
-        _kernels.check_size(theta, self.dimension)
-        places = _kernels.places(self.n_data, indices)
+        check_size(theta, self.dimension)
+        places = as_indices(self.n_data, indices)
         out = np.empty(places.size)
         _kernels.lasso_values(self.rows, theta, self.precision, places, out)
         return out
 
     def gradient(self, theta: Floats, indices: Ints) -> Floats:
         """Gradient of the sum of log p over these data."""
-        _kernels.check_size(theta, self.dimension)
+        check_size(theta, self.dimension)
         out = np.empty(self.dimension)
         _kernels.lasso_gradient(self.rows, theta, self.precision, indices, out)
         return out
@@ -117,9 +118,9 @@ class Lasso:
 
     @cached_property
     def _largest(self) -> tuple[float, float]:
-        """Largest |x_i| |y_i| and |x_i|^2."""
+        """Largest |x_i| |y_i| and |x_i|²."""
         products, longest = 0.0, 0.0
-        for block in _kernels.blocks(self.n_data):
+        for block in blocks(self.n_data):
             rows = np.asarray(self.rows[block], dtype=np.float64)
             lengths = np.linalg.norm(rows[:, :-1], axis=1)
             products = max(products, float((lengths * np.abs(rows[:, -1])).max()))
@@ -147,17 +148,17 @@ class Lasso:
 
     @property
     def _sd(self) -> float:
-        """Of the likelihood."""
+        """Standard deviation of the likelihood."""
         if self.dimension != 1:
-            raise BadInput(f"the posterior has a closed form for one predictor only, there are {self.dimension}")
+            raise BadInput(f"the posterior has a closed form for one predictor only; there are {self.dimension}")
         squares = float(np.sum(self.rows[:, 0] ** 2))
         if squares == 0.0:
-            raise BadInput("x: all predictors are 0, the data say nothing about θ")
+            raise BadInput("x: all predictors are 0; the data say nothing about θ")
         return 1.0 / math.sqrt(self.precision * squares)
 
     @property
     def _halves(self) -> tuple[_Half, _Half]:
-        """Below and above 0: exp(-θ² / (2 sd²) + slope θ) with slope = precision sum x y +- penalty."""
+        """Below and above 0: exp(-θ² / (2 sd²) + slope θ) with slope = precision sum x y ± penalty."""
         from scipy.special import log_ndtr
 
         sd, score = self._sd, self.precision * float(self.rows[:, 0] @ self.rows[:, 1])
@@ -170,6 +171,6 @@ class Lasso:
 
 
 def draw_line(rng: np.random.Generator, n_data: int = 10_000, slope: float = 0.5) -> tuple[Floats, Floats]:
-    """x ~ U(-1, 1), which K14 does not give, and y = slope x + xi with xi ~ N(0, 1/3)."""
+    """x ~ U(-1, 1), which K14 leaves open, and y = slope x + xi with xi ~ N(0, 1/3)."""
     x = rng.uniform(-1.0, 1.0, integer("n_data", n_data, 1, MAX_N_DATA))
     return x, slope * x + rng.normal(0.0, math.sqrt(1.0 / 3.0), x.size)

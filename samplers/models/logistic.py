@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
-from samplers.models import Rows, _kernels
+from samplers.models import Rows
+from samplers.models.arrays import blocks, frozen, mapped_array
 
 Labels = npt.NDArray[np.int8]
 
@@ -20,14 +21,14 @@ class Logistic:
     """Logistic regression; θ ~ N(0, I / prior_precision), flat if that is 0.
 
     `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
-    θ)). `mapped` leaves rows and labels where they are, say in a file larger than memory.
+    θ)). `mapped` leaves rows and labels where they are, for example in a file larger than memory.
 
     Parameters
     ----------
     rows
         Covariates (N, D), times the label ±1 if `labels` is None.
     prior_precision
-        Of every coefficient.
+        Prior precision of every coefficient.
     labels
         0 and 1, one byte each; None: folded into the rows.
 
@@ -63,9 +64,9 @@ class Logistic:
 
     @classmethod
     def mapped(cls, rows: Floats, labels: npt.ArrayLike, prior_precision: float = 0.0) -> Logistic:
-        """From covariates (N, D) as they are, float32 or float64: a memory-mapped file stays where it is.
+        """From covariates (N, D) without a copy, float32 or float64: a memory-mapped file stays on disk.
 
-        Labels of one byte (bool, int8, uint8) stay where they are too; others are kept as one byte each.
+        Labels of one byte (bool, int8, uint8) are not copied either; others are converted to one byte each.
 
         Examples
         --------
@@ -74,7 +75,7 @@ class Logistic:
         >>> model.rows.dtype, np.shares_memory(model.rows, x)
         (dtype('float32'), True)
         """
-        data = _kernels.mapped_array("rows", rows, 2)
+        data = mapped_array("rows", rows, 2)
         if data.shape[0] < 2:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D) with N >= 2 and D >= 1")
         return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
@@ -112,7 +113,7 @@ class Logistic:
 
     @cached_property
     def _longest(self) -> float:
-        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in _kernels.blocks(self.n_data))
+        parts = (np.asarray(self.rows[block], dtype=np.float64) for block in blocks(self.n_data))
         return float(np.sqrt(max(np.einsum("ij,ij->i", part, part).max() for part in parts)))
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
@@ -120,16 +121,16 @@ class Logistic:
         return -np.logaddexp(0.0, -self._signed(eta, indices))
 
     def slope(self, eta: Floats, indices: Rows) -> Floats:
-        """Its derivative in η."""
+        """Derivative of log p in η."""
         return self._signed(np.exp(-np.logaddexp(0.0, self._signed(eta, indices))), indices)
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
-        """Its second derivative in η."""
+        """Second derivative of log p in η."""
         p = np.exp(-np.logaddexp(0.0, eta))
         return -p * (1.0 - p)
 
     def _signed(self, values: Floats, indices: Rows) -> Floats:
-        """Times the label ±1, unless the rows have it."""
+        """Multiplied by the label ±1, unless the rows are signed."""
         return values if self.labels is None else np.where(self.labels[indices] > 0, values, -values)
 
 
@@ -143,7 +144,7 @@ def _labels(y: npt.ArrayLike, n: int) -> Labels:
     bytes_already = given.dtype in (np.bool_, np.int8, np.uint8)
     labels: Labels = given.view(np.int8) if bytes_already else np.empty(n, dtype=np.int8)
     negative = zero = False
-    for block in _kernels.blocks(n):
+    for block in blocks(n):
         part = given[block]
         known = (part == 1) | (part == 0) | (part == -1) if given.dtype.kind in "if" else part <= 1
         if not known.all():
@@ -153,5 +154,5 @@ def _labels(y: npt.ArrayLike, n: int) -> Labels:
         if not bytes_already:
             labels[block] = part
     if negative and zero:
-        raise BadInput("y has -1, 0 and more: must be 0 and 1, or -1 and 1")
-    return _kernels.frozen(labels)  # type: ignore[no-any-return]
+        raise BadInput("y has both -1 and 0: must be 0 and 1, or -1 and 1")
+    return frozen(labels)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from designer.rule.looks import MAX_N_DATA
 from samplers.models import Rows, _kernels
+from samplers.models.arrays import check_size, finite_array, mapped_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,13 @@ class Mixture:
     Parameters
     ----------
     x
-        Data (N,). Better made with `from_data`, or with `mapped`.
+        Data (N,). Prefer `from_data` or `mapped`.
     temperature
         The likelihood, not the prior, is taken to the power 1 / temperature.
     variance
-        Of both components.
+        Variance of both components.
     prior_variances
-        Of theta1 and theta2.
+        Prior variances of theta1 and theta2.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Mixture:
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
         """From data (N,); by default with the constants of S17."""
-        return cls._of(_kernels.finite_array("x", x, 1), temperature, variance, prior_variances)
+        return cls._of(finite_array("x", x, 1), temperature, variance, prior_variances)
 
     @classmethod
     def mapped(
@@ -71,33 +72,33 @@ class Mixture:
         variance: float = 2.0,
         prior_variances: tuple[float, float] = (10.0, 1.0),
     ) -> Mixture:
-        """From data (N,) as they are, float32 or float64: a memory-mapped file stays where it is."""
-        return cls._of(_kernels.mapped_array("x", x, 1), temperature, variance, prior_variances)
+        """From data (N,) without a copy, float32 or float64: a memory-mapped file stays on disk."""
+        return cls._of(mapped_array("x", x, 1), temperature, variance, prior_variances)
 
     @classmethod
     def _of(cls, x: Floats, temperature: float, variance: float, prior_variances: tuple[float, float]) -> Mixture:
         if len(prior_variances) != 2:
-            raise BadInput(f"prior_variances = {prior_variances}: must be two, of theta1 and theta2")
+            raise BadInput(f"prior_variances = {prior_variances}: must be two numbers, for theta1 and theta2")
         first, second = (_positive(f"prior_variances[{k}]", value) for k, value in enumerate(prior_variances))
         return cls(x, _positive("temperature", temperature), _positive("variance", variance), (first, second))
 
     def log_prior(self, theta: Floats) -> float:
-        """Of theta1 and theta2, up to a constant."""
-        _kernels.check_size(theta, 2)
+        """Log prior of theta1 and theta2, up to a constant."""
+        check_size(theta, 2)
         first, second = self.prior_variances
         return -0.5 * float(theta[0] ** 2 / first + theta[1] ** 2 / second)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data, divided by the temperature."""
-        _kernels.check_size(theta, 2)
-        _kernels.check_size(theta_new, 2)
+        check_size(theta, 2)
+        check_size(theta_new, 2)
         out = np.empty(indices.size)
         _kernels.mixture_terms(self.x, theta, theta_new, self.variance, 1.0 / self.temperature, indices, out)
         return out
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
-        """Of each datum, divided by the temperature."""
-        _kernels.check_size(theta, 2)
+        """log p of each datum, divided by the temperature."""
+        check_size(theta, 2)
         x = self.x[indices]
         out = np.empty(x.size)
         _kernels.mixture_values(x, theta, self.variance, 1.0 / self.temperature, np.arange(x.size), out)

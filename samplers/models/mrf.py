@@ -1,4 +1,4 @@
-"""A dense Markov random field: binary variables, every three of them tied by a potential (K14 supplement F)."""
+"""A dense Markov random field: binary variables, with a potential for every three of them (K14 supplement F)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class DenseMRF:
     log_psi: Floats
     dimension: int = field(init=False)
     n_data: int = field(init=False)  # terms of one update
-    pairs: Pairs = field(init=False, repr=False)  # of others, sorted by the larger
-    steps: Floats = field(init=False, repr=False)  # every term, site by site: an update reads neighbouring memory
+    pairs: Pairs = field(init=False, repr=False)  # of other variables, sorted by the larger
+    steps: Floats = field(init=False, repr=False)  # every term, site by site: updates read neighbouring memory
     range_bound: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class DenseMRF:
         return 0.5 * (1.0 + math.tanh(0.5 * self.log_odds(x, site)))
 
     def comparison(self, x: Bits, site: int) -> Comparison:
-        """X_i = 1?  The truth is logit u < log-odds (K14 Eqn 40, which misprints the logit)."""
+        """Whether X_i = 1: exactly if logit u < log-odds (K14 Eqn 40, which misprints the logit)."""
         return Comparison(
             self.n_data,
             lambda indices: self.terms(x, site, indices),

@@ -1,4 +1,4 @@
-"""A dense Markov random field of K-valued variables, every three tied by a potential (K14 supplement F, extended)."""
+"""A dense Markov random field of K-valued variables, with a potential for every three (K14 supplement F, extended)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ValuedMRF:
     ) -> ValuedMRF:
         """Potentials of log-normal entries.
 
-        `field_sd` adds, to every table, the same preference of each value: without one the sums of a large field are
+        `field_sd` adds the same preference for each value to every table; without it, the sums of a large field are
         nearly those of a fair die.
         """
         d, k = integer("dimension", dimension, 3, 1000), integer("n_values", n_values, 2, 1000)

@@ -1,12 +1,12 @@
-"""Which covariates? Logistic regression by reversible jump: birth, death and update moves (K14 6.3, supplement E).
+"""Variable selection in logistic regression by reversible jump: birth, death and update moves (K14 6.3, supp. E).
 
 Chen, Wang and McKeown (2011) for a linear model. Of D coefficients, k >= 1 are active (γ), with Laplace priors of a
-common scale nu, p(nu) = 1/nu; the prior of γ is proportional to rate^k / (binom(D, k) k!). With nu integrated out
+common scale ν, p(ν) = 1/ν; the prior of γ is proportional to rate^k / (binom(D, k) k!). With ν integrated out
 
-    p(beta, γ) ~ |beta|_1^-k (rate / 2)^k B(k, D - k + 1).
+    p(β, γ) ~ |β|₁^-k (rate / 2)^k B(k, D - k + 1).
 
-Since the prior of nu is improper, so is the posterior: its mass near beta = 0, ∫ dr/r, is infinite in every model. A
-chain on much data never gets there; a `floor` under |beta|_1 makes the posterior proper.
+Since the prior of ν is improper, so is the posterior: its mass near β = 0, ∫ dr/r, is infinite in every model. A
+chain on much data never gets there; a `floor` under |β|₁ makes the posterior proper.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class RJLogistic:
     rows
         Covariates (N, D) times the label ±1; `from_data` folds them.
     rate
-        lambda of the prior of the number of active coefficients: the smaller, the fewer.
+        λ of the prior on the number of active coefficients: smaller values favour fewer.
     sd_update, sd_birth
         Standard deviations of the change of an update, and of a new coefficient.
     p_birth, p_death
         Probabilities of these moves; where one is impossible (k = D or k = 1) an update takes its place.
     floor
-        The prior vanishes where |beta|_1 <= floor.
+        The prior vanishes where |β|₁ <= floor.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class RJLogistic:
 
     @classmethod
     def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, **options: float) -> RJLogistic:
-        """From covariates (N, D) and labels: 0 and 1, -1 and 1, or booleans; options as those of the class."""
+        """From covariates (N, D) and labels (0 and 1, -1 and 1, or booleans); other options are those of the class."""
         return cls(Logistic.from_data(x, y).rows, **options)
 
     def start(self, active: npt.ArrayLike, beta: npt.ArrayLike | None = None) -> RJState:
@@ -123,7 +123,7 @@ class RJLogistic:
         return self.checked(state)
 
     def checked(self, state: RJState) -> RJState:
-        """The state, if the posterior is positive there, or BadInput."""
+        """The state, or BadInput if the posterior vanishes there."""
         gamma, beta = np.asarray(state.gamma), np.asarray(state.beta, dtype=np.float64)
         if gamma.shape != (self.dimension,) or beta.shape != (self.dimension,) or gamma.dtype != np.bool_:
             raise BadInput(f"start: gamma and beta must have {self.dimension} entries, gamma True or False")
@@ -134,7 +134,7 @@ class RJLogistic:
         return RJState(gamma, beta)
 
     def log_prior(self, state: RJState) -> float:
-        """log of |beta|_1^-k (rate / 2)^k B(k, D - k + 1), up to a constant (K14 section 6.3; its rate is rate / 2)."""
+        """log of |β|₁^-k (rate / 2)^k B(k, D - k + 1), up to a constant (K14 section 6.3; its rate is rate / 2)."""
         k, d, norm = int(state.gamma.sum()), self.dimension, _norm(state.beta)
         if not norm > self.floor:
             return -math.inf
@@ -142,7 +142,7 @@ class RJLogistic:
         return k * (math.log(0.5 * self.rate) - math.log(norm)) + log_beta
 
     def propose(self, rng: np.random.Generator, state: RJState) -> Jump:
-        """Pick a move and make it."""
+        """Draw a move."""
         u, active = rng.random(), np.flatnonzero(state.gamma)
         k = active.size
         if u < self.p_birth and k < self.dimension:
@@ -172,7 +172,7 @@ class RJLogistic:
     def _birth_ratio(self, k: int, norm: float, new_norm: float, born: float) -> float:
         """c of a birth from k to k + 1 active coefficients (K14 Eqn 37); Eqn 38 is minus that of the reverse.
 
-        Read with rate / 2 for lambda, and with the choice of the component within p(γ -> γ').
+        With rate / 2 for λ, and with the choice of the component in p(γ -> γ').
         """
         d = self.dimension
         forth, back = self.p_birth / (d - k), self.p_death / (k + 1)
@@ -181,7 +181,7 @@ class RJLogistic:
         return prior + log_normal + math.log(forth / back)
 
     def comparison(self, state: RJState, jump: Jump, rule: Rule = "metropolis") -> Comparison:
-        """Accept the move?  Reads the active columns of the drawn rows, and the one that changes."""
+        """Whether to accept the move; reads the active columns of the drawn rows and the one that changes."""
         active = np.flatnonzero(state.gamma)
         parts = self.rows, active, state.beta[active], jump.component, jump.change
 

@@ -46,14 +46,14 @@ class Tempered:
         return prior
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float | None:
-        """None if the model has no bound."""
+        """C >= max |lᵢ|; None if the model has no bound."""
         bound = getattr(self.model, "range_bound", None)
         return None if bound is None else self.scale * bound(theta, theta_new)
 
 
 @dataclass(frozen=True, eq=False)
 class TemperedLinear(Tempered):
-    """The same for a linear model, so that modes and control variates are those of the tempered posterior."""
+    """A tempered linear model, whose modes and control variates are those of the tempered posterior."""
 
     model: LinearModel
 
@@ -80,9 +80,9 @@ def tempered(model: Model, temperature: float) -> Model:
     Parameters
     ----------
     model
-        Any.
+        Any model.
     temperature
-        At 1 the model is returned as it is.
+        At 1 the model itself is returned.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def tempered(model: Model, temperature: float) -> Model:
     temperature = real("temperature", temperature, 0.0, 1e300, open_low=True)
     if temperature == 1.0:
         return model
-    if type(model) is Mixture:  # knows temperatures itself
+    if type(model) is Mixture:  # has its own temperature
         return replace(model, temperature=model.temperature * temperature)
     if isinstance(model, LinearModel):
         return TemperedLinear(model, 1.0 / temperature)

@@ -17,8 +17,8 @@ from samplers.study.compare_tests import Candidates, barker_data, concentration_
 
 __all__ = ["best_candidates"]
 
-SIGMAS = (1.2, 1.0, 0.9, 0.8)  # of the Barker test, least data first
-BATCHES = 30  # sizes to try
+SIGMAS = (1.2, 1.0, 0.9, 0.8)  # of the Barker test; the first reads the fewest data
+BATCHES = 30  # number of batch sizes to try
 MOST_DELTA = 0.5
 
 
@@ -31,11 +31,11 @@ def best_candidates(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Candidates:
-    """Every test with the knobs that read the fewest data while its error stays within the tolerance.
+    """Every test with the settings that read the fewest data while its error stays within the tolerance.
 
     The sequential design is that of `search`. The Barker test's sample is fixed by its variance, N² σ² / b
-    (1 - b / N) < σ₀²: what is left to choose is σ₀, the largest whose correction is exact enough, and a batch
-    that overshoots little. The concentration test is given delta = tolerance, which its guarantee keeps.
+    (1 - b / N) < σ₀²: the choice is σ₀, the largest whose correction is accurate enough, and a batch size
+    that overshoots little. The concentration test gets delta = tolerance, which it guarantees.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def best_candidates(
     range_in_sd
         As in `Candidates`.
     least_batch
-        No test has a smaller one; by default that of a search: 500, less for small N.
+        The smallest batch of any test; by default that of a search: 500, less for small N.
     progress, cancelled
         As for `search`.
 
@@ -65,17 +65,17 @@ def best_candidates(
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     low = Space(least_batch).checked(trial.n_data).m_range[0]
     space = Space(low, max(low, trial.n_data // 2))
-    found = search(trial, tolerance, space=space, progress=progress, cancelled=cancelled)
-    if found.best is None:
-        raise BadInput(f"no sequential test meets the tolerance: {found.reason}")
+    result = search(trial, tolerance, space=space, progress=progress, cancelled=cancelled)
+    if result.best is None:
+        raise BadInput(f"no sequential test meets the tolerance: {result.reason}")
     batches = np.unique(np.geomspace(low, trial.n_data, BATCHES).round().astype(np.int64)).tolist()
     barker = min(_barker(batches, tolerance), key=lambda test: float(barker_data(test, trial).mean()))
     careful = [ConcentrationTest(m=m, delta=min(tolerance, MOST_DELTA)) for m in batches]
     concentration = min(careful, key=lambda test: float(concentration_data(test, trial, range_in_sd).mean()))
-    return Candidates(found.best.without_notes, barker, concentration, range_in_sd)
+    return Candidates(result.best.without_notes, barker, concentration, range_in_sd)
 
 
 def _barker(batches: Sequence[int], tolerance: float) -> list[BarkerTest]:
-    """One test per batch, with the largest σ₀ whose table is exact enough."""
+    """One test per batch, with the largest σ₀ whose table is accurate enough."""
     fine = [sigma for sigma in SIGMAS if correction(sigma).error <= tolerance]
     return [BarkerTest(m=m, sigma=fine[0] if fine else SIGMAS[-1]) for m in batches]

@@ -1,9 +1,9 @@
-"""Which test should I use? What each acceptance test will cost and get wrong on the pairs of a trial run.
+"""Which test to use: the cost and the error of each acceptance test on the pairs of a trial run.
 
 `predict` needs the moments of the pairs alone; `measure` runs the real tests on populations with those moments.
 Data are counted as data read, and as likelihood evaluations: a test on a subsample evaluates both θ and θ' at
-each datum it reads, an exact chain that keeps log p(x_i; θ) evaluates each datum once. What a step is worth
-depends on the rule; `docs/which_test.md` derives how it is counted.
+each datum it reads; an exact chain that keeps log p(xᵢ; θ) evaluates each datum once. The value of a step
+depends on the rule; `docs/which_test.md` derives it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from samplers.decide.sequential import SequentialTest
 
 __all__ = ["Candidates", "Measurement", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
 
-MOST_DATA = 2_000_000  # in a population that is made to measure on
+MOST_DATA = 2_000_000  # largest population to simulate
 CACHED = "exact, cached"
 PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
@@ -51,19 +51,18 @@ class Prediction(NamedTuple):
     data, evaluations
         Data read, and likelihoods evaluated.
     acceptance
-        Of the test's own rule; Barker's is lower than Metropolis'.
+        Acceptance rate by the test's own rule; Barker's is lower than Metropolis'.
     error
         Mean |Δ| against that rule.
     per_move
-        Likelihood evaluations per right move, one that the test accepts and its rule does, too: mean(min(P, P + Δ))
-        of all steps. Moves that it accepts by error are no progress. For small steps in many dimensions a right move
-        is worth the same under either rule. Moves of the Barker and the concentration test are all taken as right.
+        Likelihood evaluations per right move. A move is right if its rule accepts it, too, as in mean(min(P, P + Δ))
+        of all steps; moves accepted by error are no progress. For small steps in many dimensions a right move
+        is worth the same under either rule. Moves of the Barker and the concentration test are all counted as right.
     per_metropolis_step
-        At most so many evaluations for as many effective draws as one step of a slowly mixing Metropolis chain
-        (`WORTH`), whatever the chain: for tests without error. One that errs is counted as if it did not, so that for
-        it this is no bound.
+        An upper bound on the evaluations for as many effective draws as one step of a slowly mixing Metropolis chain
+        (`WORTH`), whatever the chain. Errors are ignored, so it is a bound only for tests without error.
     note
-        What to know of the test.
+        A remark on the test.
 
     Examples
     --------
@@ -92,9 +91,9 @@ class Measurement(NamedTuple):
     test
         Its name.
     data, data_se, acceptance, acceptance_se
-        As seen, with standard errors.
+        As observed, with standard errors.
     predicted_data, predicted_acceptance
-        What `predict` says of the same pairs: over all pairs of the trial run the means are others.
+        The prediction for the same pairs; the means over all pairs of the trial run differ.
 
     Examples
     --------
@@ -112,16 +111,16 @@ class Measurement(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The tests to compare; the exact one always is.
+    """The tests to compare with each other and with the exact test.
 
     Parameters
     ----------
     sequential
         Design of the sequential test.
     barker, concentration
-        The others.
+        The other tests.
     range_in_sd
-        Bounds |lᵢ - mean| in standard deviations of lᵢ, which the concentration test must be told.
+        Bounds |lᵢ - mean| in standard deviations of lᵢ, which the concentration test needs.
 
     Examples
     --------
@@ -135,7 +134,7 @@ class Candidates(NamedTuple):
     range_in_sd: float = 6.0
 
     def knobs(self, test: str) -> dict[str, float]:
-        """What was chosen of a test, by its name in the predictions."""
+        """The settings of a test, by its name in the predictions."""
         sequential, barker, concentration, spread = self
         found: dict[str, dict[str, float]] = {
             "sequential": {"m": sequential.m, "epsilon": sequential.epsilon, "alpha": sequential.alpha},
@@ -195,7 +194,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             exact_probability(trial.log_acceptance, barker=True),
             right,
             table,
-            "its error is that of the correction table alone: the sample mean is taken as normal",
+            "its error is that of the correction table alone: the sample mean is treated as normal",
         ),
         (
             "concentration",
@@ -212,19 +211,19 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
 
 
 def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
-    """The test with the fewest likelihood evaluations per right move among those whose error is tolerable.
+    """The test with the fewest likelihood evaluations per right move among those whose error is within the tolerance.
 
     Parameters
     ----------
     rows
-        As `predict` gives them.
+        As `predict` returns them.
     tolerance
         Largest error.
 
     Returns
     -------
     Prediction
-        There is always one: exact decisions have no error.
+        There always is one, because exact decisions have no error.
 
     Examples
     --------
@@ -243,7 +242,7 @@ def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
     trial
         The pairs.
     factor
-        By which κ is divided, at least 1.
+        Divides κ; at least 1.
 
     Returns
     -------
@@ -265,7 +264,7 @@ def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:
 
 
 def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
-    """Data of S17's test for each pair: batches until N² σ² / b (1 - b / N) < σ₀^2."""
+    """Data of S17's test for each pair: batches until N² σ² / b (1 - b / N) < σ₀²."""
     n_data, m = trial.n_data, first_batch(test, trial)
     variance = (n_data * trial.sigma) ** 2
     enough = variance / (test.sigma**2 + variance / n_data)
@@ -276,7 +275,7 @@ def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
 def concentration_data(test: ConcentrationTest, trial: TrialRun, range_in_sd: float) -> Floats:
     """Expected data of the concentration test for each pair: the first look whose bound is below the distance.
 
-    The sample mean is taken at its expectation: its noise is small beside the bound.
+    The sample mean is replaced by its expectation, because its noise is small compared with the bound.
     """
     n_data = trial.n_data
     looks = Schedule.geometric(n_data, first_batch(test, trial), test.growth).n
@@ -299,9 +298,9 @@ def measure(
     progress: Report | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[Measurement]:
-    """Run the real tests on populations with the moments of some pairs, evenly spread over the trial run, and predict.
+    """Run the real tests on populations with the moments of some pairs, and compare with their predictions.
 
-    Populations are normal, or of gamma type where the trial run knows their skewness.
+    The pairs are spread evenly over the trial run. Populations are normal, or of gamma type if skewness is recorded.
 
     Parameters
     ----------
@@ -312,9 +311,10 @@ def measure(
     candidates
         The tests.
     pairs, repeats
-        How many pairs, and decisions of each test for each of them.
+        Number of pairs, and of decisions of each test for each pair.
     progress, cancelled
-        Called with (done, total); asked between pairs, `Cancelled` is raised if it says True.
+        `progress` is called with (done, total). `cancelled` is called between pairs; if it returns True, `Cancelled` is
+        raised.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def measure(
     2000.0
     """
     if trial.n_data > MOST_DATA:
-        raise BadInput(f"n_data = {trial.n_data:,}: too many to simulate; at most {MOST_DATA:,}")
+        raise BadInput(f"n_data = {trial.n_data:,}: too many to simulate; must be at most {MOST_DATA:,}")
     count = min(integer("pairs", pairs, 1, 10**4), len(trial))
     repeats = integer("repeats", repeats, 2, 10**6)
     chosen = np.linspace(0, len(trial) - 1, count).astype(np.int64)
@@ -382,7 +382,7 @@ def _comparison(trial: TrialRun, index: int, range_in_sd: float) -> Comparison:
 
 
 def _measured(predicted: Prediction, rows: Floats, pairs: int) -> Measurement:
-    """Means over all decisions beside what is predicted of these pairs; standard errors are those within the pairs."""
+    """Means over all decisions, with the prediction for these pairs; standard errors are those within the pairs."""
     grouped = rows.reshape(pairs, -1, 2)
     within = grouped.var(axis=1, ddof=1).mean(axis=0)
     se = np.sqrt(within / rows.shape[0])

@@ -1,13 +1,14 @@
 """From a chain to a `TrialRun`, and from a `Design` back to what it really did.
 
-Every k-th step a full pass over the data gives the moments of the l_i of that proposal: a pair for the calculator. The
-same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
+At every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator.
+The same pass gives the exact decision for the same u, so that a run can be audited against its design's predictions.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,23 +19,25 @@ from designer.engine.step_error import Rule, acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
-from samplers.chains.chain import Chain, ChainStopped, Draws, all_steps_or_none, compare
-from samplers.chains.jump_chain import JumpChain
+from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.driver import in_blocks
+from samplers.chains.protocol import MarkovChain
+from samplers.chains.stepping import all_steps_or_none
 from samplers.data.scaling import unit
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold, evaluate
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
 
 class Pair(NamedTuple):
-    """One proposal seen in full.
+    """One proposal, evaluated on all data.
 
     Attributes
     ----------
     mu, sigma, skew
-        Moments of its l_i.
+        Moments of its lᵢ.
     log_ratio
         c, minus the usual log ratio of priors and proposals.
     v
@@ -61,7 +64,7 @@ class Pair(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A chain's draws, and the proposals seen in full on the way.
+    """A chain's draws, and the pairs recorded on the way.
 
     Attributes
     ----------
@@ -84,16 +87,16 @@ class Observed(NamedTuple):
     rule: Rule = "metropolis"
 
     def trial(self, n_data: int) -> TrialRun:
-        """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
+        """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
         rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
         if len(rows) == 0:
-            raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
+            raise BadInput("no pairs: no step was recorded, or none that the data could decide")
         mu, sigma, skew, log_ratio = rows.T
         return TrialRun(n_data, mu, sigma, log_ratio, skew)
 
 
-class Measured(NamedTuple):
-    """A realised value beside its prediction.
+class MeasuredValue(NamedTuple):
+    """A measured value beside its prediction.
 
     Attributes
     ----------
@@ -104,7 +107,7 @@ class Measured(NamedTuple):
 
     Examples
     --------
-    >>> Measured(value=0.021, se=0.004, predicted=0.018).predicted
+    >>> MeasuredValue(value=0.021, se=0.004, predicted=0.018).predicted
     0.018
     """
 
@@ -119,82 +122,98 @@ class Audit(NamedTuple):
     Attributes
     ----------
     pairs
-        How many decisions were seen in full.
+        How many decisions were compared.
     wrong
-        Rate of wrong decisions, a `Measured`.
+        Rate of wrong decisions, a `MeasuredValue`.
     delta
         Their balance: accepted wrongly minus rejected wrongly.
     usage
-        Fraction of the data read.
+        Data use.
     agrees, sentence
         Whether all three are within three standard errors; and that in words.
 
     Examples
     --------
-    >>> as_told = Measured(0.02, 0.01, 0.02)
-    >>> Audit(200, as_told, as_told, as_told, True, "as predicted").agrees
+    >>> value = MeasuredValue(0.02, 0.01, 0.02)
+    >>> Audit(200, value, value, value, True, "as predicted").agrees
     True
     """
 
     pairs: int
-    wrong: Measured
-    delta: Measured
-    usage: Measured
+    wrong: MeasuredValue
+    delta: MeasuredValue
+    usage: MeasuredValue
     agrees: bool
     sentence: str
 
 
-def observe(chain: Chain | JumpChain, steps: int, every: int = 10) -> Observed:
-    """Advance a chain; every `every`-th step is also seen in full. The chain's draws are the same as without.
+def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
+    """Advance a chain, and record the pair of every `every`-th step. The draws are the same as without.
 
-    The test must draw u first, as the exact, the sequential and the concentration test do. Steps that prior or proposal
-    decide alone give no pair.
+    The test must draw u first, as the exact, the sequential and the concentration test do. Steps that the prior or the
+    proposal decides alone give no pair.
 
     Parameters
     ----------
     chain
-        A `Chain`, or a `JumpChain`.
+        Any chain whose steps are decisions about pairs, such as `Chain` and `JumpChain`.
     steps
         How many to make.
     every
-        Distance of those that are seen in full: each costs a pass over the data.
+        Steps from one pair to the next; each pair costs a pass over the data.
 
     Returns
     -------
     Observed
-        Its `trial(n_data)` is what the calculator takes.
+        Its `trial(n_data)` is a trial run for the calculator.
 
     Examples
     --------
-    >>> from samplers import ExactTest, Logistic, RandomWalk
+    >>> from samplers import Chain, ExactTest, Logistic, RandomWalk
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     >>> chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
     >>> len(observe(chain, steps=100, every=5).trial(model.n_data))
     20
     """
-    if isinstance(chain.test, BarkerTest):
-        raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
+    check_observable(chain)
     steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
-    parts: list[Draws] = []
     pairs: list[Pair] = []
-    while steps > 0:
-        plain = min(steps, every - 1)
-        try:
-            if plain:
-                parts.append(chain.advance(plain))
-            if steps > plain:
-                part, pair = _seen_step(chain)
-                parts.append(part)
-                pairs += [pair] if pair is not None else []
-        except ChainStopped as stopped:
-            raise stopped.after(parts) from None
-        steps -= plain + 1
+    parts = [Draws.empty(0, chain.theta.size)]
+    try:
+        for part in observing(chain, chain.steps + steps, every, pairs):
+            parts.append(part)
+    except ChainStopped as stopped:
+        raise stopped.after(parts) from None
     return Observed(Draws.joined(parts), pairs, chain.rule)
 
 
+def check_observable(chain: MarkovChain) -> None:
+    """Refuse a chain whose decisions cannot be compared with exact ones."""
+    if isinstance(chain.test, BarkerTest):
+        raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
+    chain.propose(np.random.default_rng(0), chain.theta)  # refuses steps that are not about one pair
+
+
+def observing(
+    chain: MarkovChain, goal: int, every: int, pairs: list[Pair], stop: Callable[[], object] | None = None
+) -> Iterator[Draws]:
+    """Advance a chain to step `goal`, block by block; the pair of every `every`-th step is added to `pairs`."""
+    first = chain.steps
+
+    def piece(steps: int) -> Draws:
+        plain = every - 1 - (chain.steps - first) % every  # steps before the next pair
+        if plain:
+            return chain.advance(min(steps, plain))
+        part, pair = _recorded_step(chain)
+        pairs.extend([] if pair is None else [pair])
+        return part
+
+    return in_blocks(chain, goal, size=None, advance=piece, stop=stop)
+
+
 def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
-    """Realised error and data use on the observed pairs, beside the design's predictions for them.
+    """Measured error and data use on the recorded pairs, beside the design's predictions for them.
 
     Parameters
     ----------
@@ -212,20 +231,20 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
 
     Examples
     --------
-    >>> from samplers import Logistic, RandomWalk, SequentialTest
+    >>> from samplers import Chain, Logistic, RandomWalk, SequentialTest
     >>> x = np.random.default_rng(0).standard_normal((2000, 2))
     >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
     >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
-    >>> seen = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
-    >>> found = audit(design, seen, model.n_data)
-    >>> found.pairs, found.agrees
+    >>> recorded = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
+    >>> result = audit(design, recorded, model.n_data)
+    >>> result.pairs, result.agrees
     (200, True)
     """
-    kept = [pair for pair in observed.pairs if pair.sigma > 0]
+    pairs = [pair for pair in observed.pairs if pair.sigma > 0]
     predicted = acceptance(design, observed.trial(n_data), observed.rule)
-    change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
-    used = np.array([pair.n_used / n_data for pair in kept])
-    count, wrong = len(kept), np.abs(change)
+    change = np.array([float(pair.accepted) - float(pair.exact) for pair in pairs])
+    used = np.array([pair.n_used / n_data for pair in pairs])
+    count, wrong = len(pairs), np.abs(change)
     # the predictions' own probabilities give the spread to expect, also when nothing went wrong
     spread = predicted.wrong * (1.0 - predicted.wrong)
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
@@ -235,64 +254,53 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     most = float(np.sum((predicted.usage - batch) * (1.0 - predicted.usage)))
     usage_se = math.sqrt(max(0.0, most) + batch**2) / count
     rows = (
-        Measured(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
-        Measured(float(change.mean()), delta_se, float(predicted.delta.mean())),
-        Measured(float(used.mean()), usage_se, float(predicted.usage.mean())),
+        MeasuredValue(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
+        MeasuredValue(float(change.mean()), delta_se, float(predicted.delta.mean())),
+        MeasuredValue(float(used.mean()), usage_se, float(predicted.usage.mean())),
     )
     agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
     verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
     shown = (
-        f"decided wrongly {_beside(rows[0], '.3g')}",
-        f"balance of the errors (mean Delta) {_beside(rows[1], '.2g')}",
-        f"data read {_beside(rows[2], '.3%')}",
+        f"wrong decisions {_beside(rows[0], '.3g')}",
+        f"mean Δ {_beside(rows[1], '.2g')}",
+        f"data use {_beside(rows[2], '.3%')}",
     )
     sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
     return Audit(count, *rows, agrees, sentence)
 
 
-def _beside(row: Measured, form: str) -> str:
+def _beside(row: MeasuredValue, form: str) -> str:
     """A measured value with its error, and what was predicted."""
     return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
 
 
-def _seen_step(chain: Chain | JumpChain) -> tuple[Draws, Pair | None]:
-    """One step on the protocols with a full pass beside it; uses the same random numbers as any other step."""
+def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
+    """One step and its pair, by a full pass over the data; uses the same random numbers as any other step."""
     before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
     proposed = theta
     try:
         with all_steps_or_none(chain):
-            part = chain.advance(1) if isinstance(chain, JumpChain) else chain._advance_by_steps(1)
-            proposed, comparison = _question(chain, before, theta)
+            part = chain.advance_by_steps(1)
+            proposed, comparison = chain.propose(before, theta)
             v = draw_threshold(before, chain.rule)
             if math.isinf(comparison.log_ratio):
                 return part, None
             mu, sigma, skew = moments(comparison)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
-        if isinstance(chain, Chain):
-            chain._forget()
-        raise ChainStopped(chain.steps, proposed, bad.index, Draws.empty(0, theta.size)) from None
+        raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0])
     return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
 
 
-def _question(chain: Chain | JumpChain, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
-    """What the chain proposes at theta with these random numbers, and asks about it."""
-    if isinstance(chain, JumpChain):
-        jump, comparison = chain.propose(rng, theta)
-        return jump.state.beta, comparison
-    proposed = chain.proposal.propose(rng, theta)
-    return proposed.theta, compare(chain.model, theta, proposed.theta, proposed.log_q, chain.rule)
-
-
 def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
-    scale, found = 0.0, Sums.none()
+    """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time."""
+    scale, sums = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))
         scale = scale or float(unit(values))
-        found = found.joined(Sums.of(values / scale))
-    mean, sigma, skew = (float(value) for value in found.moments())
+        sums = sums.joined(Sums.of(values / scale))
+    mean, sigma, skew = (float(value) for value in sums.moments())
     return scale * mean, scale * sigma, skew
 
 

@@ -1,4 +1,4 @@
-"""How good an estimate from a chain is: effective sample sizes, standard errors, and risk = bias² + variance."""
+"""The quality of estimates from a chain: effective sample sizes, standard errors, and risk = bias² + variance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 
-BLOCKS = 20  # stretches of a chain whose means are taken for independent
+BLOCKS = 20  # blocks of a chain whose means are treated as independent
 
 
 class Risk(NamedTuple):
@@ -22,7 +22,7 @@ class Risk(NamedTuple):
 
 
 def effective_size(draws: Floats) -> float:
-    """The least effective sample size over the columns of one chain's draws (steps, or steps x quantities).
+    """The smallest effective sample size over the columns of one chain's draws (steps, or steps x quantities).
 
     Examples
     --------
@@ -52,7 +52,7 @@ def block_error(values: Floats, blocks: int = BLOCKS) -> float:
 def risk_of_means(means: Sequence[Floats], truth: Floats) -> Risk:
     """Risk of the running means of several chains (each points x quantities) at their points (K14 section 3).
 
-    The band is two standard errors over the chains (none with one chain).
+    The band is two standard errors over the chains; a single chain has none.
     """
     squares = np.array([np.mean((chain - truth) ** 2, axis=1) for chain in means])
     risk = squares.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What a time budget needs to know of a chain, measured by running it: seconds of its steps, τ and sensitivity.
+"""What a time budget needs to know about a chain, measured by running it: seconds per step, τ and sensitivity.
 
 `designer.further.budget.epsilon` takes them as numbers; here they come from a short run of a config
 (docs/time_budget.md).
@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,14 +19,17 @@ from designer.rule.design import Design
 from designer.search.criteria import Cost
 from designer.search.space import usual_batch
 from samplers.chains.blas import blas_threads
-from samplers.chains.chain import Chain
+from samplers.chains.driver import Stopwatch, advance_to
+from samplers.chains.protocol import MarkovChain
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
-from samplers.models._kernels import blocks
-from samplers.runs.run import BLAS_THREADS, warmed_up
+from samplers.models import Model
+from samplers.models.arrays import blocks
+from samplers.runs.run import warmed_up
+from samplers.runs.saved_run import BLAS_THREADS
 from samplers.study.risk import effective_size
 
 __all__ = ["TimeCosts", "fitted_cost", "log_posterior", "time_costs"]
@@ -35,9 +37,9 @@ __all__ = ["TimeCosts", "fitted_cost", "log_posterior", "time_costs"]
 LEAST_STEPS = 100
 STRETCHES = 4  # of each test, of which the fastest counts
 TIMED = 200  # steps of each sequential test, in all
-KEPT = 2000  # draws whose log posterior is computed, at most
+MOST_EVALUATED = 2000  # draws whose log posterior is computed, at most
 ENOUGH = 200.0  # effective draws from which a sensitivity is more than noise
-TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, epsilon
+TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, ε
 
 
 class TimeCosts(NamedTuple):
@@ -60,8 +62,8 @@ class TimeCosts(NamedTuple):
 
     Examples
     --------
-    >>> found = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
-    >>> found.quantity(sensitivity=0.3).autocorrelation
+    >>> costs = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
+    >>> costs.quantity(sensitivity=0.3).autocorrelation
     50.0
     """
 
@@ -75,12 +77,12 @@ class TimeCosts(NamedTuple):
     n_data: int
 
     def quantity(self, sensitivity: float | None = None, degree: float = 1.0) -> Quantity:
-        """For `time_options`; a given sensitivity goes before the one that was measured."""
+        """For `time_options`; a given sensitivity replaces the measured one."""
         used = self.sensitivity if sensitivity is None else sensitivity
         if used is None:
             raise BadInput(
                 f"sensitivity: {self.effective:,.0f} effective draws in {self.steps:,} steps are too few to measure "
-                f"it, {ENOUGH:.0f} are needed; make more steps, or give it"
+                f"it, {ENOUGH:.0f} are needed; make more steps, or give a value"
             )
         return Quantity(self.autocorrelation, used, degree)
 
@@ -92,7 +94,7 @@ def time_costs(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> TimeCosts:
-    r"""Run the exact chain of a config after its warmup, and some sequential tests, and take the time.
+    r"""Time the exact chain of a config after its warm-up, and some sequential tests.
 
     Parameters
     ----------
@@ -118,8 +120,8 @@ def time_costs(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/data.npz", x=x, y=y)
     ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
-    ...     found = time_costs(SamplerConfig.from_toml(text), steps=400)
-    >>> found.dimension, found.exact_seconds > 0, found.cost.per_datum >= 0
+    ...     costs = time_costs(SamplerConfig.from_toml(text), steps=400)
+    >>> costs.dimension, costs.exact_seconds > 0, costs.cost.per_datum >= 0
     (2, True, True)
     """
     steps = integer("steps", steps, LEAST_STEPS, 10**8)
@@ -128,41 +130,39 @@ def time_costs(
 
 
 def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[int, int], None]) -> TimeCosts:
-    parts = build(config)._replace(test=ExactTest())
-    total = config.run.warmup + steps
-    chain = warmed_up(config, parts, lambda done: tell(done, total))
-    if not isinstance(chain, Chain):
+    spec = build(config)._replace(test=ExactTest())
+    if not isinstance(spec.model, Model) or config.proposal.kind == "slice":
         raise BadInput(f"proposal.kind = {config.proposal.kind!r}: only chains with one decision per step are measured")
-    n_data = chain.model.n_data
+    total = config.run.warmup + steps
+    chain = warmed_up(config, spec, lambda done: tell(done, total))
+    n_data = chain.n_data
     batch = integer("m", usual_batch(n_data) if m is None else m, 2, n_data)
-    chain.advance(2)  # what has to be compiled is not timed
+    chain.advance(2)  # compile before the clock runs
     theta, _, exact = _timed(chain, ExactTest(), steps)
     tell(total, total)
     sizes = [(min(times * batch, n_data), epsilon) for times, epsilon in TESTS]
     tests = [SequentialTest.from_design(Design(n_data, size, epsilon)) for size, epsilon in sizes]
-    seen = [_timed(chain, test, TIMED)[1:] for test in tests]
+    timings = [_timed(chain, test, TIMED)[1:] for test in tests]
     effective = effective_size(theta)
-    kept = theta[:: math.ceil(len(theta) / KEPT)]
-    found = sensitivity(kept, log_posterior(chain, kept)) if effective >= ENOUGH else None
+    thinned = theta[:: math.ceil(len(theta) / MOST_EVALUATED)]
+    slope = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
     tau = max(1.0, steps / effective)
-    cost = fitted_cost(*zip(*seen, strict=True))
-    return TimeCosts(cost, exact, tau, found, steps, effective, theta.shape[1], n_data)
+    cost = fitted_cost(*zip(*timings, strict=True))
+    return TimeCosts(cost, exact, tau, slope, steps, effective, theta.shape[1], n_data)
 
 
-def _timed(chain: Chain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
+def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
     """Draws, mean data per step, and seconds per step in the fastest stretch."""
     chain.use_test(test)
-    draws, seconds = [], []
-    for part in np.array_split(np.arange(steps), STRETCHES):
-        begin = time.perf_counter()
-        draws.append(chain.advance(part.size))
-        seconds.append((time.perf_counter() - begin) / part.size)
-    data = float(np.mean(np.concatenate([part.n_used for part in draws])))
-    return np.concatenate([part.theta for part in draws]), data, min(seconds)
+    lengths = [part.size for part in np.array_split(np.arange(steps), STRETCHES)]
+    breaks, watch = (chain.steps + np.cumsum(lengths)).tolist(), Stopwatch(chain)
+    draws = advance_to(chain, chain.steps + steps, size=None, breaks=breaks, advance=watch)
+    seconds = min(lap / length for lap, length in zip(watch.laps, lengths, strict=True))
+    return draws.theta, float(np.mean(draws.n_used)), seconds
 
 
 def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
-    """Seconds per step that are fixed and per datum, neither negative, nearest in squares to what was measured.
+    """Fixed seconds per step and seconds per datum, neither negative, by least squares.
 
     Looks are not told apart from data: with one batch size they grow together.
 
@@ -176,13 +176,13 @@ def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
     scale = max(data)  # columns of like size
     columns = np.column_stack([np.ones(len(data)), np.asarray(data) / scale])
     fixed, whole = nnls(columns, np.asarray(seconds) / max(seconds))[0] * max(seconds)
-    if whole == 0.0:  # noise: data that cost nothing would make every test as good as another
+    if whole == 0.0:  # noise: if data cost nothing, all tests would cost the same
         fixed, whole = 0.0, float(np.mean(np.asarray(seconds) / np.asarray(data))) * scale
     return Cost(float(f"{fixed:.12g}"), float(f"{whole / scale:.12g}"))
 
 
-def log_posterior(chain: Chain, theta: Floats) -> Floats:
-    """Of draws, up to a constant: by their l_i against the first of them, a block of the data at a time."""
+def log_posterior(chain: MarkovChain, theta: Floats) -> Floats:
+    """Log posterior of draws up to a constant: from their lᵢ against the first draw, a block of data at a time."""
     model = chain.model
     parts = [np.arange(part.start, part.stop) for part in blocks(model.n_data)]
     return np.array(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from app.dashboard.serve.server import MOST_MEGABYTES
 from designer import Design, TrialRun, search
+from tests import commands
 
 CONFIG = """
 [data]
@@ -34,7 +32,7 @@ LONG_SEARCH = "design?source=stationary&trial_n=1000000000&pairs=20000"
 
 
 def austerity(*arguments):
-    found = subprocess.run([sys.executable, "-m", "app.cli", *map(str, arguments)], capture_output=True, text=True)
+    found = commands.finished(commands.austerity(*arguments))
     assert found.returncode == 0, found.stderr
     return found.stdout
 

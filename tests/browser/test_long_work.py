@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from designer import Design
 from samplers.config.config import SamplerConfig
+from tests.commands import austerity, finished
 
 POINTS = """() => document.querySelector('.js-plotly-plot')._fullData
     .map(trace => [trace.name, trace.marker.color, trace.marker.symbol])"""
@@ -58,8 +56,8 @@ def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text(waiting.value.path().read_text(encoding="utf-8"), encoding="utf-8")
     assert isinstance(SamplerConfig.from_toml(config.read_text()).test, Design)
-    command = ["-m", "app.cli", "run", str(config), "--output", str(tmp_path / "out"), "--draws", "50", "--chains", "1"]
-    found = subprocess.run([sys.executable, *command, "--quiet"], capture_output=True, text=True)
+    command = austerity("run", config, "--output", tmp_path / "out", "--draws", 50, "--chains", 1, "--quiet")
+    found = finished(command)
     assert found.returncode == 0, found.stderr
     assert (tmp_path / "out" / "results.nc").exists()
 

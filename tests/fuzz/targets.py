@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from app.cli.errors import UsageError
 from app.cli.main import build_parser
-from app.cli.terminal import read_design
 from app.dashboard.pages.posterior_upload import UNPACKED
 from app.dashboard.state.design_text import parse_design
 from app.dashboard.state.source import Source
@@ -114,8 +114,7 @@ def _design_file(suffix: str) -> Callable[[bytes], bool]:
         with _file(data, suffix) as path:
 
             def read() -> None:
-                found = read_design(path)
-                assert found is not None
+                found = Design.load(path)
                 again = Design.from_json if suffix == ".json" else Design.from_toml
                 assert again(found.to_json() if suffix == ".json" else found.to_toml()) == found
 
@@ -207,9 +206,12 @@ def command_line(data: bytes) -> bool:
     """Arguments, one per line: parsed, or refused in one line (`--help` and `--version` leave with 0)."""
 
     def read() -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            found = build_parser().parse_args(_text(data.replace(b"\0", b"")).split("\n"))
-        assert isinstance(found, argparse.Namespace)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                options = build_parser().parse_args(_text(data.replace(b"\0", b"")).split("\n"))
+        except UsageError as error:  # `main` reports it in the same way
+            raise BadInput(str(error)) from None
+        assert isinstance(options, argparse.Namespace)
 
     try:
         return refused_in_words(read)

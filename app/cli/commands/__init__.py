@@ -1,1 +1,1 @@
-"""The subcommands of `austerity`: functions from parsed options to an `Answer`."""
+"""One module per command, named as the command is typed: `add` declares its options, `run` does the work."""

@@ -1,220 +1,190 @@
-"""`design`, `frontier`, `summary`: from a trial run to a design."""
+"""`austerity design`: the cheapest design within a tolerance."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from app.cli.terminal import DESIGN_FILES, Answer, check_target, cluster_at, progress_bar, write_design
-from designer.core.errors import BadInput
-from designer.core.files import csv_text, write_whole
+from app.cli import options as shared
+from app.cli.errors import UsageError
+from app.cli.files import DESIGN_FILES, check_target
+from app.cli.options import Commands, add_command
+from app.cli.resolve import cluster_at, search_options
+from app.cli.terminal import CommandOutput, progress_bar
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
-    from designer.search.frontier import FrontierPoint
     from designer.search.search import Options, SearchResult
 
+SUMMARY = "Find the cheapest design within a tolerance on the error."
+EXAMPLE = "austerity design trial.csv --tolerance 0.01 --output design.toml"
+STATIONARY_PAIRS = 400  # made for --acceptance
 
-def design(options: argparse.Namespace) -> Answer:
-    """`austerity design`."""
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "design",
+        run,
+        SUMMARY,
+        EXAMPLE,
+        shared.trial_run("pairs of a trial run; not needed with --criterion worst-case or --acceptance", optional=True),
+        shared.tolerance("largest error allowed, as the criterion measures it"),
+        shared.acceptance_rule(),
+        shared.skewness(),
+        shared.search_space(),
+        shared.step_cost(shared.DATA_COST),
+        shared.cluster(),
+        shared.output_file("DESIGN.toml", "write the design here (or .json); nothing is written if infeasible"),
+        shared.table_file("write all evaluated designs here"),
+    )
+    parser.add_argument(
+        "--criterion",
+        default="average",
+        help="average: mean |Δ| over the pairs; quantile: a quantile of |Δ|; worst-case: the error at μ_std = 0, "
+        "without a trial run; fixed-m: the papers' heuristic (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--acceptance",
+        metavar="RATE",
+        type=shared.number,
+        help="without a trial run: make pairs of a stationary chain with this acceptance rate",
+    )
+    parser.add_argument(
+        "--spread", metavar="SD", type=shared.number, default=0.0, help="sd of log κ of these pairs (default: 0)"
+    )
+    parser.add_argument(
+        "--folds", type=shared.integer, help="also cross-validate the design, with this number of folds"
+    )
+
+
+def run(options: argparse.Namespace) -> CommandOutput:
+    """Run the command."""
+    from designer.core.files import csv_text, write_whole
     from designer.search.criteria import check_criterion
     from designer.search.search import search
 
     check_target(options.output, *DESIGN_FILES)
     check_target(options.table)
     criterion, trial = check_criterion(options.criterion), _trial(options)
-    search_options = _search_options(options, trial)
+    limits = search_options(options, trial)
     if options.folds is not None and trial is None:
-        raise BadInput("--folds needs a trial run")
-    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as progress:
-        where: Options = {"progress": progress, "mapper": None if cluster is None else cluster.map}
-        found = search(trial, options.tolerance, criterion, **(search_options | where))
-    table = csv_text(found.evaluated._fields, zip(*found.evaluated, strict=True))
-    if found.best is None:
-        if options.table:
-            write_whole(options.table, table)
-        data = {"feasible": False, "design": None, "reason": found.reason, "nearest_tolerance": found.nearest_tolerance}
-        kept = [f"{options.output}: not written"] if options.output else []
-        return Answer(data | {"evaluated": len(found.evaluated)}, [f"infeasible: {found.reason}", *kept])
-    answer = _design_answer(found, trial, options)
-    if trial is not None and options.folds is not None:
-        answer = _with_folds(answer, trial, options, search_options)
+        raise UsageError("--folds needs a trial run")
+    with cluster_at(options.cluster) as cluster, progress_bar(options) as show:
+        where: Options = {"progress": show, "mapper": None if cluster is None else cluster.map}
+        result = search(trial, options.tolerance, criterion, **(limits | where))
+    output = _infeasible(result, options) if result.best is None else _feasible(result, trial, options, limits)
     if options.table:
-        write_whole(options.table, table)
-    if options.output:
-        write_design(options.output, found.best)
-        answer.lines.append(f"written to {options.output}")
-    return answer
-
-
-def frontier(options: argparse.Namespace) -> Answer:
-    """`austerity frontier`."""
-    from designer.pairs.trial_run import TrialRun
-    from designer.search.frontier import FrontierPoint
-    from designer.search.frontier import frontier as compute
-
-    check_target(options.output)
-    trial = TrialRun.load(options.trial, n_data=options.n_data)
-    test = None if options.test is None else TrialRun.load(options.test, n_data=options.n_data)
-    search_options = _search_options(options, trial)
-    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as progress:
-        where: Options = {"progress": progress, "mapper": None if cluster is None else cluster.map}
-        found = compute(trial, options.tolerances, test, **(search_options | where))
-    fields = ("criterion", "tolerance", "m", "epsilon", "alpha", "growth", *FrontierPoint._fields[3:])
-    rows = [_frontier_row(point) for point in found]
-    if options.output:
-        write_whole(options.output, csv_text(fields, rows))
-    lines = [f"{'criterion':<11} {'tolerance':>10} {'m':>10} {'epsilon':>10} {'alpha':>6} {'error':>10} {'data':>8}"]
-    for row in rows:
-        knobs = f"{row[2]:>10,} {row[3]:>10.4g} {row[4]:>6.3f}" if row[2] is not None else f"{'infeasible':>28}"
-        measured = "" if row[6] is None else f" {row[6]:>10.4g} {row[7]:>8.2%}"
-        fresh = "" if row[8] is None else f"   on fresh pairs {row[8]:.4g}, {row[9]:.2%}"
-        lines.append(f"{row[0]:<11} {row[1]:>10.4g} {knobs}{measured}{fresh}")
-    return Answer({"points": [dict(zip(fields, row, strict=True)) for row in rows]}, lines)
-
-
-def summary(options: argparse.Namespace) -> Answer:
-    """`austerity summary`."""
-    from designer.engine.step_error import check_rule
-    from designer.pairs.diagnostics import SUMMARY_LEVELS, summarise, worst_tail_check
-    from designer.pairs.trial_run import TrialRun
-
-    trial = TrialRun.load(options.trial, n_data=options.n_data)
-    found = summarise(trial, check_rule(options.rule))
-    spreads = {name: getattr(found, name) for name in ("log_acceptance", "kappa", "probability", "skew")}
-    spreads = {name: spread for name, spread in spreads.items() if spread is not None}
-    data: dict[str, Any] = {
-        "pairs": found.pairs,
-        "n_data": found.n_data,
-        "digest": trial.digest,
-        **{name: spread._asdict() for name, spread in spreads.items()},
-        "remarks": found.remarks,
-    }
-    levels = "".join(f"{level:>10.0%}" for level in SUMMARY_LEVELS)
-    lines = [f"{found.pairs:,} pairs, N = {found.n_data:,}", f"{'':<16}{'mean':>10}{'sd':>10}{levels}"]
-    for name, spread in spreads.items():
-        cells = "".join(f"{value:>10.3g}" for value in (spread.mean, spread.sd, *spread.quantiles))
-        lines.append(f"{name:<16}{cells}")
-    if (check := worst_tail_check(trial, options.m, options.epsilon)) is not None:
-        data["normal_approximation"] = check._asdict()
-        lines.append(f"normal approximation at the most skewed pair: {check.sentence}")
-    return Answer(data, [*lines, *found.remarks])
-
-
-def _search_options(options: argparse.Namespace, trial: TrialRun | None) -> Options:
-    """What `design` and `frontier` tell the search."""
-    from designer.engine.step_error import check_rule
-    from designer.search.criteria import Cost
-    from designer.search.space import Space
-
-    if options.cost is not None and len(options.cost) != 3:
-        raise BadInput(f"cost: {len(options.cost)} numbers given; must be three, as 0,1,0")
-    for name in ("alpha", "epsilon"):
-        if len(getattr(options, name)) > 2:
-            raise BadInput(f"{name}: give one value, or two for a range")
-        if getattr(options, name)[0] > getattr(options, name)[-1]:
-            raise BadInput(f"{name}: give the smaller end of the range first")
-    space = Space(
-        options.m_low,
-        options.m_high,
-        (options.alpha[0], options.alpha[-1]),
-        tuple(options.growth),
-        (options.epsilon[0], options.epsilon[-1]),
-    )
-    return {
-        "n_data": options.n_data if trial is None else None,
-        "space": space,
-        "fixed_m": options.fixed_m,
-        "cost": None if options.cost is None else Cost(*options.cost),
-        "rule": check_rule(options.rule),
-        "quantile": options.quantile,
-        "skew": options.skew,
-    }
-
-
-def _with_folds(answer: Answer, trial: TrialRun, options: argparse.Namespace, search_options: Options) -> Answer:
-    """The answer with what designs made without some of the pairs do on those."""
-    from designer.search.criteria import check_criterion
-    from designer.search.resample import cross_validate
-
-    rng, criterion = np.random.default_rng(0), check_criterion(options.criterion)
-    found = cross_validate(rng, trial, options.tolerance, criterion, folds=options.folds, **search_options)
-    line = f"{options.folds} folds: no fold has a design" + (" for all its pairs" if options.skew else "")
-    if found.test_error is not None:
-        verdict = "holds" if found.holds else "does NOT hold"
-        error = f"{found.test_error:.4g} ± {found.test_error_se:.2g}"
-        line = f"{options.folds} folds: error on unseen pairs {error}: {verdict}"
-    data = {"folds": options.folds, "test_error": found.test_error, "test_error_se": found.test_error_se}
-    return answer._replace(data=answer.data | data | {"holds": found.holds}, lines=[*answer.lines, line])
-
-
-def _frontier_row(point: FrontierPoint) -> tuple[Any, ...]:
-    best = point.design
-    knobs = (None,) * 4 if best is None else (best.m, best.epsilon, best.alpha, best.growth)
-    return (point.criterion, point.tolerance, *knobs, *point[3:])
+        write_whole(options.table, csv_text(result.evaluated._fields, zip(*result.evaluated, strict=True)))
+    if options.output and result.best is not None:
+        result.best.save(options.output)
+        output.lines.append(f"written to {options.output}")
+    return output
 
 
 def _trial(options: argparse.Namespace) -> TrialRun | None:
     """The trial run named on the command line, or one made for an acceptance rate, or none."""
+    import numpy as np
+
     from designer.pairs.trial_run import TrialRun
 
     if options.trial is not None and options.acceptance is not None:
-        raise BadInput("give a trial run or --acceptance, not both")
+        raise UsageError("give a trial run or --acceptance, not both")
     if options.trial is not None:
         return TrialRun.load(options.trial, n_data=options.n_data)
     if options.acceptance is None and options.n_data is None:
-        raise BadInput("give a trial run, or --n-data with --acceptance or with --criterion worst-case")
+        raise UsageError("give a trial run, or --n-data with --acceptance or with --criterion worst-case")
     if options.acceptance is not None:
         if options.n_data is None:
-            raise BadInput("--acceptance needs --n-data")
+            raise UsageError("--acceptance needs --n-data")
         rng = np.random.default_rng(0)
-        return TrialRun.at_stationarity(options.n_data, options.acceptance, 400, rng, options.spread)
+        return TrialRun.at_stationarity(options.n_data, options.acceptance, STATIONARY_PAIRS, rng, options.spread)
     if options.spread:
-        raise BadInput("--spread needs --acceptance")
+        raise UsageError("--spread needs --acceptance")
     return None
 
 
-def _design_answer(found: SearchResult, trial: TrialRun | None, options: argparse.Namespace) -> Answer:
-    from designer.search.resample import bootstrap
+def _infeasible(result: SearchResult, options: argparse.Namespace) -> CommandOutput:
+    data = {"feasible": False, "design": None, "reason": result.reason, "nearest_tolerance": result.nearest_tolerance}
+    unwritten = [f"{options.output}: not written"] if options.output else []
+    return CommandOutput(data | {"evaluated": len(result.evaluated)}, [f"infeasible: {result.reason}", *unwritten])
 
-    best = found.best
+
+def _feasible(
+    result: SearchResult, trial: TrialRun | None, options: argparse.Namespace, limits: Options
+) -> CommandOutput:
+    best = result.best
     assert best is not None and best.predicted is not None
+    predicted = best.predicted
     data: dict[str, Any] = {
         "feasible": True,
         "design": {key: getattr(best, key) for key in ("n_data", "m", "epsilon", "alpha", "growth")},
-        "criterion": found.criterion,
-        "tolerance": found.tolerance,
-        "error": found.error,
-        "mean_abs_delta": best.predicted.mean_abs_delta,
-        "mean_usage": best.predicted.mean_usage,
-        "worst_error": best.predicted.worst_error,
-        "worst_usage": best.predicted.worst_usage,
-        "estimate": best.predicted.estimate,
-        "looks": found.looks,
-        "cost": found.cost,
-        "evaluated": len(found.evaluated),
+        "criterion": result.criterion,
+        "tolerance": result.tolerance,
+        "error": result.error,
+        "mean_abs_delta": predicted.mean_abs_delta,
+        "mean_usage": predicted.mean_usage,
+        "worst_error": predicted.worst_error,
+        "worst_usage": predicted.worst_usage,
+        "estimate": predicted.estimate,
+        "looks": result.looks,
+        "cost": result.cost,
+        "evaluated": len(result.evaluated),
     }
     lines = [
-        f"N = {best.n_data:,}: m = {best.m:,}, epsilon = {best.epsilon:g}, alpha = {best.alpha:g}, "
-        f"growth = {best.growth:g}",
-        f"error, {found.criterion:<14}  {found.error:.4g}  (tolerance {found.tolerance:g})",
+        f"N = {best.n_data:,}: m = {best.m:,}, ε = {best.epsilon:g}, α = {best.alpha:g}, growth = {best.growth:g}",
+        f"{f'error ({result.criterion})':<24}{result.error:.4g}  (tolerance {result.tolerance:g})",
     ]
-    if trial is not None and best.predicted.mean_abs_delta is not None:
-        band = bootstrap(np.random.default_rng(0), best, trial, rule=options.rule, skew=options.skew)
-        data |= {"mean_abs_delta_band": list(band.error[1:]), "mean_usage_band": list(band.usage[1:])}
-        averaged = found.criterion in ("average", "fixed-m")  # what the bands are about
-        data["warning"] = band.warning(found.tolerance) if averaged else None
-        lines += [
-            f"mean |Delta|           {band.error.value:.4g}  (95% band {band.error.low:.4g} to {band.error.high:.4g})",
-            f"data used per step     {band.usage.value:.2%}  (95% band {band.usage.low:.2%} to {band.usage.high:.2%})",
-        ]
-        if data["warning"]:
-            lines.append(f"warning: {data['warning']}")
-    worst = best.predicted
+    if trial is not None and predicted.mean_abs_delta is not None:
+        bands, band_lines = _bands(result, trial, options)
+        data |= bands
+        lines += band_lines
     lines += [
-        f"worst case             error {worst.worst_error:.4g}, data {worst.worst_usage:.2%}",
-        f"{len(found.evaluated):,} designs evaluated; numerical error below {worst.estimate:.0e}",
+        f"{'worst case':<24}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}",
+        f"{len(result.evaluated):,} designs evaluated; numerical error below {predicted.estimate:.0e}",
     ]
-    return Answer(data, lines)
+    if trial is not None and options.folds is not None:
+        folds, line = _cross_validated(trial, options, limits)
+        return CommandOutput(data | folds, [*lines, line])
+    return CommandOutput(data, lines)
+
+
+def _bands(result: SearchResult, trial: TrialRun, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """How much the pairs leave open: bootstrap bands of mean |Δ| and data use."""
+    import numpy as np
+
+    from designer.search.resample import bootstrap
+
+    assert result.best is not None
+    band = bootstrap(np.random.default_rng(0), result.best, trial, rule=options.rule, skew=options.skew)
+    averaged = result.criterion in ("average", "fixed-m")  # the bands say nothing about a quantile
+    data = {
+        "mean_abs_delta_band": list(band.error[1:]),
+        "mean_usage_band": list(band.usage[1:]),
+        "warning": band.warning(result.tolerance) if averaged else None,
+    }
+    error, usage = band.error, band.usage
+    lines = [
+        f"{'mean |Δ|':<24}{error.value:.4g}  (95% band {error.low:.4g} to {error.high:.4g})",
+        f"{'mean data use per step':<24}{usage.value:.2%}  (95% band {usage.low:.2%} to {usage.high:.2%})",
+    ]
+    return data, [*lines, f"warning: {data['warning']}"] if data["warning"] else lines
+
+
+def _cross_validated(trial: TrialRun, options: argparse.Namespace, limits: Options) -> tuple[dict[str, Any], str]:
+    """What designs made without some of the pairs do on those pairs."""
+    import numpy as np
+
+    from designer.search.criteria import check_criterion
+    from designer.search.resample import cross_validate
+
+    rng, criterion = np.random.default_rng(0), check_criterion(options.criterion)
+    result = cross_validate(rng, trial, options.tolerance, criterion, folds=options.folds, **limits)
+    line = f"{options.folds} folds: no fold has a design" + (" for all its pairs" if options.skew else "")
+    if result.test_error is not None:
+        verdict = "the tolerance holds" if result.holds else "the tolerance does NOT hold"
+        error = f"{result.test_error:.4g} ± {result.test_error_se:.2g}"
+        line = f"{options.folds} folds: error on unseen pairs {error}; {verdict}"
+    data = {"folds": options.folds, "test_error": result.test_error, "test_error_se": result.test_error_se}
+    return data | {"holds": result.holds}, line

@@ -1,4 +1,4 @@
-"""`experiment`: the papers' experiments, with their numbers and figures in files."""
+"""`austerity experiment`: the papers' experiments, with their numbers and figures in files."""
 
 from __future__ import annotations
 
@@ -10,93 +10,125 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from app.cli.terminal import Answer, cluster_at, progress_bar
-from designer.core.errors import BadInput
-from designer.core.files import write_whole
+from app.cli import options as shared
+from app.cli.errors import UsageError
+from app.cli.options import Commands, add_command
+from app.cli.resolve import cluster_at
+from app.cli.terminal import CommandOutput, progress_bar
 
 if TYPE_CHECKING:
     from samplers.experiments.framework.report import Panel, Report
     from samplers.experiments.framework.running import Size
 
-STEPS = 1000  # of the progress bar
+SUMMARY = "Run one of the papers' experiments: numbers, figures, finding."
+EXAMPLE = "austerity experiment e3 --quick --output e3"
+BAR_STEPS = 1000  # of the progress bar
+LONGEST_NOTE = 40  # characters beside the bar
 
 
-def run_named(options: argparse.Namespace) -> Answer:
-    """`austerity experiment`."""
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    folder = "folder for numbers, figures and finished parts, from which a second run continues; not needed for list"
+    parser = add_command(
+        commands, "experiment", run, SUMMARY, EXAMPLE, shared.cluster(), shared.output_file("DIR", folder)
+    )
+    parser.add_argument("name", metavar="NAME", help="e1 to e13, or regimes; or list, to list them all")
+    parser.add_argument("--quick", action="store_true", help="run at a size that takes about a minute")
+    parser.add_argument(
+        "--data", metavar="DIR", help="folder with the data sets in their own formats (default: synthetic twins)"
+    )
+    parser.add_argument(
+        "--data-set", metavar="NAME", help="data set to use; e6 has census and miniboone (default: the paper's)"
+    )
+    parser.add_argument(
+        "--download",
+        action="store_true",
+        help="fetch missing data sets from their public addresses, into --data or ~/.cache/austerity",
+    )
+    group = parser.group("output")
+    group.add_argument("--no-figures", action="store_true", help="write numbers only")
+    group.add_argument(
+        "--progress-lines", action="store_true", help="report progress to programs, as lines `share note`"
+    )
+
+
+def run(options: argparse.Namespace) -> CommandOutput:
+    """Run the command."""
     from samplers.experiments import experiment
     from samplers.experiments.framework.data_sets import data_sets, on_data_set
     from samplers.experiments.framework.running import run_experiment
 
     if options.name == "list":
-        return _listed()
-    found = experiment(options.name)
+        return _list()
+    chosen = experiment(options.name)
     if options.data_set is not None:
-        found = on_data_set(found, options.data_set)
+        chosen = on_data_set(chosen, options.data_set)
     if options.output is None:
-        raise BadInput("output: needed: a directory for numbers and figures (--output DIR)")
+        raise UsageError("output: missing; give a folder for numbers and figures (--output DIR)")
     size: Size = "quick" if options.quick else "full"
     folder: str | None = options.data
     obtained: list[str] = []
     if options.download:
-        folder, obtained = _obtained(data_sets(found, size), folder)
-    with cluster_at(options.cluster) as cluster, progress_bar(quiet=options.quiet or options.json) as show:
+        folder, obtained = _download(data_sets(chosen, size), folder)
+    with cluster_at(options.cluster) as cluster, progress_bar(options, counts=False) as show:
 
-        def tell(share: float, note: str) -> None:
+        def report_progress(share: float, note: str) -> None:
             if options.progress_lines:
                 print(f"{share:.4f} {note}", file=sys.stderr, flush=True)
-            elif show is not None and share > 0:
-                show(max(1, round(STEPS * share)), STEPS, note[:40])
+            elif show is not None:
+                show(round(BAR_STEPS * share), BAR_STEPS, note[:LONGEST_NOTE])
 
         mapper = None if cluster is None else cluster.parts
-        done = run_experiment(found, size, options.output, data=folder, progress=tell, mapper=mapper)
-    output, heading = Path(options.output), f"{found.name}: {found.title}"
-    written = [] if options.no_figures else write_figures(done.report, output, heading)
-    checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in done.report.checks.items()]
+        done = run_experiment(chosen, size, options.output, data=folder, progress=report_progress, mapper=mapper)
+    report, heading = done.report, f"{chosen.name}: {chosen.title}"
+    figures = [] if options.no_figures else write_figures(report, Path(options.output), heading)
+    checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in report.checks.items()]
     lines = [
         *obtained,
-        *done.report.notices,
-        done.report.finding,
+        *report.notices,
+        report.finding,
         *checks,
-        f"written to {options.output}: {', '.join(['report.json', 'finding.txt', 'table*.csv', *written])}",
+        f"written to {options.output}: {', '.join(['report.json', 'finding.txt', 'table*.csv', *figures])}",
     ]
-    data = {"name": found.name, "size": size, "finding": done.report.finding, "checks": dict(done.report.checks)}
-    data |= {"notices": list(done.report.notices), "seconds": dict(done.seconds), "output": str(options.output)}
+    data = {"name": chosen.name, "size": size, "finding": report.finding, "checks": dict(report.checks)}
+    data |= {"notices": list(report.notices), "seconds": dict(done.seconds), "output": str(options.output)}
     data |= {"obtained": obtained} if options.download else {}
-    return Answer(data, lines)
+    return CommandOutput(data, lines)
 
 
-def _obtained(names: Sequence[str], folder: str | None) -> tuple[str, list[str]]:
-    """Fetch what is missing into the folder of data sets, or into the cache; that folder, and a line for each."""
+def _download(names: Sequence[str], folder: str | None) -> tuple[str, list[str]]:
+    """Fetch missing data sets into the folder, or into the cache; returns that folder, and a line for each."""
     from samplers.data.sources import cache_folder, obtain
 
     place = cache_folder() if folder is None else Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"data: {place}: {error.strerror}") from None
+        raise UsageError(f"data: {place}: {error.strerror}") from None
     return str(place), [obtain(name, place) for name in names]
 
 
-def _listed() -> Answer:
+def _list() -> CommandOutput:
     from samplers.experiments import NAMES, experiment
 
-    found = [experiment(name) for name in NAMES]
-    data = {"experiments": [{"name": e.name, "title": e.title, "source": e.source} for e in found]}
-    return Answer(data, [f"{e.name:<8} {e.title} ({e.source})" for e in found])
+    experiments = [experiment(name) for name in NAMES]
+    data = {"experiments": [{"name": e.name, "title": e.title, "source": e.source} for e in experiments]}
+    return CommandOutput(data, [f"{e.name:<8} {e.title} ({e.source})" for e in experiments])
 
 
 def write_figures(report: Report, output: Path, title: str) -> list[str]:
-    """figures.html always, a PNG for each panel where a browser can draw them; returns the names of the files."""
+    """Write figures.html, and a PNG for each panel if a browser can draw them; returns the names of the files."""
     from plotly.io import write_images
 
     from app.figures.panels import figure
+    from designer.core.files import write_whole
 
     if not report.panels:
         return []
     write_whole(output / "figures.html", _page(report.panels, title))
     names = [f"figure{number}.png" for number in range(1, len(report.panels) + 1)]
     figures = [figure(panel) for panel in report.panels]
-    with TemporaryDirectory(prefix=".figures-", dir=output) as drawn:  # on a full disk, no half of one
+    with TemporaryDirectory(prefix=".figures-", dir=output) as drawn:  # on a full disk no file is left half written
         files = [Path(drawn) / name for name in names]
         try:
             write_images(figures, files, width=900, height=500, scale=2)  # one browser draws them all
@@ -108,7 +140,7 @@ def write_figures(report: Report, output: Path, title: str) -> list[str]:
 
 
 def _page(panels: Sequence[Panel], title: str) -> str:
-    """All panels on one page that needs nothing from elsewhere."""
+    """All panels on one self-contained page."""
     from app.figures.panels import figure
 
     parts = [

@@ -1,42 +1,61 @@
-"""`pairs`: a trial run from the posterior of another tool."""
+"""`austerity pairs`: a trial run from the posterior of another tool."""
 
 from __future__ import annotations
 
 import argparse
 
-from app.cli.terminal import Answer, check_target, doing
-from app.cli.terminal import integer_argument as whole
-from app.cli.terminal import number_argument as number
-from designer.core.errors import integer
+from app.cli import options as shared
+from app.cli.files import check_target
+from app.cli.options import Commands, add_command
+from app.cli.terminal import CommandOutput, status
+
+SUMMARY = "Make a trial run from a posterior of PyMC, Stan or NumPyro."
+EXAMPLE = "austerity pairs posterior.nc --acceptance 0.3 --output trial.csv"
 
 
-def add_options(sub: argparse.ArgumentParser) -> None:
-    """The options of `pairs`."""
-    sub.add_argument("posterior", metavar="POSTERIOR.nc", help="netCDF of ArviZ with the group log_likelihood")
-    sub.add_argument("--output", "-o", metavar="TRIAL.csv", required=True, help="also .parquet or .npz")
-    sub.add_argument(
-        "--pairs",
-        default="successive",
-        help="successive: draws that follow each other (default); random: any two; nearest: small steps",
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "pairs",
+        run,
+        SUMMARY,
+        EXAMPLE,
+        shared.seed("seed for the choice of pairs (default: %(default)s)", default=0),
+        shared.output_file("TRIAL.csv", "write the trial run here (or .parquet, .npz)", required=True),
     )
-    sub.add_argument("--count", type=whole, default=200, help="how many (default: %(default)s)")
-    sub.add_argument("--acceptance", type=number, help="rescale the steps to this acceptance rate of a random walk")
-    sub.add_argument("--scale", type=number, help="rescale the steps by this factor")
-    sub.add_argument(
+    parser.add_argument("posterior", metavar="POSTERIOR.nc", help="netCDF file of ArviZ with the group log_likelihood")
+    parser.add_argument(
+        "--pairs",
+        metavar="KIND",
+        default="successive",
+        help="successive: draws that follow each other; random: any two draws; nearest: draws close to each other "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--count", type=shared.integer, default=200, help="number of pairs (default: %(default)s)")
+    parser.add_argument(
+        "--acceptance",
+        metavar="RATE",
+        type=shared.number,
+        help="rescale the steps to this acceptance rate of a random walk (default: leave them as they are)",
+    )
+    parser.add_argument(
+        "--scale", type=shared.number, help="rescale the steps by this factor (default: leave them as they are)"
+    )
+    parser.add_argument(
         "--variable", metavar="NAME", action="append", help="observed variable to use; may be repeated (default: all)"
     )
-    sub.add_argument("--seed", type=whole, default=0, help="of the choice of pairs (default: %(default)s)")
-    sub.add_argument("--quiet", action="store_true", help="do not say on standard error what is being done")
 
 
-def pairs_of_posterior(options: argparse.Namespace) -> Answer:
-    """`austerity pairs`."""
+def run(options: argparse.Namespace) -> CommandOutput:
+    """Run the command."""
+    from designer.core.errors import integer
     from designer.pairs.diagnostics import summarise
     from samplers.study.posterior_files import pairs_of_file
 
     check_target(options.output)
-    with doing(f"reading {options.posterior}", quiet=options.quiet or options.json):
-        found = pairs_of_file(
+    with status(f"reading {options.posterior}", options):
+        pairs = pairs_of_file(
             options.posterior,
             integer("seed", options.seed, 0, 2**63),
             kind=options.pairs,
@@ -45,23 +64,24 @@ def pairs_of_posterior(options: argparse.Namespace) -> Answer:
             acceptance=options.acceptance,
             variables=options.variable,
         )
-    found.trial.save(options.output)
-    summary = summarise(found.trial)
-    remarks = [*found.remarks, *summary.remarks]
+    trial = pairs.trial
+    trial.save(options.output)
+    summary = summarise(trial)
+    remarks = [*pairs.remarks, *summary.remarks]
     data = {
-        "pairs": len(found.trial),
-        "n_data": found.trial.n_data,
-        "digest": found.trial.digest,
+        "pairs": len(trial),
+        "n_data": trial.n_data,
+        "digest": trial.digest,
         "kind": options.pairs,
-        "scale": found.scale,
+        "scale": pairs.scale,
         "kappa": summary.kappa._asdict(),
         "acceptance": summary.probability.mean,
         "remarks": remarks,
     }
     lines = [
-        f"{len(found.trial):,} pairs, N = {found.trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
-        f"kappa {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
+        f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
+        f"κ {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
         *remarks,
         f"written to {options.output}",
     ]
-    return Answer(data, lines)
+    return CommandOutput(data, lines)

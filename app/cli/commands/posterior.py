@@ -1,40 +1,57 @@
-"""`posterior`: what a test does to the posterior that a chain samples."""
+"""`austerity posterior`: what a test does to the posterior that a chain samples."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from app.cli.commands.evaluate import asked_design
-from app.cli.terminal import DESIGN_FILES, Answer, check_target, doing, write_design
-from app.cli.terminal import integer_argument as whole
-from app.cli.terminal import number_argument as number
-from designer.core.errors import BadInput
+from app.cli import options as shared
+from app.cli.errors import UsageError
+from app.cli.files import DESIGN_FILES, check_target
+from app.cli.options import Commands, add_command
+from app.cli.resolve import chosen_design, given
+from app.cli.terminal import CommandOutput, status
 
 if TYPE_CHECKING:
     from designer.further.posterior.error import PosteriorError
     from designer.pairs.trial_run import TrialRun
 
+SUMMARY = "Predict what a test does to the posterior distribution."
+EXAMPLE = "austerity posterior trial.csv --m 500 --epsilon 0.05 --dimension 50"
 
-def add_options(sub: argparse.ArgumentParser) -> None:
-    """The options of `posterior` besides those of a test."""
-    sub.add_argument("--dimension", type=whole, help="number of parameters (default: the limit of many)")
-    sub.add_argument(
-        "--skewness", type=number, default=0.0, help="of the parameter looked at, -1.5 to 1.5 (default: %(default)s)"
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "posterior",
+        run,
+        SUMMARY,
+        EXAMPLE,
+        shared.trial_run("pairs of an exact random walk"),
+        shared.acceptance_rule(),
+        shared.sequential_test(),
+        shared.output_file("DESIGN.toml", "with --sd-inflation: write the test here (or .json)"),
     )
-    sub.add_argument(
+    parser.add_argument(
+        "--dimension", metavar="D", type=shared.integer, help="number of parameters (default: the limit of many)"
+    )
+    parser.add_argument(
+        "--skewness",
+        type=shared.number,
+        default=0.0,
+        help="skewness of the parameter's marginal, -1.5 to 1.5 (default: %(default)s)",
+    )
+    parser.add_argument(
         "--sd-inflation",
-        type=number,
         metavar="X",
-        help="instead of a test: the tolerance (and epsilon) that keeps posterior sds within a factor 1 + X",
+        type=shared.number,
+        help="instead of a test: find the tolerance and ε that keep posterior sds within a factor 1 + X",
     )
-    sub.add_argument("--rule", default="metropolis", help="metropolis (default) or barker")
-    sub.add_argument("--output", metavar="DESIGN.toml", help="with --sd-inflation: write the test here")
-    sub.add_argument("--quiet", action="store_true", help="do not say on standard error what is being done")
 
 
-def posterior(options: argparse.Namespace) -> Answer:
-    """`austerity posterior`."""
+def run(options: argparse.Namespace) -> CommandOutput:
+    """Run the command."""
     from designer.engine.step_error import check_rule
     from designer.further.posterior.error import posterior_error
     from designer.pairs.trial_run import TrialRun
@@ -42,60 +59,58 @@ def posterior(options: argparse.Namespace) -> Answer:
     check_target(options.output, *DESIGN_FILES)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     if options.sd_inflation is not None:
-        return _wish(options, trial)
+        return _tolerance(options, trial)
     if options.output is not None:
-        raise BadInput("--output is for --sd-inflation, which finds a test")
-    test = asked_design(options, trial.n_data)
-    with doing("computing what the chain samples", quiet=options.quiet or options.json):
-        found = posterior_error(
-            test, trial, check_rule(options.rule), dimension=options.dimension, skewness=options.skewness
-        )
-    return Answer(found._asdict(), _lines(found, options.dimension))
+        raise UsageError("--output is for --sd-inflation, which finds a test")
+    design, rule = chosen_design(options, trial.n_data), check_rule(options.rule)
+    with status("computing what the chain samples", options):
+        error = posterior_error(design, trial, rule, dimension=options.dimension, skewness=options.skewness)
+    return CommandOutput(error._asdict(), _lines(error, options.dimension))
 
 
-def _wish(options: argparse.Namespace, trial: TrialRun) -> Answer:
+def _tolerance(options: argparse.Namespace, trial: TrialRun) -> CommandOutput:
+    """The tolerance, and the test, that keep the posterior's sds within the factor asked for."""
     from designer.engine.step_error import check_rule
     from designer.further.posterior.tolerance import tolerance_for
 
-    if idle := [name for name in ("design", "epsilon", "growth") if getattr(options, name) is not None]:
-        raise BadInput(f"give --sd-inflation or --{idle[0]}, not both")
-    shape = {} if options.alpha is None else {"alpha": options.alpha}
-    with doing("searching the tolerance", quiet=options.quiet or options.json):
-        wish = tolerance_for(
+    if unused := given(options, "design", "epsilon", "growth"):
+        raise UsageError(f"give --sd-inflation or --{next(iter(unused))}, not both")
+    with status("searching for the tolerance", options):
+        answer = tolerance_for(
             trial,
             options.sd_inflation,
             options.m,
             check_rule(options.rule),
             dimension=options.dimension,
             skewness=options.skewness,
-            **shape,
+            **given(options, "alpha"),
         )
-    design = wish.design
+    design = answer.design
     if options.output:
-        write_design(options.output, design)
-    knobs = {name: getattr(design, name) for name in ("n_data", "m", "epsilon", "alpha", "growth")}
+        design.save(options.output)
+    settings = {name: getattr(design, name) for name in ("n_data", "m", "epsilon", "alpha", "growth")}
     lines = [
-        f"posterior sds within a factor {wish.most_ratio:g}: tolerance on mean |Delta| {wish.tolerance:.4g}",
-        f"with m = {design.m:,}, alpha = {design.alpha:g}: epsilon up to {design.epsilon:.4g}",
-        *_lines(wish.error, options.dimension),
+        f"posterior sds within a factor {answer.most_ratio:g}: tolerance on mean |Δ| {answer.tolerance:.4g}",
+        f"with m = {design.m:,}, α = {design.alpha:g}: ε up to {design.epsilon:.4g}",
+        *_lines(answer.error, options.dimension),
         *([f"written to {options.output}"] if options.output else []),
     ]
-    return Answer({"tolerance": wish.tolerance, "design": knobs, **wish.error._asdict()}, lines)
+    return CommandOutput({"tolerance": answer.tolerance, "design": settings, **answer.error._asdict()}, lines)
 
 
-def _lines(found: PosteriorError, dimension: int | None) -> list[str]:
+def _lines(error: PosteriorError, dimension: int | None) -> list[str]:
     """For people."""
-    heat = [] if found.temperature is None else [f"temperature of the posterior           {found.temperature:.4f}"]
-    unknown = "1, of no use: no contraction below 1 is known in more than one dimension"
-    known = f"{found.theorem_1_bound:.3g} (eta = {found.contraction:.3f}, on the middle 99.9%)"
-    bound = known if dimension == 1 else unknown
-    return [
-        *heat,
-        f"standard deviations grow by a factor   {found.sd_ratio:.4f}",
-        f"bias of the mean, in posterior sds     {round(found.bias, 4) + 0.0:.4f}",
-        f"total variation of a marginal          {found.total_variation:.4f}",
-        f"bound on it by Theorem 1               {bound}",
-        f"acceptance rate                        {found.acceptance:.4f}",
-        f"mean |Delta| of the pairs              {found.mean_abs_delta:.4g}",
-        f"numerical error of the factor below    {found.estimate:.0e} (for these pairs, and this model of the chain)",
-    ]
+    bound = "1 (says nothing: no contraction is known in more than one dimension)"
+    if dimension == 1:
+        bound = f"{error.theorem_1_bound:.3g} (η = {error.contraction:.3f}, on the middle 99.9%)"
+    rows = {
+        "effective temperature": None if error.temperature is None else f"{error.temperature:.4f}",
+        "posterior sds grow by a factor": f"{error.sd_ratio:.4f}",
+        "bias of the mean, in posterior sds": f"{round(error.bias, 4) + 0.0:.4f}",
+        "total variation of a marginal": f"{error.total_variation:.4f}",
+        "Theorem 1's bound on it": bound,
+        "acceptance rate": f"{error.acceptance:.4f}",
+        "mean |Δ| over the pairs": f"{error.mean_abs_delta:.4g}",
+        "numerical error of the factor below": f"{error.estimate:.0e} (given the pairs and this model of the chain)",
+    }
+    return [f"{name:<38} {value}" for name, value in rows.items() if value is not None]

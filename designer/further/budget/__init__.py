@@ -1,1 +1,1 @@
-"""The test, or the sequence of tests, with the least risk in a given time."""
+"""The test (`epsilon`), or the sequence of tests (`phases`), with the least risk in a given time."""

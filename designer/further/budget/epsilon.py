@@ -1,7 +1,7 @@
-"""Which ε for a time budget: the one whose squared bias and variance are least together (schedules: `phases`).
+"""The ε for a time budget: the one with the least sum of squared bias and variance (for schedules see `phases`).
 
-All is per posterior variance of the quantity that is estimated: a risk of 0.01 is that of 100 independent draws of the
-posterior. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
+All risks are relative to the posterior variance of the estimated quantity: a risk of 0.01 is that of 100 independent
+draws. docs/time_budget.md derives what is computed here (K14 sections 3 and 7).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Quantity(NamedTuple):
     autocorrelation
         Steps of the exact chain that are worth one independent draw.
     sensitivity
-        Bias per unit of temperature, in posterior standard deviations: what the mean moves when the posterior is
+        Bias per unit of temperature, in posterior standard deviations: the shift of the mean when the posterior is
         taken to the power 1 / T, divided by T - 1. See `sensitivity`; about half the skewness for a parameter's mean,
         0.71 for its square.
     degree
@@ -52,7 +52,7 @@ class Quantity(NamedTuple):
     degree: float = 1.0
 
     def checked(self) -> Quantity:
-        """Itself, if it can be."""
+        """The same quantity, validated."""
         return Quantity(
             real("autocorrelation", self.autocorrelation, 1e-3, 1e12),
             real("sensitivity", self.sensitivity, -1e6, 1e6),
@@ -61,22 +61,22 @@ class Quantity(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A test to spend time with.
+    """A test to choose for a time budget.
 
     Attributes
     ----------
     design
         None for exact decisions.
     bias
-        In posterior standard deviations: what no time takes away.
+        Bias in posterior standard deviations, which does not shrink with time.
     spread
-        Squared, over the seconds, it is the variance.
+        spread² / seconds is the variance.
     seconds
-        Cost of a step.
+        Seconds per step.
     temperature
-        At which the chain samples the posterior.
+        Temperature at which the chain samples the posterior.
     usage, acceptance
-        Share of the data per step, and acceptance rate.
+        Data use per step, and acceptance rate.
 
     Examples
     --------
@@ -95,29 +95,29 @@ class Option(NamedTuple):
 
     @property
     def epsilon(self) -> float:
-        """Of the test; 0 if exact."""
+        """The ε of the test; 0 if exact."""
         return 0.0 if self.design is None else self.design.epsilon
 
     @property
     def name(self) -> str:
-        """In a few words."""
+        """A short description."""
         return "exact" if self.design is None else f"m = {self.design.m:,}, ε = {self.design.epsilon:g}"
 
     @property
     def squared_bias(self) -> float:
-        """What no time takes away."""
+        """The part of the risk that does not shrink with time."""
         return self.bias**2
 
     def variance(self, seconds: float) -> float:
-        """After so long."""
+        """Variance after this time."""
         return self.spread**2 / seconds
 
     def risk(self, seconds: float) -> float:
-        """Squared bias plus variance after so long."""
+        """Squared bias plus variance after this time."""
         return self.squared_bias + self.variance(seconds)
 
     def worth(self, seconds: float) -> float:
-        """Independent exact draws that would have the same risk."""
+        """The number of independent exact draws with the same risk."""
         return 1.0 / max(self.risk(seconds), 1e-300)
 
 
@@ -134,7 +134,7 @@ def time_options(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Option, ...]:
-    """The exact test and sequential ones: what each does to bias, variance and time.
+    """Bias, variance and time of the exact test and of sequential ones.
 
     Parameters
     ----------
@@ -147,14 +147,15 @@ def time_options(
     rule
         "metropolis" or "barker".
     m, epsilons
-        The tests: every pair of them. m is 500 by default, less for small N.
+        The tests: every combination. m is 500 by default, less for small N.
     exact_seconds
-        Of an exact step; by default that of all data with one likelihood each, as the exact chain keeps those of its
-        state, where a test on a subsample evaluates two. Infinite: no exact chain.
+        Seconds of an exact step. By default the cost of all data with one likelihood each, since the exact chain keeps
+        those of its state; a test on a subsample evaluates two. Infinite: no exact chain.
     dimension
         Number of parameters, at least 2; None for many.
     progress, cancelled
-        Called with (done, total); asked between evaluations, `Cancelled` is raised if it says True.
+        `progress` is called with (done, total). `cancelled` is called between evaluations; if it returns True,
+        `Cancelled` is raised.
 
     Returns
     -------
@@ -171,11 +172,11 @@ def time_options(
     cost, quantity, rule = cost.checked(), quantity.checked(), check_rule(rule)
     whole = cost.exact(trial.n_data) if exact_seconds is None else exact_seconds
     rate = mean_acceptance(trial, rule)
-    found = []
+    options = []
     if math.isfinite(whole):
         whole = real("exact_seconds", whole, 0.0, 1e300, open_low=True)
         spread = math.sqrt(quantity.autocorrelation * whole)
-        found.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
+        options.append(Option(None, 0.0, spread, whole, 1.0, 1.0, rate))
     if dimension is not None:
         integer("dimension", dimension, 2, MOST_PARAMETERS)
     sizes = [usual_batch(trial.n_data)] if m is None else m
@@ -185,10 +186,10 @@ def time_options(
         if cancelled is not None and cancelled():
             raise Cancelled
         one = _option(test, trial, cost, quantity, rule, rate, dimension)
-        found += [] if one is None else [one]
+        options += [] if one is None else [one]
         if progress is not None:
             progress(number, len(tests))
-    return tuple(found)
+    return tuple(options)
 
 
 def _option(
@@ -200,7 +201,7 @@ def _option(
     rate: float,
     dimension: int | None,
 ) -> Option | None:
-    """None if it heats the posterior beyond what can be computed.
+    """A sequential test as an option; None if it heats the posterior beyond what can be computed.
 
     Draws at temperature T have T^degree times the variance, and a walk that accepts at another rate needs T rate /
     rate' as many steps for an independent one: it diffuses at a speed proportional to its rate, over sqrt(T) times the
@@ -218,7 +219,7 @@ def _option(
 
 
 def best_option(known: Sequence[Option], seconds: float) -> Option:
-    """The one with the least risk after so long."""
+    """The option with the least risk after this time."""
     seconds = check_time(seconds)
     return min(check_known(known), key=lambda option: option.risk(seconds))
 
@@ -233,7 +234,7 @@ def best_epsilon(
     m: Sequence[int] | None = None,
     exact_seconds: float | None = None,
 ) -> Option:
-    """The ε and m with the least risk = bias² + variance when the time is over; exact if that is best.
+    """The ε and m with the least risk = bias² + variance at the end of the time; exact if that is best.
 
     Parameters
     ----------
@@ -254,7 +255,7 @@ def best_epsilon(
     >>> [best_epsilon(trial, seconds, cost, mean, m=[200]).epsilon > 0 for seconds in (0.5, 1e6)]
     [True, False]
     """
-    seconds = check_time(seconds)  # before the work
+    seconds = check_time(seconds)  # refuse a bad time before the work
     known = time_options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
     best = best_option(known, seconds)
     if best.design is None:
@@ -266,18 +267,18 @@ def best_epsilon(
 
 
 def sensitivity(values: Floats, log_posterior: Floats) -> float:
-    """Of quantities to the temperature, from draws of an exact chain and their log posterior.
+    """Sensitivity of quantities to the temperature, from draws of an exact chain and their log posterior.
 
     d/dT of E_T f at T = 1 is Cov(f, -log posterior); root mean square over the quantities, over that of their sds. The
     covariances of the first and of the second half of the draws are multiplied, so that their noise, of variance D / 2
-    over the effective draws for D parameters, averages out and does not pass for sensitivity.
+    over the effective draws for D parameters, averages out and is not mistaken for sensitivity.
 
     Parameters
     ----------
     values
         Draws, or draws x quantities, in the order of the chain.
     log_posterior
-        Of each draw, up to a constant.
+        Log posterior of each draw, up to a constant.
 
     Returns
     -------
@@ -302,18 +303,18 @@ def sensitivity(values: Floats, log_posterior: Floats) -> float:
 
 
 def _covariances(columns: Floats, values: Floats) -> Floats:
-    """Of each column with the values."""
-    found: Floats = ((columns - columns.mean(axis=0)) * (values - values.mean())[:, None]).mean(axis=0)
-    return found
+    """Covariance of each column with the values."""
+    covariances: Floats = ((columns - columns.mean(axis=0)) * (values - values.mean())[:, None]).mean(axis=0)
+    return covariances
 
 
 def check_time(seconds: float) -> float:
-    """A time to spend, if it is one."""
+    """A time in seconds, or BadInput."""
     return real("seconds", seconds, 0.0, 1e15, open_low=True)
 
 
 def check_known(known: Sequence[Option]) -> Sequence[Option]:
-    """Tests to choose from, if there are any."""
+    """The options, or BadInput if there are none."""
     if not known:
-        raise BadInput("no test to choose from: every one heats the posterior beyond what can be computed")
+        raise BadInput("no test to choose from: each heats the posterior beyond what can be computed")
     return known

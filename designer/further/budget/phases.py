@@ -1,6 +1,6 @@
-"""Tests one after the other in a given time: phases, their weights, and the risk of what they estimate together.
+"""Sequences of tests in a given time: phases, their weights, and the risk of their joint estimate.
 
-docs/time_budget.md derives what is computed here (K14 sections 3 and 7). Units are those of `budget`.
+docs/time_budget.md derives what is computed here (K14 sections 3 and 7). Units are those of `epsilon`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ HALVINGS = 7  # of the grid's horizons that an anytime schedule passes through
 
 
 class Phase(NamedTuple):
-    """Part of a plan: a test for so long, and the weight of its mean in the estimate.
+    """Part of a plan: a test, its time, and the weight of its mean in the estimate.
 
     Attributes
     ----------
     option
         The test.
     seconds, steps
-        How long, and about how many steps that is.
+        Its time, and about how many steps that makes.
     weight
-        Of the mean of its draws; those of all phases add up to 1.
+        Weight of the mean of its draws; the weights of all phases add up to 1.
 
     Examples
     --------
@@ -44,12 +44,12 @@ class Phase(NamedTuple):
 
 
 class TimePlan(NamedTuple):
-    """How to spend a time, and the risk of the weighted mean of all draws.
+    """How to divide a time among tests, and the risk of the weighted mean of all draws.
 
     Attributes
     ----------
     phases
-        Each a `Phase`, in their order.
+        Each a `Phase`, in order.
     bias, variance
         Of the weighted mean.
 
@@ -71,7 +71,7 @@ class TimePlan(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Of the phases' means; they add up to 1."""
+        """Weights of the phases' means; they add up to 1."""
         return np.array([phase.weight for phase in self.phases])
 
 
@@ -119,7 +119,7 @@ def time_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
 def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
     """For a chain that may be stopped at any time up to `seconds`: ε falls as the time grows.
 
-    The time is doubled again and again; in each stretch the test is used that is best at its end.
+    The time is doubled again and again; each stretch uses the test that is best at its end.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
     Returns
     -------
     TimePlan
-        A phase per test, in the order of time.
+        A phase per test, in order.
 
     Examples
     --------
@@ -152,10 +152,10 @@ def anytime_schedule(known: Sequence[Option], seconds: float) -> TimePlan:
 
 
 def weighted(spent: Sequence[tuple[Option, float]]) -> TimePlan:
-    """Phases that took so long, with the weights that make the risk of their weighted mean least.
+    """Phases of these times, with the weights that minimise the risk of their weighted mean.
 
-    Of (sum w b)² + sum w² v with v = s²/t and sum w = 1: w is proportional to (1 - b c) / v with
-    c = sum(b/v) / (1 + sum(b²/v)). Phases that this would give negative weights are left out.
+    The risk is (sum w b)² + sum w² v with v = s²/t and sum w = 1: w is proportional to (1 - b c) / v with
+    c = sum(b/v) / (1 + sum(b²/v)). Phases that would get negative weights are left out.
     """
     if not spent:
         raise BadInput("no time spent")
@@ -176,7 +176,7 @@ def weighted(spent: Sequence[tuple[Option, float]]) -> TimePlan:
 
 
 def risk_over_time(plan: TimePlan, times: Sequence[float]) -> Floats:
-    """The risk of a plan when it is stopped after each of these times, with the best weights of what there is."""
+    """The risk of a plan stopped after each of these times, with the best weights for the phases so far."""
     risks = []
     for time in times:
         left, spent = check_time(time), []
@@ -184,14 +184,14 @@ def risk_over_time(plan: TimePlan, times: Sequence[float]) -> Floats:
             if left > 0:
                 spent.append((phase.option, min(left, phase.seconds)))
             left -= phase.seconds
-        if left > 0:  # the last phase goes on
+        if left > 0:  # the last phase continues
             spent[-1] = spent[-1][0], spent[-1][1] + left
         risks.append(weighted(spent).risk)
     return np.array(risks)
 
 
 class RiskCurves(NamedTuple):
-    """Risk over time: of some fixed tests and of both schedules, by name."""
+    """Risk over time of some fixed tests and of both schedules, by name."""
 
     times: Floats
     risks: dict[str, Floats]

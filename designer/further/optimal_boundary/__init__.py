@@ -1,1 +1,1 @@
-"""The best of all stopping boundaries, by dynamic programming."""
+"""The best of all stopping boundaries (`boundary`), by dynamic programming (`dynamic_program`)."""

@@ -1,7 +1,7 @@
-"""Dynamic programming over all stopping rules, from the last look back to the first; every jitted function of it.
+"""Compiled kernels of the dynamic program over all stopping rules, from the last look back to the first.
 
-The state is z at look j. p(z) = sum_k f_k l_k(z), with l_k(z) = exp(mu_k z sqrt(t) - mu_k² t / 2) the likelihood ratio
-of drift mu_k against none, weighs the states; the value v(z) is the least expected cost still to come, given z.
+The state is z at look j. p(z) = sum_k f_k l_k(z), with l_k(z) = exp(μ_k z √t - μ_k² t / 2) the likelihood ratio
+of drift μ_k against none, weighs the states; the value v(z) is the least expected cost still to come, given z.
 Logarithms of p are kept: likelihood ratios overflow, posterior means do not.
 """
 
@@ -17,7 +17,7 @@ from designer.core.jit import kernel
 
 REJECT, CONTINUE, ACCEPT = -1, 0, 1
 BISECTIONS = 30  # of the interval between two nodes
-REACH = 8.5  # standard deviations beyond which a normal density is nothing
+REACH = 8.5  # standard deviations beyond which a normal density is negligible
 SMALLEST = 1e-300
 PARTS = 4  # of a panel, each with a Gauss rule of its own, where a pair's density is integrated
 DENSITY_REACH = 45.0  # e-foldings of a pair's density that count
@@ -25,13 +25,13 @@ SQRT_2PI = math.sqrt(2.0 * math.pi)
 
 
 class Stage(NamedTuple):
-    """A look as the kernels want it.
+    """A look, in the form the kernels take.
 
     μ, f: drifts (ascending) and their weights. s: cost of P(accept) at each drift, counted from the right decision:
     accepting costs s where μ < 0, rejecting costs -s where μ > 0; |s| <= cap f, so no mean of it exceeds `cap`.
     Accepting is allowed from z = -limit up, rejecting from z = limit down. Going on costs `price`; z' at the next look
     is rho z + r N(0, 1) without drift, and `after` are its nodes, ascending: rows z', weight, log p(z'), v(z') (none:
-    the next look has all the data and is right).
+    the next look has all data and decides rightly).
     """
 
     root_t: float
@@ -112,7 +112,7 @@ def posterior(z, stage, out):
             accept += stage.s[k] * weight
         else:
             reject -= stage.s[k] * weight
-    total = max(total, SMALLEST)  # where no pair has mass, rounding may leave less than nothing
+    total = max(total, SMALLEST)  # where no pair has mass, rounding may leave a negative number
     out[0] = math.log(total) + 0.5 * (z * z - beyond * beyond)
     out[1] = min(max(accept / total, -stage.cap), stage.cap)
     out[2] = min(max(reject / total, -stage.cap), stage.cap)
@@ -156,7 +156,7 @@ def choose(z, stage, out):
 
 @kernel
 def place(low, high, x, w, stage, nodes, size, decisions):
-    """Put the nodes of a Gauss rule on [low, high] behind the first `size` ones; returns the new size."""
+    """Append the nodes of a Gauss rule on [low, high] after the first `size`; return the new size."""
     out = np.empty(4)
     for k in range(x.size):
         z = 0.5 * (low + high) + 0.5 * (high - low) * x[k]
@@ -170,7 +170,7 @@ def place(low, high, x, w, stage, nodes, size, decisions):
 
 @kernel
 def change_between(a, b, below, stage):
-    """Where, between a and b, the decision is no longer the one that is best at a."""
+    """The point between a and b where the best decision stops being that at a."""
     out = np.empty(4)
     for _ in range(BISECTIONS):
         middle = 0.5 * (a + b)

@@ -1,13 +1,13 @@
 """The best of *all* boundaries: least data read subject to mean |Δ| <= tolerance, with a proven lower bound.
 
-|Delta_i| = max of s_i Delta_i over |s_i| <= 1, and the curves of all (randomised) stopping rules form a convex set, so
+|Δ_i| = max of s_i Δ_i over |s_i| <= 1, and the curves of all (randomised) stopping rules form a convex set, so
 
     min over rules { usage : mean |Δ| <= tolerance }
-        = max over lambda >= 0, |s_i| <= 1 of  min over rules { usage + lambda mean(s_i Delta_i) } - lambda tolerance.
+        = max over λ >= 0, |s_i| <= 1 of  min over rules { usage + λ mean(s_i Δ_i) } - λ tolerance.
 
-The inner minimum is a Bayes problem that `bayes.solve` solves exactly; every (lambda, s) gives a lower bound on what
-any rule reads, and the best of them is attained by the rule that is returned (docs/optimal_boundaries.md). What is
-reported of that rule comes from the engine of `acceptance`, which knows nothing of the dynamic program.
+The inner minimum is a Bayes problem that `dynamic_program.solve` solves exactly; every (λ, s) gives a lower bound on
+what any rule reads, and the best of them is attained by the rule that is returned (docs/optimal_boundaries.md). The
+numbers reported for that rule come from the engine of `step_error`, which is independent of the dynamic program.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ FAMILIES: dict[str, tuple[float, float]] = {
     "best Wang-Tsiatis": (0.5, 1.0),
 }  # ranges of α
 SMALLEST_EPSILON = 1e-12  # of the families
-ROUGH_GAP, FINE_GAP = 3e-3, 1e-4  # between rule and bound, as shares of the data: while lambda is sought, and then
-NEAR = 0.03  # relative distance of the error from the tolerance at which lambda is good enough for the fine gap
-CLOSE = 3e-4  # and at which the rule is taken
+ROUGH_GAP, FINE_GAP = 3e-3, 1e-4  # between rule and bound, as shares of the data: while λ is sought, and at the end
+NEAR = 0.03  # relative distance of the error from the tolerance at which λ is good enough for the fine gap
+CLOSE = 3e-4  # at which the rule is accepted
 MOST_STEPS = 60  # of one maximisation over the signs
-PATIENCE, STILL = 8, 1e-6  # steps without progress, and what is none: of the bound, or of log lambda
+PATIENCE, STILL = 8, 1e-6  # steps without progress; changes of the bound or of log λ that count as none
 CHEAPEST, DEAREST = 1e-3, 1e6  # lambda
 DECIMALS = 4  # of the bounds, rounded outwards
 
 
 class _Point(NamedTuple):
-    """One Bayes problem solved: multiplier, signs, what the engine says of its rule, and the bound it proves."""
+    """A solved Bayes problem: multiplier, signs, the engine's numbers for its rule, and the bound it proves."""
 
     price: float
     signs: Floats
@@ -65,12 +65,12 @@ class _Point(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """What the Lagrangian would gain if every sign were that of its Δ."""
+        """The gain of the Lagrangian if every sign were that of its Δ."""
         return self.price * float(np.mean(np.abs(self.delta) - self.signs * self.delta))
 
 
 class _Enough(Exception):
-    """The maximisation over the signs has come close enough, or comes no closer."""
+    """The maximisation over the signs is close enough, or makes no more progress."""
 
 
 class Options(TypedDict, total=False):
@@ -108,7 +108,8 @@ def optimal_boundary(
     rule
         "metropolis" or "barker".
     progress, cancelled
-        Called with (done, total), the total a guess; asked between evaluations, `Cancelled` is raised if it says True.
+        `progress` is called with (done, total), where the total is a guess. `cancelled` is called between evaluations;
+        if it returns True, `Cancelled` is raised.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def optimal_boundaries(
     Returns
     -------
     list of OptimalBoundary
-        The one that reads least first.
+        Sorted by data use, least first.
 
     Examples
     --------
@@ -178,28 +179,28 @@ def optimal_boundaries(
 
 
 def smallest_batch(n_data: int, growth: float = 1.0, looks: int = MOST_LOOKS) -> int:
-    """The smallest batch that a search would consider, with no more looks than these."""
+    """The smallest batch that a search would consider, with at most MOST_LOOKS looks."""
     usual = usual_batch(n_data)
     return usual if growth > 1.0 else max(usual, -(-n_data // looks))
 
 
 def bounds_of(design: Design | Plan) -> tuple[Floats, Floats, Floats]:
-    """Shares of the data, lower and upper bounds at the interim looks of a test, for pictures and tables."""
+    """Fractions of the data, lower and upper bounds at the interim looks of a test, for plots and tables."""
     plan = as_plan(design)
     pi = plan.schedule.pi[:-1]
     return pi, *plan.boundary.at(np.arange(pi.size), pi)
 
 
 def _schedule(trial: TrialRun, m: int | None, growth: float) -> Schedule:
-    """The looks, if dynamic programming over them is affordable."""
+    """The looks, or BadInput if dynamic programming over them would be too expensive."""
     n_data = integer("n_data", trial.n_data, 3, MAX_N_DATA)  # there must be a look before the last
     if m is None:
         m = min(smallest_batch(n_data, check_growth(growth)), n_data - 1)
     schedule = Schedule.geometric(n_data, integer("m", m, 2, n_data - 1), growth)
     if schedule.size > MOST_LOOKS:
-        raise BadInput(f"m = {m:,}: {schedule.size:,} looks; at most {MOST_LOOKS}, so raise m or the growth")
+        raise BadInput(f"m = {m:,}: {schedule.size:,} looks; at most {MOST_LOOKS} are possible: raise m or the growth")
     if len(trial) > MOST_PAIRS:
-        raise BadInput(f"{len(trial):,} pairs: at most {MOST_PAIRS:,} here; give a part of them")
+        raise BadInput(f"{len(trial):,} pairs: at most {MOST_PAIRS:,} are possible; use some of them")
     return schedule
 
 
@@ -229,14 +230,14 @@ class _Job:
     # -- evaluating ---------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Tell that something was evaluated; stop if that is wanted."""
+        """Report an evaluation; stop if cancelled."""
         if self.cancelled():
             raise Cancelled
         self.done += 1
         self.progress(self.done, max(80, self.done + self.done // 5))
 
     def measured(self, plan: Plan) -> Floats:
-        """Δ, usage and so on of every pair, by the engine."""
+        """Δ, data use and so on of every pair, by the engine."""
         curve = curves(plan, self.reach, ACCURACY, verify=False)
         return integrate(curve, self.trial.log_acceptance, self.trial.kappa, self.rule == "barker")
 
@@ -244,7 +245,7 @@ class _Job:
         """Solve the Bayes problem of a multiplier and signs."""
         self.step()
         s = price * (signs @ self.mixture.weights) / signs.size
-        if self.symmetric:  # a symmetric rule errs alike on both sides, so only the mean of their costs counts
+        if self.symmetric:  # a symmetric rule errs equally on both sides, so only the mean of their costs counts
             s = 0.5 * (s - s[::-1])
         solved = solve(self.schedule, self.mixture.mu, self.f, s, price, 0.0 if self.symmetric else AGAINST)
         lower, upper = solved.lower, solved.upper
@@ -273,11 +274,11 @@ class _Job:
     # -- maximising the bound -----------------------------------------------------------------------------------------
 
     def run(self, rivals: Sequence[Rival]) -> _Point:
-        """Seek the multiplier at which the best rule just keeps the tolerance, and the signs that belong to it."""
+        """Find the multiplier at which the best rule just keeps the tolerance, and its signs."""
         price, signs = self.start(rivals)
         if self.feasible is not None and self.feasible.usage <= self.bound * (1.0 + FINE_GAP):
             return self.feasible  # a family already reads no more than the first batch
-        tried: list[tuple[float, float]] = []  # log lambda, log(error / tolerance)
+        tried: list[tuple[float, float]] = []  # log λ, log(error / tolerance)
         point = self.settle(price, signs, ROUGH_GAP)
         for _ in range(12):
             excess = math.log(max(point.error, 1e-300) / self.target)
@@ -289,7 +290,7 @@ class _Job:
         return self.close(point, tried)
 
     def start(self, rivals: Sequence[Rival]) -> tuple[float, Floats]:
-        """Multiplier and signs of the best rival: what a little more tolerance would save it."""
+        """Start from the best rival: its signs, and the data that a little more tolerance would save."""
         known = [rival for rival in rivals if rival.design is not None]
         if not known:
             return 10.0, np.where(self.trial.log_acceptance < 0, 1.0, -1.0)
@@ -329,7 +330,7 @@ class _Job:
         return last[-1] if last[-1].slack <= gap else max(last, key=lambda point: point.bound)
 
     def close(self, point: _Point, tried: list[tuple[float, float]]) -> _Point:
-        """Move the multiplier, signs fixed, until the rule keeps the tolerance and hardly more."""
+        """Move the multiplier, with fixed signs, until the rule just keeps the tolerance."""
         near: list[tuple[float, float]] = []
         for _ in range(25):
             excess = math.log(max(point.error, 1e-300) / self.target)
@@ -347,7 +348,7 @@ class _Job:
     # -- the answer ---------------------------------------------------------------------------------------------------
 
     def annotated(self, best: _Point, growth: float) -> Design:
-        """The rule as a design, its bounds rounded outwards if that keeps the tolerance, with what is predicted."""
+        """The rule as a design with predictions, its bounds rounded outwards if that keeps the tolerance."""
         lower, upper = best.plan.boundary.lower, best.plan.boundary.upper
         assert lower is not None and upper is not None
         scale = 10.0**DECIMALS
@@ -361,20 +362,21 @@ class _Job:
 
 
 def _estimate(design: Design) -> float:
-    """Of the numerical error, as predicted for a design."""
+    """The numerical error of a design's predictions."""
     assert design.predicted is not None and design.predicted.estimate is not None
     return design.predicted.estimate
 
 
 def _believed(bound: float, usage: float, estimate: float) -> float:
-    """The lower bound, if no rule contradicts it: one that the engine says reads less refutes the dynamic program.
+    """The lower bound, unless the rule contradicts it: a rule that reads less refutes the dynamic program.
 
-    Only what the numerical error explains is taken off, or a bound that is too high would read as a gap of 0.
+    Only differences within the numerical error are removed; otherwise a bound that is too high would look like a gap
+    of 0.
     """
     if bound > usage + estimate:
         raise NumericalFailure(
             f"the lower bound, {bound:.6%} of the data, is above what a boundary reads, {usage:.6%}: the dynamic "
-            "program is not resolved, and nothing is proven"
+            "program is not resolved finely enough, and nothing is proven"
         )
     return min(bound, usage)
 

@@ -3,9 +3,9 @@
 A rule may do anything with what it has seen; its decision can be taken to depend on z at the look alone, because z is a
 Markov process and sufficient for the drift. For weights f on the drifts and costs s of P(accept) at them, `solve` gives
 
-    min over rules of  sum_k f_k usage(mu_k) + s_k (P(accept | mu_k) - [mu_k > 0]),
+    min over rules of  sum_k f_k usage(μ_k) + s_k (P(accept | μ_k) - [μ_k > 0]),
 
-and the rule that attains it. Nothing here uses the engine of `walk`, against which it is checked.
+and the rule that attains it. It does not use the engine of `walk`, and is checked against it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import Schedule
 
 WINDOW, FIRST_WINDOW = 9.0, 4.0  # |z| followed at a look: this, and so much more at the first, where bounds are largest
-AGAINST = 6.0  # no rule considered decides against a z beyond this
+AGAINST = 6.0  # no rule decides against a z beyond this
 ORDER = 10  # nodes per panel of z
 WIDEST, NARROW = 2.0, 4.5  # a panel of z: at most this, and at most so many steps r from the look before
 MOST_CHANGES = 16  # of the decision, over z at one look
@@ -45,7 +45,7 @@ class Mixture(NamedTuple):
 class Solved(NamedTuple):
     """The least value, and the rule's bounds: it rejects below `lower`, accepts above `upper`.
 
-    `interval` says whether that is all: in between it goes on everywhere. If not, the bounds are the outermost ones.
+    `interval`: the rule reads on everywhere in between. If not, these are the outermost bounds.
     """
 
     value: float
@@ -101,7 +101,7 @@ def solve(schedule: Schedule, mu: Floats, f: Floats, s: Floats, cap: float, limi
 
 
 def _bounds(window: float, first: int, changes: Floats) -> tuple[float, float, bool]:
-    """Outermost bounds at one look, and whether the rule goes on everywhere between them."""
+    """Outermost bounds at one look, and whether the rule reads on everywhere between them."""
     decisions = [first, *changes[1].astype(int)]
     low = float(changes[0, 0]) if first == _kernels.REJECT and changes.size else -window
     high = float(changes[0, -1]) if decisions[-1] == _kernels.ACCEPT and changes.size else window

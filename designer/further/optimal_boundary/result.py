@@ -1,4 +1,4 @@
-"""What `optimal` finds: a boundary, its rivals of the known families, and how far any boundary could be ahead."""
+"""The result of `optimal_boundary`: a boundary, its rivals from the known families, and a bound on all boundaries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from designer.rule.design import Design
 
-PROVEN = 2e-3  # of the data, between a rule and the bound, up to which it may be called the best
+PROVEN = 2e-3  # largest share of the data between a rule and the bound for which the rule counts as the best
 
 
 class Rival(NamedTuple):
@@ -15,11 +15,11 @@ class Rival(NamedTuple):
     Attributes
     ----------
     name
-        Of the family.
+        Name of the family.
     design
-        None if no member keeps the tolerance, and then so are the numbers.
+        None if no member keeps the tolerance; the numbers are then None as well.
     error, usage
-        Mean |Δ| and mean share of the data.
+        Mean |Δ| and mean data use.
     largest
         The largest |Δ| of any pair.
 
@@ -40,31 +40,31 @@ class Rival(NamedTuple):
 
 
 class OptimalBoundary(NamedTuple):
-    """The best boundary found, what the engine says of it, and what no boundary of its kind can do better than.
+    """The best boundary found, the engine's numbers for it, and a bound that no boundary of its kind can beat.
 
     Attributes
     ----------
     design
-        With explicit bounds; it is filed and run like any other.
+        A design with explicit bounds, saved and run like any other.
     error, usage
-        Mean |Δ| and mean share of the data.
+        Mean |Δ| and mean data use.
     lower_bound
-        On the share of the data read by any rule that keeps the tolerance and decides by the sign of z (or, if not
+        Lower bound on the data use of any rule that keeps the tolerance and decides by the sign of z (or, if not
         `symmetric`, against it up to |z| = 6; `symmetric`: among rules that treat both signs alike).
     rivals
         The best of the known families, each a `Rival`.
     tolerance
-        As asked for.
+        As given.
     price
-        lambda: data saved per unit of tolerance.
+        λ: data saved per unit of tolerance.
     symmetric
-        As asked for.
+        As given.
     interval
-        Whether the best rule, left free, is a boundary at all: goes on everywhere between two bounds at each look.
+        Whether the best of all rules is a boundary: it reads on everywhere between two bounds at each look.
     evaluated
         Number of rules tried.
     largest
-        The largest |Δ| of any pair, which the mean does not see.
+        The largest |Δ| of any pair.
     estimate
         A bound on the numerical error of error and usage.
 

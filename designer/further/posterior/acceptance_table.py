@@ -15,8 +15,8 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 
 KAPPAS = 16  # in a table, between which acceptance probabilities are interpolated
-SPACING, FARTHEST = 0.05, 6.5  # of the normal variable at whose levels quantiles stand for a distribution
-POINTS = 201  # of A in a table, odd: 0 is one of them
+SPACING, FARTHEST = 0.05, 6.5  # of the normal variable whose levels define the quantiles
+POINTS = 201  # values of A in a table; odd, so that 0 is one of them
 CERTAIN = 40.0  # log u is above -CERTAIN
 TOLERANCE = 1e-8  # of the engine's curves
 
@@ -53,7 +53,7 @@ def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> A
 
 
 def spanning(kappa: Floats, size: int = KAPPAS) -> Floats:
-    """Values of κ from the least to the largest, evenly spaced in the logarithm; one if they are all the same."""
+    """Values of κ from the smallest to the largest, evenly spaced in the logarithm; one if all are equal."""
     low, high = float(kappa.min()), float(kappa.max())
     return np.array([low]) if high <= low * (1.0 + 1e-9) else np.geomspace(low, high, size)
 
@@ -62,7 +62,7 @@ def quantile_levels(step: float = SPACING) -> tuple[Floats, Floats]:
     """Levels p and weights, so that a mean over a distribution is the weighted sum over its quantiles at p.
 
     p is the distribution function of a normal variable, evenly spaced: quantiles of lengths and of κ are smooth in
-    it, but for the steps of a sample's own.
+    it, up to the steps of a sample's quantiles.
 
     Examples
     --------

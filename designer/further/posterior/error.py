@@ -1,4 +1,4 @@
-"""What a test does to the posterior: the distribution that a random walk with errors Δ(A, κ) really samples.
+"""What a test does to the posterior: the distribution that a random walk with errors Δ(A, κ) samples.
 
 The target is Gaussian (or has one skewed coordinate), the walk accepts as often as the trial run did, and κ has the
 trial run's distribution. In many dimensions the answer is a temperature (docs/posterior.md): the walk samples the
@@ -22,7 +22,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
-SDS = 12.0  # on either side, of the marginals that are compared
+SDS = 12.0  # width of the compared marginals on either side
 
 
 class PosteriorError(NamedTuple):
@@ -31,28 +31,29 @@ class PosteriorError(NamedTuple):
     Attributes
     ----------
     bias
-        Of the mean, in posterior standard deviations.
+        Bias of the mean, in posterior standard deviations.
     sd_ratio
-        Standard deviation that is sampled, over the exact one.
+        Ratio of the sampled standard deviation to the exact one.
     total_variation
-        Distance of the coordinate's marginals.
+        Total variation distance between the marginals.
     temperature
-        T, if the posterior is sampled to the power 1 / T; None in one dimension, where it is no power of the target.
+        T, where the posterior is sampled to the power 1 / T; None in one dimension, where it is not a power of the
+        target.
     acceptance
-        Rate of the chain with errors.
+        Acceptance rate of the chain with errors.
     mean_abs_delta
-        Over the trial run's pairs.
+        Mean |Δ| over the trial run's pairs.
     contraction, theorem_1_bound
         The η of K14 Theorem 1 on the middle 99.9% of the target, and the bound that follows.
     estimate
-        A bound on the numerical error of sd_ratio: not what a few pairs leave open, and not that of taking the chain's
-        distribution for a power of the target.
+        A bound on the numerical error of sd_ratio. It includes neither the uncertainty of few pairs nor the error of
+        treating the chain's distribution as a power of the target.
 
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
-    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
-    >>> round(found.temperature, 1), found.total_variation < found.theorem_1_bound
+    >>> effect = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(effect.temperature, 1), effect.total_variation < effect.theorem_1_bound
     (1.6, True)
     """
 
@@ -75,7 +76,7 @@ def posterior_error(
     dimension: int | None = None,
     skewness: float = 0.0,
 ) -> PosteriorError:
-    """The posterior that a random walk samples when a test decides, beside the exact one.
+    """Compare the posterior that a random walk with a test samples with the exact one.
 
     Parameters
     ----------
@@ -86,12 +87,12 @@ def posterior_error(
     rule
         "metropolis" or "barker".
     dimension
-        Number of parameters d; None for the limit of many. From two on the chain's distribution is taken to be the
+        Number of parameters d; None for the limit of many. From two on, the chain's distribution is taken to be the
         target at some temperature (which makes sd_ratio low by .01 to .03 at d = 5, docs/posterior.md); for one it is
-        computed, whatever its form.
+        computed on a grid, without such an assumption.
     skewness
-        Of the coordinate that is looked at. A symmetric one has no bias in its mean: the test's errors heat the
-        posterior, and only a lopsided one moves when heated.
+        Skewness of the coordinate. The test's errors heat the posterior; the mean of a symmetric coordinate does not
+        move, that of a skewed one does.
 
     Returns
     -------
@@ -106,8 +107,8 @@ def posterior_error(
     Examples
     --------
     >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.234, pairs=100, rng=np.random.default_rng(0))
-    >>> found = posterior_error(Design(12_214, 500, 0.05), trial)
-    >>> round(found.sd_ratio, 2), round(found.bias, 2)
+    >>> effect = posterior_error(Design(12_214, 500, 0.05), trial)
+    >>> round(effect.sd_ratio, 2), round(effect.bias, 2)
     (1.27, 0.0)
     """
     plan, target = as_plan(design), Target.with_skewness(skewness)
@@ -118,14 +119,14 @@ def posterior_error(
 
 
 def _in_many(plan: Plan, trial: TrialRun, rule: Rule, target: Target, dimension: int | None) -> PosteriorError:
-    found = effective_temperature(plan, trial, rule, dimension=dimension)
-    mean, sd = target.tempered(found.temperature)
-    away, error = _tempered_distance(target, found.temperature), found.steps.mean_abs_delta
-    return PosteriorError(mean, sd, away, found.temperature, found.rate, error, 1.0, 1.0, found.estimate)
+    hot = effective_temperature(plan, trial, rule, dimension=dimension)
+    mean, sd = target.tempered(hot.temperature)
+    away, error = _tempered_distance(target, hot.temperature), hot.steps.mean_abs_delta
+    return PosteriorError(mean, sd, away, hot.temperature, hot.rate, error, 1.0, 1.0, hot.estimate)
 
 
 class Marginals(NamedTuple):
-    """Densities of one parameter, for a figure: exact, and as a chain with a test samples it."""
+    """Densities of one parameter for a plot: exact, and as a chain with a test samples it."""
 
     x: Floats
     exact: Floats
@@ -133,7 +134,7 @@ class Marginals(NamedTuple):
 
 
 def marginals(temperature: float, skewness: float = 0.0, points: int = 201) -> Marginals:
-    """Of a parameter of this skewness when the posterior is taken to the power 1 / temperature."""
+    """Marginals of a parameter of this skewness when the posterior is taken to the power 1 / temperature."""
     target = Target.with_skewness(skewness)
     x = np.linspace(-4.0, 4.0, points) * max(1.0, target.tempered(temperature).sd)
     return Marginals(x, np.exp(target.log_density(x)), np.exp(target.log_tempered(x, temperature)))
@@ -149,7 +150,7 @@ def _tempered_distance(target: Target, temperature: float) -> float:
 
 def _in_one(plan: Plan, trial: TrialRun, rule: Rule, target: Target) -> PosteriorError:
     walk = WalkWithErrors.like(plan, trial, rule == "barker", target)
-    found, estimate = settle(walk)
+    law, estimate = settle(walk)
     error, eta = acceptance(plan, trial, rule, 1e-7).mean_abs_delta, walk.contraction()
     bound = 1.0 if eta >= 1.0 else stationary_bound(min(walk.table.largest, 1.0), eta)
-    return PosteriorError(found.mean, found.sd, found.away, None, found.rate, error, eta, bound, estimate)
+    return PosteriorError(law.mean, law.sd, law.away, None, law.rate, error, eta, bound, estimate)

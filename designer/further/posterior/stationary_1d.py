@@ -1,4 +1,4 @@
-"""The stationary distribution of a random walk on one parameter whose accept/reject steps err, on a grid of states."""
+"""The stationary distribution of a random walk with errors on one parameter, computed on a grid of states."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
 
 GRID, MOST_STATES = 301, 1201
-POINTS = 401  # of A in the table: it is interpolated between them, too
+POINTS = 401  # values of A in the table, which is interpolated
 RESOLVED = 4.0  # states within a step's standard deviation
 WIDTH, WIDEST = 8.0, 160.0  # of the grid on either side, in sds of the target
 MIDDLE = 3.29  # sds: 99.9% of the target, where the contraction of Theorem 1 is measured
 OUTSIDE = 1e-7  # of the probability, at most, near the ends of the grid
-UNSURE = 0.01  # relative numerical error of the sd from which on there is no answer
+UNSURE = 0.01  # largest relative numerical error of the sd
 SMALLEST, LARGEST = 1e-5, 30.0  # steps considered by Barker's rule
 
 
 class StationaryLaw(NamedTuple):
-    """What the chain samples in the long run: mean and sd, total variation from the target, acceptance rate."""
+    """What the chain samples in the long run: mean, sd, total variation distance from the target, acceptance rate."""
 
     mean: float
     sd: float
@@ -37,7 +37,7 @@ class StationaryLaw(NamedTuple):
 
 
 class WalkWithErrors(NamedTuple):
-    """A walk on one parameter: its target, its step, and the pairs and the table that say how it errs."""
+    """A walk on one parameter: its target, its step, and the pairs and the table that give its errors."""
 
     target: Target
     step: float
@@ -48,7 +48,7 @@ class WalkWithErrors(NamedTuple):
 
     @classmethod
     def like(cls, plan: Plan, trial: TrialRun, barker: bool, target: Target) -> WalkWithErrors:
-        """The walk that accepts as often as the trial run did, decided by a test."""
+        """The walk that accepts as often as the trial run did, with a test making the decisions."""
         step = _step(mean_acceptance(trial, "barker" if barker else "metropolis"), barker)
         low, high = float(trial.kappa.min()), float(trial.kappa.max())
         even = high <= low * (1.0 + 1e-6)
@@ -57,12 +57,12 @@ class WalkWithErrors(NamedTuple):
 
     def states(self, width: float, *, coarse: bool = False) -> Floats:
         """Evenly spaced from -width to width, fine enough for the steps."""
-        wanted = 2 * math.ceil(RESOLVED * width / self.step) + 1
-        size = min(max(GRID, wanted), MOST_STATES)
+        fine_enough = 2 * math.ceil(RESOLVED * width / self.step) + 1
+        size = min(max(GRID, fine_enough), MOST_STATES)
         return np.linspace(-width, width, size // 2 + 1 if coarse else size)
 
     def accepted(self, x: Floats) -> Floats:
-        """P_a + Δ from each state to each. κ rises with the length of a step: both at the same quantile."""
+        """P_a + Δ from each state to each other; κ and the length of a step are taken at the same quantile."""
         table, dx = self.table, x[1] - x[0]
         level = scipy.special.erf(np.arange(x.size) * dx / self.step / math.sqrt(2.0))  # P(|step| is shorter)
         log_kappa = np.log(np.quantile(self.trial.kappa, np.minimum(level, 1.0)))
@@ -73,7 +73,7 @@ class WalkWithErrors(NamedTuple):
         return np.asarray(np.clip(spline.ev(log_kappa[away], y), 0.0, 1.0))
 
     def log_ratios(self, x: Floats) -> Floats:
-        """A from each state (rows) to each; where the density vanishes at both, 0."""
+        """A from each state (rows) to each other; 0 where the density vanishes at both."""
         log_p = self.target.log_density(x)
         with np.errstate(invalid="ignore"):
             return np.asarray(np.nan_to_num(log_p - log_p[:, None], nan=0.0))
@@ -87,9 +87,9 @@ class WalkWithErrors(NamedTuple):
         return np.asarray(move)
 
     def contraction(self) -> float:
-        """Dobrushin's coefficient of the exact chain: the most that one step from two states can differ.
+        """Dobrushin's coefficient of the exact chain: the largest distance between one step from two states.
 
-        Over states in the middle of the target: there is no coefficient below 1 for all of the line.
+        Over states in the middle of the target; on the whole line it is not below 1.
         """
         x = self.states(WIDTH, coarse=True)
         move = self.transitions(x, exact_probability(self.log_ratios(x), self.barker))
@@ -98,46 +98,46 @@ class WalkWithErrors(NamedTuple):
 
 
 def settle(walk: WalkWithErrors) -> tuple[StationaryLaw, float]:
-    """The stationary distribution on a grid that is wide enough, and how far its sd is from that of a coarser grid."""
-    width, found = WIDTH, _settled(walk, walk.states(WIDTH))
-    while found.edge > OUTSIDE:
+    """The stationary distribution on a wide enough grid, and the difference of its sd from that on a coarser grid."""
+    width, law = WIDTH, _settled(walk, walk.states(WIDTH))
+    while law.edge > OUTSIDE:
         width *= 1.5
         if width > WIDEST:
             raise NumericalFailure(f"this test spreads the posterior beyond {WIDEST:g} standard deviations")
-        found = _settled(walk, walk.states(width))
-    apart = abs(found.sd - _settled(walk, walk.states(width, coarse=True)).sd)
-    if not apart <= UNSURE * found.sd:
+        law = _settled(walk, walk.states(width))
+    apart = abs(law.sd - _settled(walk, walk.states(width, coarse=True)).sd)
+    if not apart <= UNSURE * law.sd:
         raise NumericalFailure(f"{MOST_STATES:,} states are too few for steps of {walk.step:.2g} standard deviations")
-    return found, apart
+    return law, apart
 
 
 def _settled(walk: WalkWithErrors, x: Floats) -> StationaryLaw:
-    """Without errors it is the target itself: its detailed balance holds on the grid."""
+    """The stationary law on one grid. Without errors it is the target: detailed balance holds on the grid."""
     accepted = walk.accepted(x)
     move = walk.transitions(x, accepted)
-    found = _stationary(move)
-    mean, exact = float(found @ x), np.exp(walk.target.log_density(x))
-    away = 0.5 * float(np.abs(found - exact / exact.sum()).sum())
-    same = (x[1] - x[0]) / walk.step / math.sqrt(2.0 * math.pi)  # moves within a state are moves, too
-    rate = float(found @ (1.0 - np.diag(move) + same * np.diag(accepted)))
-    sd = math.sqrt(float(found @ (x - mean) ** 2))
-    return StationaryLaw(mean, sd, away, rate, float(found[:3].sum() + found[-3:].sum()))
+    p = _stationary(move)
+    mean, exact = float(p @ x), np.exp(walk.target.log_density(x))
+    away = 0.5 * float(np.abs(p - exact / exact.sum()).sum())
+    same = (x[1] - x[0]) / walk.step / math.sqrt(2.0 * math.pi)  # moves within a state count as moves
+    rate = float(p @ (1.0 - np.diag(move) + same * np.diag(accepted)))
+    sd = math.sqrt(float(p @ (x - mean) ** 2))
+    return StationaryLaw(mean, sd, away, rate, float(p[:3].sum() + p[-3:].sum()))
 
 
 def _stationary(move: Floats) -> Floats:
     """p with p = p T and sum 1."""
     system = move.T - np.eye(move.shape[0])
     system[-1] = 1.0
-    wanted = np.zeros(move.shape[0])
-    wanted[-1] = 1.0
+    right_side = np.zeros(move.shape[0])
+    right_side[-1] = 1.0
     try:
-        return np.asarray(np.maximum(np.linalg.solve(system, wanted), 0.0))
+        return np.asarray(np.maximum(np.linalg.solve(system, right_side), 0.0))
     except np.linalg.LinAlgError:
         raise NumericalFailure("the chain hardly moves: no stationary distribution can be computed") from None
 
 
 def _step(rate: float, barker: bool) -> float:
-    """Of a walk on a standard normal that accepts at this rate; (2/pi) atan(2/s) by Metropolis' rule."""
+    """The step of a walk on a standard normal that accepts at this rate; (2/π) atan(2/s) by Metropolis' rule."""
     if not barker:
         if not 0.0 < rate < 1.0:
             raise never_met(rate)
@@ -156,5 +156,5 @@ def _step(rate: float, barker: bool) -> float:
 
 
 def never_met(rate: float) -> BadInput:
-    """What to say of pairs that no random walk on a Gaussian meets, or none that can be computed."""
+    """The error for pairs that no random walk on a Gaussian has, or none that can be computed."""
     return BadInput(f"the trial run accepts {rate:.3g} of its proposals: too many or too few for a random walk")

@@ -1,4 +1,4 @@
-"""Standardised densities of one parameter, Gaussian or skewed, and what they become at another temperature."""
+"""Standardised densities of one parameter, Gaussian or skewed, also at other temperatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy  # its parts are loaded when they are used
 from designer.core.arrays import Floats
 from designer.core.errors import real
 
-STRAIGHT = 1e-4  # skewness below which the density is taken for Gaussian
+STRAIGHT = 1e-4  # skewness below which the density is treated as Gaussian
 MOST_SKEWED = 1.5
 
 
@@ -26,8 +26,8 @@ class Moments(NamedTuple):
 class Target(NamedTuple):
     """A density with mean 0, variance 1 and this skewness: Gaussian, or the logarithm of a gamma variable (mirrored).
 
-    `shape` is that of the gamma variable, infinite for a Gaussian. The log of a gamma variable is what the posterior of
-    the log of a rate or a precision looks like: smooth, log-concave, one long tail.
+    `shape` is that of the gamma variable, infinite for a Gaussian. Log-gamma posteriors are those of
+    the log of a rate or a precision: smooth, log-concave, with one long tail.
     """
 
     skewness: float
@@ -81,7 +81,7 @@ class Target(NamedTuple):
 
     @property
     def _sd(self) -> float:
-        """Of the logarithm of the gamma variable."""
+        """Standard deviation of the logarithm of the gamma variable."""
         return math.sqrt(float(scipy.special.polygamma(1, self.shape)))
 
     def _log_gamma(self, x: Floats) -> Floats:
@@ -96,7 +96,7 @@ def _log_mass_gaussian(temperature: float) -> float:
 
 @lru_cache(maxsize=64)
 def _shape(skewness: float) -> float:
-    """Of the gamma variable whose logarithm has skewness -skewness."""
+    """Shape of the gamma variable whose logarithm has skewness -skewness."""
 
     def excess(log_shape: float) -> float:
         a = math.exp(log_shape)

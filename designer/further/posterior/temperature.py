@@ -26,13 +26,13 @@ from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
 MOST_PARAMETERS = 10**9
-HOTTEST = 100.0  # temperature beyond which there is no answer
+HOTTEST = 100.0  # largest temperature that is computed
 
 
 class EffectiveTemperature(NamedTuple):
     """Temperature T of the posterior that a walk with a test samples, its acceptance rate, the numerical error of √T.
 
-    `steps` is the test on the trial run's pairs.
+    `steps` evaluates the test on the trial run's pairs.
     """
 
     temperature: float
@@ -56,17 +56,17 @@ def effective_temperature(
     rough, _ = _temperature(plan, trial, barker, known, _Fineness(KAPPAS // 2, points // 2 + 1, 2.0 * SPACING))
     estimate = abs(math.sqrt(rough) - math.sqrt(temperature))
     if not estimate <= UNSURE * math.sqrt(temperature):
-        raise NumericalFailure(f"the numerical error of the standard deviations would be {estimate:.1g}")
+        raise NumericalFailure(f"the standard deviations have a numerical error of {estimate:.1g}, too much to report")
     return EffectiveTemperature(temperature, rate, estimate, acceptance(plan, trial, rule, 1e-7))
 
 
 def check_dimension(dimension: int | None) -> int | None:
-    """The number of parameters, if it is one; None stands for many."""
+    """The number of parameters, or BadInput; None stands for many."""
     return None if dimension is None else integer("dimension", dimension, 1, MOST_PARAMETERS)
 
 
 class _Steps(NamedTuple):
-    """Steps that stand for a walk's: their lengths over the root mean square, their κ, and their weights."""
+    """Representative steps of a walk: lengths relative to the root mean square, κ, and weights."""
 
     lengths: Floats
     kappa: Floats
@@ -74,9 +74,9 @@ class _Steps(NamedTuple):
 
 
 def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
-    """By quantiles; κ rises with the length: both are taken at the same. In many dimensions lengths agree."""
+    """Steps at quantiles, the same for κ and the length. In many dimensions all lengths agree."""
     levels, weights = quantile_levels(spacing)
-    if dimension is None and spanning(trial.kappa).size == 1:  # all steps are alike
+    if dimension is None and spanning(trial.kappa).size == 1:  # all steps are equal
         levels, weights = np.array([0.5]), np.array([1.0])
     lengths = np.ones(levels.size)
     if dimension is not None:
@@ -85,7 +85,7 @@ def _steps(trial: TrialRun, dimension: int | None, spacing: float) -> _Steps:
 
 
 class _Fineness(NamedTuple):
-    """How many κ and A a table has, and how far apart the quantiles are that stand for a walk's steps."""
+    """The number of κ and A in a table, and the spacing of the quantiles that represent a walk's steps."""
 
     kappas: int
     points: int
@@ -99,7 +99,7 @@ def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
 
     def excess(log_k: float) -> float:
         k = math.exp(log_k) * steps.lengths
-        if not barker:  # 2 Phi(-k/2), as in `TrialRun.at_stationarity`
+        if not barker:  # 2 Φ(-k/2), as in `TrialRun.at_stationarity`
             return float(steps.weights @ scipy.special.erfc(k / math.sqrt(8.0))) - rate
         accepted = exact_probability(k[:, None] * z - 0.5 * k[:, None] ** 2, True) @ w
         return float(steps.weights @ accepted) - rate
@@ -127,7 +127,7 @@ def _temperature(
 
     def means(log_t: float) -> tuple[float, float]:
         power = -0.5 * (table.a + 0.5 * square) ** 2 / (square * math.exp(log_t))
-        density = np.exp(power - power.max(axis=1, keepdims=True)) * step  # or that of long steps would vanish
+        density = np.exp(power - power.max(axis=1, keepdims=True)) * step  # or long steps would underflow
         taken = accepted * density / density.sum(axis=1, keepdims=True)
         return float(steps.weights @ (taken @ table.a)), float(steps.weights @ taken.sum(axis=1))
 

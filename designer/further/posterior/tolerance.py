@@ -1,4 +1,4 @@
-"""Which tolerance keeps the posterior good enough, and how its standard deviations grow with ε."""
+"""The tolerance that keeps the posterior accurate enough, and how its standard deviations grow with ε."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def tolerance_for(
     sd_inflation
         0.05 for standard deviations at most 5% too large.
     m, alpha
-        Of the tests; m is 500 by default, less for small N.
+        Parameters of the tests; m is 500 by default, less for small N.
     rule, dimension, skewness
         As for `posterior_error`.
 
     Returns
     -------
     PosteriorTolerance
-        The tolerance, the test and what it does.
+        The tolerance, the test, and its effect on the posterior.
 
     Examples
     --------
@@ -96,13 +96,15 @@ def tolerance_for(
         return known[log_epsilon].sd_ratio - 1.0 - most
 
     low, high = math.log(1e-9), math.log(0.5)
-    for end in np.linspace(high, low, 12).tolist():  # the largest: the inflation need not grow all the way
+    for end in np.linspace(high, low, 12).tolist():  # from the largest down: the inflation need not be monotone in ε
         if excess(end) <= 0.0:
             low = end
             break
         high = end
     else:
-        raise BadInput(f"sd_inflation = {sd_inflation:g}: not met with m = {m:,} and any ε from 1e-9 on")
+        raise BadInput(
+            f"sd_inflation = {sd_inflation:g}: no ε from 1e-9 on meets it with m = {m:,}; allow more, or larger m"
+        )
     if low < high:
         low = _last_below(excess, low, high)
     return PosteriorTolerance(known[low].mean_abs_delta, _test(trial, m, low, alpha), known[low], 1.0 + most)
@@ -118,7 +120,7 @@ def inflation_curve(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[list[float], list[PosteriorError]]:
-    """`posterior_error` over ε, for a figure; without those that heat the posterior beyond what is computed."""
+    """`posterior_error` over ε, for a plot; without those that heat the posterior beyond what is computed."""
     epsilons, errors = [], []
     for number, epsilon in enumerate(np.geomspace(1e-3, 0.5, points).tolist(), start=1):
         if cancelled is not None and cancelled():

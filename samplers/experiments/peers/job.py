@@ -1,7 +1,7 @@
-"""What every peer script shares: it reads a problem, draws for a bounded time, and writes what happened.
+"""What all peer scripts share: they read a problem, draw for a limited time, and write the result.
 
 Run as `python SCRIPT.py PROBLEM.npz RESULT.json OPTIONS`; OPTIONS is a JSON object. The draws go to RESULT.npy, so that
-one program computes the effective sample sizes of everybody.
+the same program computes all effective sample sizes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 
 class Job(NamedTuple):
-    """Signed rows y_i x_i, the prior's precision, mode and covariance of the Laplace approximation, and options."""
+    """Signed rows y_i xᵢ, the prior's precision, mode and covariance of the Laplace approximation, and options."""
 
     rows: np.ndarray
     prior_precision: float
@@ -41,14 +41,14 @@ def read_job() -> Job:
 
 
 def write_result(package: str, draws: np.ndarray, **figures: Any) -> None:
-    """RESULT.json and RESULT.npy."""
+    """Write RESULT.json and RESULT.npy."""
     path = Path(sys.argv[2])
     np.save(path.with_suffix(".npy"), np.asarray(draws, dtype=np.float64))
     path.write_text(json.dumps({"package": package, "version": version(package), **figures}))
 
 
 def run_blocks(advance: Callable[[Any], tuple[Any, Any]], state: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Compile, warm up, then draw until the seconds or the draws are used up.
+    """Compile, warm up, then draw until the limit of seconds or draws is reached.
 
     advance(state) -> (state, trace) makes a block of `block` steps; a trace is a tuple of arrays, the draws first.
     """

@@ -15,7 +15,7 @@ from designer.core.arrays import Floats
 from designer.core.files import shorten
 from samplers.experiments.framework.running import Work
 from samplers.experiments.problems.tall import PRIOR_PRECISION, TallProblem
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.models.logistic import Logistic
 
 SCRIPTS = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""NumPyro's NUTS from the mode: as it comes, or given the Laplace covariance so that warmup tunes the step only."""
+"""NumPyro's NUTS from the mode: with default adaptation, or with the Laplace covariance and only the step tuned."""
 
 from __future__ import annotations
 

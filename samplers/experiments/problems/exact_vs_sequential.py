@@ -1,4 +1,4 @@
-"""Sequential tests of several epsilon beside exact chains: names, tests, rates, and risk against a long exact run."""
+"""Sequential tests with several ε beside exact chains: names, tests, rates, and risk against a long exact run."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from samplers.study.risk import Risk, risk_of_means
 
 EXACT, TRUTH = "exact", "truth"
 EPSILON = "ε = "
-RESOLVED = 2.0  # times the truth's own squared error: a risk below says nothing of the chain
+RESOLVED = 2.0  # times the truth's own squared error: a smaller risk says nothing about the chain
 SURE = 3.0  # standard errors
 
 Chains = Mapping[str, Sequence[Values]]  # the parts of each test's chains
 
 
 def name_of(epsilon: float) -> str:
-    """Of the sequential test with this epsilon."""
+    """The name of the sequential test with this ε."""
     return f"{EPSILON}{epsilon:g}"
 
 
 def names_of(epsilons: Sequence[float]) -> list[str]:
-    """The exact test, and the sequential ones."""
+    """The names of the exact test and of the sequential tests."""
     return [EXACT, *map(name_of, epsilons)]
 
 
 def design_of(name: str, n_data: int, m: int) -> Design:
-    """The sequential test of this name."""
+    """The design of the sequential test of this name."""
     return Design(n_data, min(m, n_data), float(name.removeprefix(EPSILON)))
 
 
@@ -46,12 +46,12 @@ def accept_test(name: str, n_data: int, m: int) -> AcceptTest:
 
 
 def numbered(names: Sequence[str], chains: int) -> list[str]:
-    """Parts: so many chains of each."""
+    """Names of parts: so many chains of each test."""
     return [f"{name} #{k}" for name in names for k in range(chains)]
 
 
 def kind_of(part: str) -> str:
-    """The test of such a part."""
+    """The name of the test of such a part."""
     return part.partition(" #")[0]
 
 
@@ -61,12 +61,12 @@ def chains_of(names: Sequence[str], chains: int, values: Mapping[str, Values]) -
 
 
 def averaged(chains: Chains, key: str) -> dict[str, float]:
-    """A number of each part, averaged over a test's chains."""
+    """A value of each part, averaged over the chains of each test."""
     return {name: float(np.mean([part[key] for part in parts])) for name, parts in chains.items()}
 
 
 def rates(chains: Chains) -> dict[str, float]:
-    """Steps per second."""
+    """Steps per second of each test."""
     return {
         name: float(np.mean([part["at"][-1] / part["seconds"][-1] for part in parts])) for name, parts in chains.items()
     }
@@ -81,7 +81,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(parts: Sequence[Values]) -> Estimate:
-    """From the blocks of all chains; a function that never changed has no standard error (NaN)."""
+    """Estimate from the blocks of all chains; a function that never changed has standard error NaN."""
     blocks = np.concatenate([part["blocks"] for part in parts])
     mean: Floats = np.mean([part["means"][-1] for part in parts], axis=0)
     spread = np.sqrt(np.mean([part["sd"] ** 2 for part in parts], axis=0))
@@ -92,7 +92,7 @@ def estimate(parts: Sequence[Values]) -> Estimate:
 
 
 class Verdict(NamedTuple):
-    """How far the chains of a test are from the truth: risk over time, bias with its error, what can be told."""
+    """How far the chains of a test are from the truth: risk over time, bias, and whether the risk is resolved."""
 
     risk: Risk
     bias: float  # of the first function
@@ -106,21 +106,21 @@ class Verdict(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Whether the final risk is that of the chain, for a table."""
+        """Whether the final risk is resolved, for a table."""
         return "yes" if self.resolved else "no: within the truth's own error"
 
 
 def judged(parts: Sequence[Values], truth: Estimate, some: slice = slice(None)) -> Verdict:
-    """The chains of one test against the truth, in some of the functions."""
-    found = estimate(parts)
+    """Compare the chains of one test with the truth, in some of the functions."""
+    chains = estimate(parts)
     risk = risk_of_means([part["means"][:, some] for part in parts], truth.mean[some])
-    se = np.hypot(found.se[some], truth.se[some])
-    bias = (found.mean - truth.mean)[some]
+    se = np.hypot(chains.se[some], truth.se[some])
+    bias = (chains.mean - truth.mean)[some]
     return Verdict(risk, float(bias[0]), float(se[0]), bool(risk.risk[-1] > RESOLVED * own_error(truth, some)))
 
 
 def own_error(truth: Estimate, some: slice = slice(None)) -> float:
-    """The truth's mean squared error, by its own standard errors."""
+    """The mean squared error of the truth, from its standard errors."""
     return float(np.mean(np.nan_to_num(truth.se[some]) ** 2))
 
 
@@ -138,13 +138,13 @@ def risk_panels(chains: Chains, verdicts: Mapping[str, Verdict], label: str, flo
         ends = [min(float(s.x[0]) for s in series), max(float(s.x[-1]) for s in series)]
         series.append(Series("the truth's own error", ends, [floor, floor]))
         note = (
-            "Lower left is better. Bands are two standard errors over the chains. What is below the line of the "
-            "truth's own error cannot be told apart."
+            "Lower left is better. Bands are two standard errors over the chains. Below the line of the truth's own "
+            "error, risks cannot be distinguished."
         )
         panels.append(Panel(f"Risk against {title}", x, label, series, True, True, note))
     return panels
 
 
 def listed(values: Sequence[Cell], form: str) -> str:
-    """Numbers in a sentence."""
+    """Numbers as a list in a sentence."""
     return ", ".join(f"{value:{form}}" for value in values)

@@ -1,7 +1,7 @@
-"""E3 on taller data: the rows of a data set drawn with replacement until there are N of them, up to a million.
+"""E3 on taller data: N rows of a data set drawn with replacement, up to a million.
 
-The chains begin at a draw from the proxies' posterior and their walk has its covariance, so that all N are comparable:
-what is left to see is how the data that a step reads, with and without proxies, grow with N.
+The chains start at a draw from the proxies' posterior, and their walk has its covariance, so that all N are comparable:
+they differ in how the data that a step reads, with and without proxies, grow with N.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from samplers.proposals import ProxyStep, RandomWalk
 CONTROLLED, PROXY, MOMENTS = "control variates", "proxy proposals", "moments"
 POINTS = 25
 GROWTH = "data per step grow faster than √N without proxies, and slower with them"
-AHEAD = "at every N proxy proposals reach a lower risk than the exact walk, from no more likelihood evaluations"
+AHEAD = "at every N, proxy proposals reach a lower risk than the exact walk with no more likelihood evaluations"
 
 
 class Tall(NamedTuple):
     """Numbers of data; data read by the exact chain at each, steps of chains with proxies, draws for the moments.
 
-    A plain test makes as many more steps than the exact chain as `longer` says, one number for each epsilon.
+    `longer` has one factor for each ε: how many times more steps a plain test makes than the exact chain.
     """
 
     sizes: tuple[int, ...]
@@ -56,11 +56,11 @@ class Tall(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """Of an experiment: the posterior's moments and all chains, one number of data after the other."""
+        """Parts of the experiment: for each number of data, the posterior's moments and all chains."""
         return [part_of(n, name) for n in self.sizes for name in [MOMENTS, *self.names]]
 
     def steps(self, name: str, n_data: int) -> int:
-        """Of a chain."""
+        """Steps of a chain."""
         if name in (CONTROLLED, PROXY):
             return self.proxy_steps
         times = dict(zip(self.names, (1.0, *self.longer), strict=False))[name]
@@ -68,7 +68,7 @@ class Tall(NamedTuple):
 
 
 class Common(NamedTuple):
-    """Batches of the plain and of the proxies' test, the latter's epsilon, and the prior."""
+    """Batch sizes of the plain test and of the test with proxies, the ε of the latter, prior and seed."""
 
     m: int
     proxy_m: int
@@ -78,17 +78,17 @@ class Common(NamedTuple):
 
 
 def part_of(n_data: int, name: str) -> str:
-    """The part's name."""
+    """The name of a part."""
     return f"N {n_data} {name}"
 
 
 def is_tall(part: str) -> bool:
-    """Whether a part is one of these."""
+    """Whether a part belongs to the taller data."""
     return part.startswith("N ")
 
 
 def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -> TallProblem:
-    """So many rows with their labels, drawn with replacement; the rows themselves if there are as many."""
+    """So many rows with their labels, drawn with replacement; all rows once if the data set has that many."""
     own = source.y.size
     rng = generator(seed, "replicated", str(n_data))
     chosen = np.arange(own) if n_data == own else rng.integers(own, size=n_data)
@@ -100,37 +100,37 @@ def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -
     return TallProblem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
 
 
-_MADE = Shared[TallProblem]()
+_PROBLEM = Shared[TallProblem]()
 
 
 def tall_work(tall: Tall, common: Common, source: Source, part: str, work: Work) -> Values:
-    """The posterior's moments, or one chain: running means of its coordinates, on the clock."""
+    """The posterior's moments, or one timed chain with running means of its coordinates."""
     n_data, name = int(part.split(" ", 2)[1]), part.split(" ", 2)[2]
     key = n_data, common, source.origin
-    made = _MADE.get(key, lambda: replicated(source, n_data, common.prior_precision, common.seed))
+    problem = _PROBLEM.get(key, lambda: replicated(source, n_data, common.prior_precision, common.seed))
     rng = generator(common.seed, "e3", part)
     if name == MOMENTS:
-        return {**moments(rng, made, tall.draws, work.step)._asdict(), "preparing": made.seconds}
+        return {**moments(rng, problem, tall.draws, work.step)._asdict(), "preparing": problem.seconds}
 
     def chain(own: np.random.Generator) -> Chain:
-        start = made.draw(own, 1)[0]
+        start = problem.draw(own, 1)[0]
         if name in (CONTROLLED, PROXY):
             small = Design(n_data, min(common.proxy_m, n_data), common.proxy_epsilon)
-            proposal = made.proxy if name == PROXY else made.walk
-            return Chain(made.proxies, proposal, SequentialTest.from_design(small), start, own)
-        return Chain(made.model, made.walk, accept_test(name, n_data, common.m), start, own)
+            proposal = problem.proxy if name == PROXY else problem.walk
+            return Chain(problem.proxies, proposal, SequentialTest.from_design(small), start, own)
+        return Chain(problem.model, problem.walk, accept_test(name, n_data, common.m), start, own)
 
     steps = tall.steps(name, n_data)
-    block = max(1, min(1000, 10**8 // n_data))  # a second or so between looks at the cancel switch
+    block = max(1, min(1000, 10**8 // n_data))  # about a second between checks for cancellation
     options = {"points": POINTS, "thin": 1, "keep": 1, "block": block}
     return timed_chain(chain, rng, steps, lambda draws: draws, work, **options)._asdict()
 
 
-class Taken(NamedTuple):
-    """One chain at one number of data: what a step took, and how far its means are from the posterior's.
+class TallResult(NamedTuple):
+    """One chain at one number of data: the cost of a step, and how far its means are from the posterior's.
 
     Risks are mean squared errors of the coordinates' means in posterior variances: 1 at the start, 1/n for n
-    independent draws, so that the inverse of what the truth's own error leaves of it is the number of effective draws.
+    independent draws. So the number of effective draws is 1 / (risk - error of the truth).
     """
 
     n_data: int
@@ -147,8 +147,8 @@ class Taken(NamedTuple):
     per_second: float
 
 
-def taken(tall: Tall, values: Mapping[str, Values]) -> list[Taken]:
-    """Of all chains; `risk_at_exact` is at the evaluations of the exact chain, or at the end if there are fewer."""
+def tall_results(tall: Tall, values: Mapping[str, Values]) -> list[TallResult]:
+    """Results of all chains; `risk_at_exact` is the risk at the evaluations of the exact chain, or else at the end."""
     rows = []
     for n in tall.sizes:
         budget = float(values[part_of(n, EXACT)]["evaluations"][-1])
@@ -160,12 +160,12 @@ def taken(tall: Tall, values: Mapping[str, Values]) -> list[Taken]:
             usage = float(part["usage"])
             each = usage * n, usage, evaluations / steps, 1e6 * seconds / steps, float(part["acceptance"])
             effective = _effective(part, values[part_of(n, MOMENTS)], float(risk[-1]))
-            rows.append(Taken(n, name, steps, *each, float(risk[-1]), within, effective, effective / seconds))
+            rows.append(TallResult(n, name, steps, *each, float(risk[-1]), within, effective, effective / seconds))
     return rows
 
 
 def _effective(part: Values, known: Values, risk: float) -> float:
-    """From the risk where it can be told from the truth's own; a chain too good for that is judged by its blocks."""
+    """Effective draws from the risk if it exceeds the truth's own error, otherwise from the chain's blocks."""
     own, blocks = float(known["error"]) ** 2, part["blocks"]
     if risk > RESOLVED * own:
         return 1.0 / (risk - own)
@@ -179,8 +179,8 @@ def risk_of(values: Mapping[str, Values], n_data: int, name: str) -> Floats:
     return risk
 
 
-def tall_checks(tall: Tall, rows: Sequence[Taken]) -> dict[str, bool]:
-    """What must hold, each true or false in this run."""
+def tall_checks(tall: Tall, rows: Sequence[TallResult]) -> dict[str, bool]:
+    """Statements that should hold, each true or false in this run."""
     data = {(row.n_data, row.name): row.data for row in rows}
     first, last = tall.sizes[0], tall.sizes[-1]
     growth = {name: data[last, name] / data[first, name] for name in tall.names}
@@ -193,8 +193,8 @@ def tall_checks(tall: Tall, rows: Sequence[Taken]) -> dict[str, bool]:
     }
 
 
-def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> ResultTable:
-    """All chains, and the error of the moments that they are compared with."""
+def tall_table(rows: Sequence[TallResult], values: Mapping[str, Values]) -> ResultTable:
+    """All chains, and the error of the reference moments."""
     columns = [
         "N", "chain", "steps", "data per step", "data use", "likelihood evaluations/step", "microseconds/step",
         "acceptance", "final risk", "risk at the exact chain's evaluations", "effective draws", "effective draws/s",
@@ -204,7 +204,7 @@ def tall_table(rows: Sequence[Taken], values: Mapping[str, Values]) -> ResultTab
     return ResultTable("The same rows drawn with replacement, up to N", columns, cells)
 
 
-def tall_panels(tall: Tall, rows: Sequence[Taken], values: Mapping[str, Values]) -> list[Panel]:
+def tall_panels(tall: Tall, rows: Sequence[TallResult], values: Mapping[str, Values]) -> list[Panel]:
     """Data per step and effective draws per second against N; risk against time and work at the largest N."""
     panels = []
     titles = {"data": "Data per step", "per_second": "Effective draws per second"}
@@ -220,13 +220,16 @@ def tall_panels(tall: Tall, rows: Sequence[Taken], values: Mapping[str, Values])
         series = [
             Series(name, values[part_of(largest, name)][key], risk_of(values, largest, name)) for name in tall.names
         ]
-        title, note = f"N = {largest:,}: risk against {key}", "Lower left is better; 1 is the risk of not moving."
+        title, note = (
+            f"N = {largest:,}: risk against {key}",
+            "Lower left is better; a chain that never moves has risk 1.",
+        )
         panels.append(Panel(title, x, label, series, True, True, note))
     return panels
 
 
-def tall_sentence(tall: Tall, rows: Sequence[Taken], values: Mapping[str, Values]) -> str:
-    """What was found, in words."""
+def tall_sentence(tall: Tall, rows: Sequence[TallResult], values: Mapping[str, Values]) -> str:
+    """The result in words."""
     by = {(row.n_data, row.name): row for row in rows}
     plain = name_of(tall.epsilons[0])
 

@@ -1,4 +1,4 @@
-"""Logistic regression on data as tall as memory allows: the posterior, its proxies, and its moments nearly exactly."""
+"""Logistic regression on data as tall as memory allows: the posterior, its proxies, and nearly exact moments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from samplers.experiments.framework.seeds import generator
-from samplers.models._kernels import blocks
+from samplers.models.arrays import blocks
 from samplers.models.control import Controlled, find_mode, rows_of
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
@@ -26,7 +26,7 @@ STEEPEST = 1.0 / (6.0 * math.sqrt(3.0))  # largest third derivative of log sigm
 
 
 class TallProblem(NamedTuple):
-    """The posterior with second-order proxies at its mode, the proposals, and what mode and proxies took."""
+    """The posterior with second-order proxies at its mode, the proposals, and the seconds for mode and proxies."""
 
     model: Logistic
     proxies: Controlled
@@ -36,20 +36,20 @@ class TallProblem(NamedTuple):
 
     @property
     def covariance(self) -> Floats:
-        """Of the proxies' posterior."""
+        """Covariance of the proxies' posterior."""
         covariance: Floats = self.proxy.factor @ self.proxy.factor.T
         return covariance
 
     def draw(self, rng: np.random.Generator, draws: int) -> Floats:
-        """From the proxies' posterior."""
+        """Draws from the proxies' posterior."""
         xi = rng.standard_normal((draws, self.proxy.centre.size))
         points: Floats = self.proxy.centre + xi @ self.proxy.factor.T
         return points
 
 
-@lru_cache(maxsize=1)  # the parts of an experiment ask for the same data one after the other
+@lru_cache(maxsize=1)  # consecutive parts of an experiment use the same data
 def tall_problem(n_data: int, dimension: int, seed: int) -> TallProblem:
-    """Rows of four bytes per number, made block by block: 10^7 x 20 are 0.8 GB."""
+    """Make the data in single precision, block by block: 10^7 x 20 numbers are 0.8 GB."""
     rng = generator(seed, "tall", str(n_data))
     truth = rng.normal(0.0, COEFFICIENTS, dimension)
     x: npt.NDArray[Any] = np.empty((n_data, dimension), dtype=np.float32)
@@ -66,9 +66,9 @@ def tall_problem(n_data: int, dimension: int, seed: int) -> TallProblem:
 
 @dataclass(frozen=True)
 class BoundedResiduals:
-    """Second-order control variates that know C >= max |r_i|, which the concentration test wants.
+    """Second-order control variates with a bound C >= max |rᵢ|, which the concentration test needs.
 
-    What the proxy of a datum misses is at most STEEPEST / 6 |eta_i - eta_i*|^3, by Taylor's theorem.
+    The error of the proxy of a datum is at most STEEPEST / 6 |eta_i - eta_i*|^3, by Taylor's theorem.
     """
 
     proxies: Controlled
@@ -97,14 +97,14 @@ class Moments(NamedTuple):
     error: float
 
 
-def moments(rng: np.random.Generator, problem: TallProblem, draws: int, tell: Callable[[float], None]) -> Moments:
-    """Of the posterior, by importance sampling from its proxies with all data.
+def moments(rng: np.random.Generator, problem: TallProblem, draws: int, progress: Callable[[float], None]) -> Moments:
+    """Moments of the posterior, by importance sampling from its proxies with all data.
 
-    The proxies' own moments are known. Only what the weights w change is estimated: E d (w - 1), which has little
-    variance where the proxies are good, as they are when N is large.
+    The moments of the proxies are known. Only the effect of the weights w is estimated: E d (w - 1), which has a small
+    variance if the proxies are good, as they are for large N.
     """
     points = problem.draw(rng, draws)
-    weights = _weights(problem, points, tell)
+    weights = _weights(problem, points, progress)
     d, centre, variance = points - problem.proxy.centre, problem.proxy.centre, np.diag(problem.covariance)
     shifts = d * (weights - 1.0)[:, None]
     shift = shifts.mean(axis=0)
@@ -112,15 +112,15 @@ def moments(rng: np.random.Generator, problem: TallProblem, draws: int, tell: Ca
     return Moments(centre + shift, sd, float((shifts.std(axis=0) / sd).max() / math.sqrt(draws)))
 
 
-def _weights(problem: TallProblem, points: Floats, tell: Callable[[float], None]) -> Floats:
-    """Posterior density over that of the proxies, with mean 1 over the points."""
+def _weights(problem: TallProblem, points: Floats, progress: Callable[[float], None]) -> Floats:
+    """Posterior density divided by that of the proxies, with mean 1 over the points."""
     model, d = problem.model, points - problem.proxy.centre
     log = 0.5 * np.einsum("ij,jk,ik->i", d, problem.proxy.precision, d)
     log += [model.log_prior(point) for point in points]
     for start in range(0, len(points), TOGETHER):
         some = slice(start, start + TOGETHER)
         for block in blocks(model.n_data):
-            tell((start + TOGETHER * block.start / model.n_data) / len(points))
+            progress((start + TOGETHER * block.start / model.n_data) / len(points))
             log[some] += model.value(points[some] @ rows_of(model, block).T, block).sum(axis=1)
     weights: Floats = np.exp(log - log.max())
     weights /= weights.mean()

@@ -1,17 +1,15 @@
-"""Chains that are timed: running means of some functions of the state, against steps, seconds and evaluations."""
+"""Timed chains: running means of functions of the state against steps, seconds and likelihood evaluations."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats, Ints
-from samplers.chains.chain import Chain
-from samplers.chains.jump_chain import JumpChain
-from samplers.decide.exact import ExactTest
+from samplers.chains.driver import Stopwatch, in_blocks
+from samplers.chains.protocol import MarkovChain
 from samplers.experiments.framework.running import Work
 from samplers.study.risk import BLOCKS
 
@@ -19,8 +17,8 @@ from samplers.study.risk import BLOCKS
 class Timed(NamedTuple):
     """A chain at some of its steps: the running mean of every function, seconds and likelihood evaluations so far.
 
-    `usage` is the mean fraction of the data read per step, `kept` some thinned draws, `blocks` the functions' means
-    over consecutive stretches of the chain and `sd` their standard deviations.
+    `usage` is the mean data use of a step, `kept` has some thinned draws, `blocks` the means of the functions over
+    consecutive blocks of the chain, and `sd` their standard deviations.
     """
 
     at: Ints
@@ -35,7 +33,7 @@ class Timed(NamedTuple):
 
 
 def timed_chain(
-    make: Callable[[np.random.Generator], Chain | JumpChain],
+    make: Callable[[np.random.Generator], MarkovChain],
     rng: np.random.Generator,
     steps: int,
     functions: Callable[[Floats], Floats],
@@ -46,44 +44,43 @@ def timed_chain(
     keep: int = 2000,
     block: int = 1000,
 ) -> Timed:
-    """Advance a chain, timing its steps alone; `functions` maps draws (k x D) to values (k x Q), every thin-th draw.
+    """Advance a chain and time its steps; `functions` maps every thin-th draw (k x D) to values (k x Q).
 
-    An exact chain keeps the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
-    evaluates both states at each datum it reads, and so does a reversible jump. A chain that is thrown away compiles
-    all code before the clock runs.
+    An exact chain caches the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
+    evaluates both states at each datum it reads, and so does a reversible jump. A first chain, which is discarded,
+    compiles all code before time is measured.
     """
     make(np.random.default_rng(0)).advance(2)
     chain = make(rng)
     at = np.unique(np.geomspace(min(steps, max(thin, 20)), steps, points).astype(np.int64))
     ends = np.unique(np.linspace(0, steps, BLOCKS + 1).astype(np.int64))[1:]
-    cached = isinstance(chain, Chain) and isinstance(chain.test, ExactTest)
-    per_datum = 1.0 if cached else 2.0
-    means, seconds, evaluations, blocks, kept = [], [], [], [], []
+    watch, per_datum = Stopwatch(chain), chain.evaluations_per_datum
+    means, seconds, evaluations, blocks, thinned = [], [], [], [], []
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
-    done, spent, read, moved = 0, 0.0, 0.0, 0
+    done, read, moved = 0, 0.0, 0
+
+    def progress() -> None:
+        work.step(chain.steps / steps)
+
     for end in np.union1d(at, ends).tolist():
-        while done < end:
-            work.step(done / steps)
-            begin = time.perf_counter()
-            part = chain.advance(min(block, end - done))
-            spent += time.perf_counter() - begin
+        for part in in_blocks(chain, end, size=block, first=done, advance=watch, stop=progress):
             chosen = part.theta[(-done) % thin :: thin]
             if chosen.shape[0]:
-                found = functions(chosen)
-                total, squares = total + found.sum(axis=0), squares + (found * found).sum(axis=0)
+                values = functions(chosen)
+                total, squares = total + values.sum(axis=0), squares + (values * values).sum(axis=0)
                 count += chosen.shape[0]
-                kept.append(chosen)
+                thinned.append(chosen)
             done += part.accepted.size
             read += float(part.n_used.sum())
             moved += int(part.accepted.sum())
         if end in at:
             means.append(total / max(count, 1))
-            seconds.append(spent)
+            seconds.append(watch.seconds)
             evaluations.append(per_datum * read)
         if end in ends and count > before[1]:
             blocks.append((total - before[0]) / (count - before[1]))
             before = total, count
-    draws = np.concatenate(kept)
+    draws = np.concatenate(thinned)
     chosen = draws[np.linspace(0, draws.shape[0] - 1, min(keep, draws.shape[0])).astype(np.int64)]
     sd = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0))
     usage = read / done / chain.model.n_data

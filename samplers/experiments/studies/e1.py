@@ -1,7 +1,7 @@
-"""E1: error and data use of one sequential test, simulated on real log-likelihood differences, against the theory.
+"""E1: error and data use of one sequential test: theory, and simulation with real log-likelihood differences.
 
-Quick has the paper's size (1000 tests at each point). Full has twenty times as many, to see what the paper's error bars
-hide, and 400,000 steps for each row of a table about skewness, which the paper does not have.
+Quick has the paper's size (1000 tests at each point). Full has twenty times as many tests, to resolve what the paper's
+error bars hide, and 400,000 steps for each row of a table about skewness, which the paper does not have.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ from samplers.study.observe import moments
 
 SURPRISE = 4.0  # standard errors
 LEANING = 3.0  # standard errors
-ON_THEORY = "error and data use of normal l_i lie on the theory within 4 standard errors"
-CORRECTED = "error and data use on l_i of the data lie on the theory with skewness, within 4 s.e. and the second order"
-NEAR = 3.0  # |mu_std| up to which errors are not rare
+ON_THEORY = "error and data use with normal lᵢ agree with the theory within 4 standard errors"
+CORRECTED = (
+    "error and data use on lᵢ of the data agree with the theory with skewness, within 4 s.e. and second-order terms"
+)
+NEAR = 3.0  # |μ_std| up to which errors are not rare
 NEAR_ZERO = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 MU_STD = (*(-mu for mu in reversed(NEAR_ZERO)), 0.0, *NEAR_ZERO)
 SHAPES = {"normal": 0.0, "gamma(4)": 1.0, "exponential": 2.0, "−exponential": -2.0}  # skewness
 
 
 class Settings(NamedTuple):
-    """The tests of the figures, and the steps of the table about skewness: (shape of l_i, m, A) each."""
+    """The tests of the figures, and the steps of the table about skewness: (shape of lᵢ, m, A)."""
 
     repeats: int
     skew_repeats: int
@@ -71,12 +73,12 @@ class Settings(NamedTuple):
 
 
 def parts(settings: Settings) -> list[str]:
-    """A curve for each epsilon; the statistic itself; skewed l_i."""
+    """A curve for each ε, the statistic itself, and skewed lᵢ."""
     return [*(f"epsilon{epsilon:g}" for epsilon in settings.epsilons), "statistic", "skewness"]
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """One piece of the figures."""
+    """The numbers of one part."""
     rng = generator(settings.seed, "e1", name)
     if name == "skewness":
         return _skewness(rng, settings, work)
@@ -90,18 +92,18 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         return {**known, **_statistic(rng, settings, population)}
     design = Design(population.size, settings.m, float(name.removeprefix("epsilon")))
     at, fine = (characteristics(design, mu) for mu in (settings.mu_std, _fine(settings)))
-    found = {**known, "mu_std": np.array(settings.mu_std), "theory_error": at.error, "theory_usage": at.usage}
-    for kind, values in (("data", population), ("normal", None)):
-        seen = simulate(rng, design, settings.mu_std, settings.repeats, values)
-        found |= {f"{kind}_{key}": getattr(seen, key) for key in ("error", "error_se", "usage", "usage_se")}
-        work.step(0.7, "tests of normal l_i")
-    found |= _corrected(design, np.array(settings.mu_std), skewness, at, "corrected")
-    found |= _corrected(design, _fine(settings), skewness, fine, "fine_corrected")
-    return {**found, "fine_error": fine.error, "fine_usage": fine.usage}
+    values = {**known, "mu_std": np.array(settings.mu_std), "theory_error": at.error, "theory_usage": at.usage}
+    for kind, terms in (("data", population), ("normal", None)):
+        seen = simulate(rng, design, settings.mu_std, settings.repeats, terms)
+        values |= {f"{kind}_{key}": getattr(seen, key) for key in ("error", "error_se", "usage", "usage_se")}
+        work.step(0.7, "tests of normal lᵢ")
+    values |= _corrected(design, np.array(settings.mu_std), skewness, at, "corrected")
+    values |= _corrected(design, _fine(settings), skewness, fine, "fine_corrected")
+    return {**values, "fine_error": fine.error, "fine_usage": fine.usage}
 
 
 def _corrected(design: Design, mu_std: Floats, skewness: float, at: Characteristics, name: str) -> dict[str, Floats]:
-    """Error and data use with the first-order effect of skewness; NaN where a first order is not enough."""
+    """Error and data use with the first-order effect of skewness; NaN where first order is not enough."""
     plan = as_plan(design)
     slope, enough = slopes(plan, mu_std), bool(in_range(plan, np.array([skewness]))[0])
     change = skewness if enough else np.nan
@@ -113,7 +115,7 @@ def _fine(settings: Settings) -> Floats:
 
 
 def _differences(rng: np.random.Generator, settings: Settings, source: Source) -> Floats:
-    """l_i of one proposal of the random walk, after some steps from the mode."""
+    """The lᵢ of one proposal of the random walk, after some steps from the mode."""
     model = Logistic.from_data(source.x, source.y, settings.prior_precision)
     walk = RandomWalk.isotropic(settings.walk, model.dimension)
     chain = Chain(model, walk, ExactTest(), find_mode(model), rng)
@@ -126,7 +128,7 @@ def _skew(values: Floats) -> float:
 
 
 def _statistic(rng: np.random.Generator, settings: Settings, population: Floats) -> dict[str, Floats]:
-    """t of many samples of m data at mu = mu_0 (K14 Fig. 7), and z along some tests with drift (Fig. 8)."""
+    """t of many samples of m data at μ = μ_0 (K14 Fig. 7), and z along some tests with drift (Fig. 8)."""
     n_data, m = population.size, settings.m
     t = np.empty(settings.samples)
     for k in range(t.size):
@@ -149,7 +151,7 @@ def _z(values: Floats, looks: Ints, n_data: int, mu_0: float) -> Floats:
 
 
 def _skewness(rng: np.random.Generator, settings: Settings, work: Work) -> Values:
-    """Delta of one step for l_i of several shapes: by mu and sigma alone, with the skewness, and simulated."""
+    """Δ of one step for lᵢ of several shapes: from μ and σ alone, with skewness, and simulated."""
     n, kappa = settings.skew_data, settings.skew_kappa
     rows = []
     for number, (shape, m, a) in enumerate(settings.skewed):
@@ -186,14 +188,14 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     leaning = [_leaning(part) for part in curves.values()]
     checks = {
         ON_THEORY: _off(curves) <= SURPRISE,
-        "Δ of normal l_i lies on the theory within 4 standard errors": bool(
+        "Δ with normal lᵢ agrees with the theory within 4 standard errors": bool(
             np.all(np.abs(distance[signs == 0.0]) <= SURPRISE)
         ),
         CORRECTED: all(_meets(part, key) for part in curves.values() for key in ("error", "usage")),
-        "positive skewness lowers Δ of uncertain moves, negative raises it; together beyond 4 standard errors": bool(
+        "positive skewness lowers Δ of uncertain moves, negative skewness raises it; in total by over 4 s.e.": bool(
             np.all(lowered > 0.0) and lowered.sum() > SURPRISE * np.sqrt(lowered.size)
         ),
-        "corrected for skewness, Δ lies on the theory within 4 standard errors and the second order": bool(
+        "with the correction for skewness, Δ agrees with the theory within 4 s.e. and second-order terms": bool(
             np.any(covered & (signs != 0.0)) and np.all((corrected - SURPRISE * skew[:, 4])[covered] <= SLACK)
         ),
     }
@@ -204,30 +206,32 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
 
 
 def _off(curves: Mapping[float, Values]) -> float:
-    """The largest distance of normal l_i from the theory, in standard errors."""
+    """The largest difference between normal lᵢ and the theory, in standard errors."""
 
     def distance(part: Values, key: str) -> float:
-        se = np.maximum(part[f"normal_{key}_se"], 1.0 / part["n_data"])  # a usage that never varied is known to a datum
+        se = np.maximum(
+            part[f"normal_{key}_se"], 1.0 / part["n_data"]
+        )  # a data use that never varied is known to one datum
         return float(np.max(np.abs(part[f"normal_{key}"] - part[f"theory_{key}"]) / se))
 
     return max(distance(part, key) for part in curves.values() for key in ("error", "usage"))
 
 
 def _meets(part: Values, key: str) -> bool:
-    """Whether tests of the data's l_i are as the theory with skewness says; not if it says nothing."""
+    """Whether tests on lᵢ of the data agree with the theory with skewness; False if that does not apply."""
     off = np.abs(part[f"data_{key}"] - part[f"corrected_{key}"])
     return bool(np.all(off <= SURPRISE * part[f"data_{key}_se"] + SLACK))
 
 
 def _leans(curves: Mapping[float, Values], leaning: list[float]) -> bool:
-    """Whether the data's l_i err more often on the side that their skewness favours, beyond doubt."""
+    """Whether tests on lᵢ of the data clearly err more often on the side that the skewness favours."""
     return all(
         value * np.sign(part["skewness"]) > LEANING for value, part in zip(leaning, curves.values(), strict=True)
     )
 
 
 def _leaning(part: Values) -> float:
-    """Mean error at mu_std > 0 minus that at mu_std < 0, in standard errors."""
+    """Mean error at μ_std > 0 minus mean error at μ_std < 0, in standard errors."""
     mu, error, se = part["mu_std"], part["data_error"], part["data_error_se"]
     near = (mu != 0.0) & (np.abs(mu) <= NEAR)
     return float(np.sum(np.sign(mu[near]) * error[near]) / np.sqrt(np.sum(se[near] ** 2)))
@@ -243,9 +247,9 @@ def _finding(
         for epsilon, part in curves.items()
     )
     leant = "; ".join(
-        f"ε = {epsilon:g}: error off by {_most(part, 'theory'):.3f} at most "
-        f"({_shown(_most(part, 'corrected'), '.3f')} with the correction for skewness), more wrong "
-        f"{'acceptances' if value < 0 else 'rejections'} by {abs(value):.1f} standard errors"
+        f"ε = {epsilon:g}: the error differs by at most {_most(part, 'theory'):.3f} from the theory "
+        f"({_shown(_most(part, 'corrected'), '.3f')} with the correction for skewness), with more wrong "
+        f"{'acceptances' if value < 0 else 'rejections'} ({abs(value):.1f} standard errors)"
         for (epsilon, part), value in zip(curves.items(), leaning, strict=True)
     )
     shown = "; ".join(
@@ -254,24 +258,24 @@ def _finding(
         for (shape, m, a), row in zip(settings.skewed, skew, strict=True)
         if SHAPES[shape] != 0.0
     )
-    lie, figures = ("lie", " That is K14 Figs 1 and 10.") if checks[ON_THEORY] else ("do NOT lie", "")
-    lean = "lean to one side as they are" if _leans(curves, leaning) else "show no clear lean although they are"
+    agree, figures = ("agree", " This reproduces K14 Figs 1 and 10.") if checks[ON_THEORY] else ("do NOT agree", "")
+    lean = "lean to one side" if _leans(curves, leaning) else "do not clearly lean to one side"
     return (
         f"N = {first['n_data']:,}, m = {settings.m}, {settings.repeats:,} tests at each of {len(settings.mu_std)} "
-        f"values of μ_std. Normal l_i: error and data use {lie} on the theory, at most {_off(curves):.1f} standard "
-        f"errors away; in the worst case μ_std = 0, {worst}.{figures} The l_i of a step of logistic regression {lean} "
-        f"skewed ({first['skewness']:.2f}): {leant}. How much skewness matters for a step, on l_i of known shape: "
-        f"{shown}."
+        f"values of μ_std. With normal lᵢ, error and data use {agree} with the theory: they differ by at most "
+        f"{_off(curves):.1f} standard errors. In the worst case, μ_std = 0: {worst}.{figures} The lᵢ of a step of "
+        f"logistic regression are skewed ({first['skewness']:.2f}), and the errors {lean}: {leant}. The effect of "
+        f"skewness on a step, for lᵢ of known shape: {shown}."
     )
 
 
 def _shown(value: float, form: str) -> str:
-    """A number, or why there is none."""
+    """A number, or the reason why there is none."""
     return "none: too skewed for m" if np.isnan(value) else f"{value:{form}}"
 
 
 def _most(part: Values, theory: str) -> float:
-    """How far from a theory the error on the data's l_i is at most."""
+    """The largest difference between a theory and the error on lᵢ of the data."""
     return float(np.abs(part["data_error"] - part[f"{theory}_error"]).max())
 
 
@@ -279,8 +283,8 @@ def _table(curves: Mapping[float, Values]) -> ResultTable:
     columns = ["ε", "μ_std"]
     keys = ["mu_std"]
     for key, title in (("error", "error"), ("usage", "data use")):
-        columns += [f"{title}, theory", f"{title}, normal l_i", "± s.e."]
-        columns += [f"{title}, with skewness", f"{title}, l_i of the data", "± s.e."]
+        columns += [f"{title}, theory", f"{title}, normal lᵢ", "± s.e."]
+        columns += [f"{title}, with skewness", f"{title}, lᵢ of the data", "± s.e."]
         keys += [f"theory_{key}", f"normal_{key}", f"normal_{key}_se"]
         keys += [f"corrected_{key}", f"data_{key}", f"data_{key}_se"]
     rows = [
@@ -292,15 +296,15 @@ def _table(curves: Mapping[float, Values]) -> ResultTable:
 
 
 def _skew_table(settings: Settings, skew: Floats) -> ResultTable:
-    columns = ["l_i", "m", "A", "skewness", "Δ theory", "Δ with skewness", "Δ simulated", "± s.e."]
+    columns = ["lᵢ", "m", "A", "skewness", "Δ theory", "Δ with skewness", "Δ simulated", "± s.e."]
     columns += ["data use theory", "data use with skewness", "data use simulated"]
     rows: list[list[Cell]] = [[*given, *map(float, row)] for given, row in zip(settings.skewed, skew, strict=True)]
-    return ResultTable(f"Skewed l_i: N = {settings.skew_data:,}, κ = {settings.skew_kappa:g}", columns, rows)
+    return ResultTable(f"Skewed lᵢ: N = {settings.skew_data:,}, κ = {settings.skew_kappa:g}", columns, rows)
 
 
 def _panels(settings: Settings, curves: Mapping[float, Values], checks: Mapping[str, bool]) -> list[Panel]:
     panels = []
-    lean = "; tests of the data's l_i follow the curves with skewness" if checks[CORRECTED] else ""
+    lean = "; tests on lᵢ of the data follow the curves with skewness" if checks[CORRECTED] else ""
     fine = _fine(settings).tolist()
     for key, title, figure in (("error", "Error", 1), ("usage", "Data use", 10)):
         series = []
@@ -309,9 +313,9 @@ def _panels(settings: Settings, curves: Mapping[float, Values], checks: Mapping[
             if np.all(np.isfinite(part[f"fine_corrected_{key}"])):
                 name = f"theory with skewness, ε = {epsilon:g}"
                 series.append(Series(name, fine, part[f"fine_corrected_{key}"].tolist()))
-            series.append(_points(part, "data", key, f"l_i of the data, ε = {epsilon:g}"))
-            series.append(_points(part, "normal", key, f"normal l_i, ε = {epsilon:g}"))
-        note = f"Both fall off quickly as μ_std leaves 0{lean}."
+            series.append(_points(part, "data", key, f"lᵢ of the data, ε = {epsilon:g}"))
+            series.append(_points(part, "normal", key, f"normal lᵢ, ε = {epsilon:g}"))
+        note = f"Error and data use fall quickly as μ_std moves away from 0{lean}."
         panels.append(Panel(f"{title} of one test (K14 Fig. {figure})", "μ_std", title.lower(), series, note=note))
     return panels
 
@@ -353,7 +357,7 @@ def _statistic_panels(settings: Settings, part: Values) -> list[Panel]:
             "fraction of the data",
             "z",
             lines,
-            note="The mean of z grows without bound as the data run out: the last decision is always right.",
+            note="The mean of z grows without bound towards the full data, so that the last decision is always right.",
         ),
     ]
 
@@ -364,7 +368,7 @@ EXPERIMENT = Experiment(
     name="e1",
     title="One sequential test",
     source="K14 §5.1 and supplement A, Figs 1, 7-10",
-    question="Does a sequential test err as often, and read as much, as the theory says?",
+    question="Does a sequential test make as many errors, and read as much data, as the theory says?",
     sizes={
         "tiny": Settings(
             4000, 20_000, 4000, (0.05,), 200, (-5.0, -1.0, 0.0, 1.0, 5.0), samples=500, skewed=_TINY, skew_data=6000

@@ -1,14 +1,13 @@
 """E10: data per step of four acceptance tests on a Gaussian mixture at a temperature.
 
-S17 print the covariance diag(0.15, 0.15) of the proposal. Their averages appear when 0.15 is its standard deviation;
-both readings are run. Full is the paper's size (a million data, 5000 samples of every test). Quick has the same data
-and fewer samples of the tests that read much.
+S17 print the covariance diag(0.15, 0.15) of the proposal. Their averages result if 0.15 is its standard deviation; both
+readings are run. Full is the paper's size (a million data, 5000 samples of every test). Quick has the same data and
+fewer samples of the tests that read much.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -17,7 +16,8 @@ import numpy as np
 from designer import Design, TrialRun, acceptance
 from designer.core.arrays import Floats
 from designer.engine.step_error import Rule
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.driver import Stopwatch, advance_to
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
@@ -37,7 +37,7 @@ ARXIV = {BARKER: 210.0, SEQUENTIAL: 15_562.0, CONCENTRATION: 16_857.0}
 UAI = {BARKER: 182.0, SEQUENTIAL: 13_540.0, CONCENTRATION: 65_759.0}
 SCORES = {BARKER: (-1430.0, 3313.9), SEQUENTIAL: (-1578.9, 3647.7), CONCENTRATION: (-1232.7, 2444.1)}  # S17 Table 2
 PAPER_SIZE = 10**6
-BLOCK = 25  # steps between looks at the cancel switch
+BLOCK = 25  # steps between checks for cancellation
 SHOWN_DRAWS = 400
 
 
@@ -75,7 +75,7 @@ def parts(settings: Settings) -> list[str]:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """Run one chain on the clock, or compute the true posterior with what the calculator predicts for it."""
+    """Run and time one chain, or compute the true posterior and the calculator's predictions for it."""
     x = draw_mixture(generator(settings.seed, "e10", "data"), settings.n_data, TRUTH)
     rng = generator(settings.seed, "e10", name)
     if name == "posterior":
@@ -88,15 +88,11 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     def make(own: np.random.Generator) -> Chain:
         return Chain(model, walk, _test(settings, test), TRUTH, own, rule)
 
-    make(np.random.default_rng(0)).advance(2)  # compiles all code before the clock runs
-    chain, total, found, seconds = make(rng), settings.samples[TESTS.index(test)], [], 0.0
-    while chain.steps < total:
-        work.step(chain.steps / total)
-        begin = time.perf_counter()
-        found.append(chain.advance(min(BLOCK, total - chain.steps)))
-        seconds += time.perf_counter() - begin
-    draws = Draws.joined(found)
-    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": seconds}
+    make(np.random.default_rng(0)).advance(2)  # compiles the code before time is measured
+    chain, total = make(rng), settings.samples[TESTS.index(test)]
+    watch = Stopwatch(chain)
+    draws = advance_to(chain, total, size=BLOCK, advance=watch, stop=lambda: work.step(chain.steps / total))
+    return {"theta": draws.theta, "n_used": draws.n_used, "accepted": draws.accepted, "seconds": watch.seconds}
 
 
 def _test(settings: Settings, name: str) -> AcceptTest:
@@ -110,14 +106,14 @@ def _test(settings: Settings, name: str) -> AcceptTest:
 
 
 def _posterior(rng: np.random.Generator, settings: Settings, x: Floats, work: Work) -> Values:
-    """Probabilities of the bins; and for proposals from there, the data that the tests should read."""
+    """Probabilities of the bins, and the data that the tests should read for proposals from the posterior."""
     binned = Binned.of(x, settings.temperature)
     fine = Quadrature.of(binned, settings.bins * settings.fine, lambda share: work.step(0.8 * share))
     predicted = {}
     for reading in (SD, VARIANCE):
         trial = _pairs(rng, settings, binned, fine, settings.deviation(reading))
-        wanted = settings.n_data * trial.kappa**2 / (1.0 + trial.kappa**2)  # until the variance of Delta* is below 1
-        batches = settings.m * np.ceil(wanted / settings.m)
+        needed = settings.n_data * trial.kappa**2 / (1.0 + trial.kappa**2)  # until the variance of Δ* is below 1
+        batches = settings.m * np.ceil(needed / settings.m)
         usage = settings.n_data * acceptance(settings.design, trial).usage
         predicted[f"predicted_{reading}"] = np.array([batches.mean(), usage.mean()])
     return {**fine.pooled(settings.bins)._asdict(), **predicted}
@@ -126,7 +122,7 @@ def _posterior(rng: np.random.Generator, settings: Settings, x: Floats, work: Wo
 def _pairs(
     rng: np.random.Generator, settings: Settings, binned: Binned, posterior: Quadrature, deviation: float
 ) -> TrialRun:
-    """Proposals from the posterior, with the moments of their l_i."""
+    """Proposals from the posterior, with the moments of their lᵢ."""
     rows = []
     for theta in posterior.draw(rng, settings.pairs):
         proposed = theta + deviation * rng.standard_normal(2)
@@ -137,7 +133,7 @@ def _pairs(
 
 
 class MixtureResult(NamedTuple):
-    """One test under one reading of the proposal."""
+    """The results of one test with one reading of the proposal."""
 
     reading: str
     test: str
@@ -173,7 +169,7 @@ def _row(
     scores = posterior.scores(posterior.counts(part["theta"]))
     mean, se = float(n_used.mean()), block_error(n_used)
     known = mean, se, predicted.get(test), int(n_used.max()), float(part["accepted"].mean())
-    evaluated = (1.0 if test == EXACT else 2.0) * mean  # the exact test keeps the log-likelihoods of its state
+    evaluated = (1.0 if test == EXACT else 2.0) * mean  # the exact test caches the log-likelihoods of its state
     spent = float(part["seconds"]), evaluated, effective_size(part["theta"])
     score, chi_squared = ideal.mean(axis=0).tolist()
     return MixtureResult(reading, test, samples, *known, *scores, score, chi_squared, *spent)
@@ -181,8 +177,8 @@ def _row(
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     """The table beside both published versions, and the histograms."""
-    kept = values["posterior"]
-    posterior = Posterior(kept["probability"], kept["first"], kept["second"])
+    bins = values["posterior"]
+    posterior = Posterior(bins["probability"], bins["first"], bins["second"])
     rows = {
         (reading, test): _row(settings, values, posterior, reading, test)
         for reading in (SD, VARIANCE)
@@ -190,27 +186,29 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     }
     narrow, wide = rows[SD, BARKER], rows[VARIANCE, BARKER]
     checks = {
-        "with standard deviation 0.15 the Barker test reads what S17 print (210), to 10 %": abs(narrow.data - 210.0)
+        "with standard deviation 0.15, the Barker test reads as much as S17 print (210), within 10%": abs(
+            narrow.data - 210.0
+        )
         <= 21.0,
-        "with variance 0.15 it reads more than three times as much": wide.data > 3.0 * narrow.data,
+        "with variance 0.15, it reads more than three times as much": wide.data > 3.0 * narrow.data,
         "the Barker test reads least, then the sequential, then the concentration test": all(
             rows[reading, a].data < rows[reading, b].data
             for reading in (SD, VARIANCE)
             for a, b in ((BARKER, SEQUENTIAL), (SEQUENTIAL, CONCENTRATION))
         ),
-        "a move costs the Barker and the sequential test fewer likelihood evaluations than the exact one": all(
+        "the Barker and the sequential test need fewer likelihood evaluations per move than the exact test": all(
             rows[reading, test].per_move < rows[reading, EXACT].per_move
             for reading in (SD, VARIANCE)
             for test in (BARKER, SEQUENTIAL)
         ),
-        "the sequential test reads what the calculator predicts, within 4 standard errors and 10 %": all(
+        "the sequential test reads what the calculator predicts, within 4 standard errors and 10%": all(
             _within(row, row.predicted or 0.0) for (_, test), row in rows.items() if test == SEQUENTIAL
         ),
     }
     if settings.n_data == PAPER_SIZE:
         row = rows[SD, SEQUENTIAL]
         checks[
-            "with standard deviation 0.15 the sequential test reads what S17 print (15,562), to 4 standard errors"
+            "with standard deviation 0.15, the sequential test reads as much as S17 print (15,562), within 4 s.e."
         ] = abs(row.data - ARXIV[SEQUENTIAL]) <= 4.0 * row.data_se
     tables = [_data_table(rows), _cost_table(rows), _score_table(rows)]
     panels = [_histogram(settings, values, reading) for reading in (SD, VARIANCE)]
@@ -230,26 +228,26 @@ def _finding(settings: Settings, rows: Mapping[tuple[str, str], MixtureResult]) 
         f"deviation of the proposal: {line(SD)}; S17 print 210, 15,562 and 16,857 (in the camera-ready version 182, "
         f"13,540 and 65,759). When 0.15 is its variance, as printed: {line(VARIANCE)}. {_reading(settings, rows)}"
         f"The concentration test, whose bound is the empirical Bernstein-Serfling inequality for draws without "
-        f"replacement (Bardenet and Maillard 2015) with an analytic bound on |l_i|, reads "
+        f"replacement (Bardenet and Maillard 2015) with an analytic bound on |lᵢ|, reads "
         f"{_compared(settings, rows[SD, CONCENTRATION])}. The calculator, given proposals from the posterior, predicts "
         f"{sequential.predicted or 0.0:,.0f} for the sequential test, and κ²/(1+κ²) predicts "
-        f"{barker.predicted or 0.0:,.0f} for the Barker test. That test follows Barker's rule; its acceptance is "
-        f"{barker.acceptance:.2f} against {sequential.acceptance:.2f}, which makes {moved[0]:,.0f} data per move, "
-        f"beside {moved[1]:,.0f}. {_costs(rows)}"
+        f"{barker.predicted or 0.0:,.0f} for the Barker test. The Barker test uses Barker's rule: its acceptance is "
+        f"{barker.acceptance:.2f} against {sequential.acceptance:.2f} for the sequential test, so that a move costs "
+        f"{moved[0]:,.0f} data against {moved[1]:,.0f}. {_costs(rows)}"
     )
 
 
 def _costs(rows: Mapping[tuple[str, str], MixtureResult]) -> str:
-    """Time and evaluations in words."""
+    """Time per step and evaluations per move, in words."""
     each = ", ".join(
         f"{test} {1e3 * rows[SD, test].seconds / rows[SD, test].samples:.3g} ms and {rows[SD, test].per_move:,.0f}"
         for test in TESTS
     )
-    return f"A step and a move (standard deviation) cost, in time and in likelihood evaluations: {each}."
+    return f"Time per step and likelihood evaluations per move (standard deviation): {each}."
 
 
 def _reading(settings: Settings, rows: Mapping[tuple[str, str], MixtureResult]) -> str:
-    """Which reading of 0.15 gives the printed averages of the Barker and the sequential test, if one does."""
+    """Which reading of 0.15 gives the printed averages of the Barker and the sequential test, if any."""
     if settings.n_data != PAPER_SIZE:
         return ""
     near = [
@@ -258,18 +256,18 @@ def _reading(settings: Settings, rows: Mapping[tuple[str, str], MixtureResult]) 
         if all(_within(rows[reading, test], ARXIV[test]) for test in (BARKER, SEQUENTIAL))
     ]
     if len(near) != 1:
-        return f"S17's averages are those of {'both readings' if near else 'neither reading'}. "
+        return f"S17's averages agree with {'both readings' if near else 'neither reading'}. "
     shown = ", ".join(f"{rows[near[0], test].data / ARXIV[test]:.2f}" for test in (BARKER, SEQUENTIAL))
-    return f"So S17's averages are those of the {SPOKEN[near[0]]} ({shown} times the printed ones). "
+    return f"So S17's averages belong to the {SPOKEN[near[0]]} (ours are {shown} times the printed ones). "
 
 
 def _compared(settings: Settings, row: MixtureResult) -> str:
-    """What the two printed figures say of ours."""
+    """Our figure beside the two printed ones."""
     if settings.n_data != PAPER_SIZE:
-        return f"{row.data:,.0f}, which the papers' figures for a million data do not concern"
+        return f"{row.data:,.0f}, to which the papers' figures for a million data do not apply"
     near = [name for name, paper in (("arXiv", ARXIV), ("camera-ready", UAI)) if _within(row, paper[CONCENTRATION])]
-    verdict = {0: "near neither printed figure", 2: "too few samples to tell the two printed figures apart"}
-    return f"{row.data:,.0f} ± {row.data_se:,.0f}, {verdict.get(len(near)) or f'near the {near[0]} figure only'}"
+    verdict = {0: "close to neither printed figure", 2: "with too few samples to distinguish the two printed figures"}
+    return f"{row.data:,.0f} ± {row.data_se:,.0f}, {verdict.get(len(near)) or f'close to the {near[0]} figure only'}"
 
 
 def _within(row: MixtureResult, printed: float) -> bool:
@@ -306,7 +304,7 @@ def _score_table(rows: Mapping[tuple[str, str], MixtureResult]) -> ResultTable:
         given = row.score, row.ideal_score, score, row.chi_squared, row.ideal_chi_squared, chi
         cells.append([row.reading, row.test, row.samples, *given])
     return ResultTable(
-        "Are the samples those of the posterior? (S17 Table 2; its bins are not printed)", columns, cells
+        "Do the samples follow the posterior? (S17 Table 2, which does not give its bins)", columns, cells
     )
 
 
@@ -321,7 +319,7 @@ def _histogram(settings: Settings, values: Mapping[str, Values], reading: str) -
         shares(counted, edges),
         log_x=True,
         log_y=True,
-        note=f"Largest of this run: {largest}.",
+        note=f"Largest batch in this run: {largest}.",
     )
 
 
@@ -342,7 +340,7 @@ def _marginal(values: Mapping[str, Values], posterior: Posterior) -> Panel:
         theta = values[f"{test}-{SD}"]["theta"]
         density = np.histogram(theta[:, 1], edges)[0] / (len(theta) * width)
         series.append(Series(test, middle.tolist(), density.tolist(), style="steps"))
-    note = "Chains of correlated steps need not visit both modes evenly."
+    note = "Correlated chains need not visit both modes equally often."
     return Panel("Marginal of θ2", "θ2", "density", series, note=note)
 
 

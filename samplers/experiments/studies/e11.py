@@ -1,10 +1,11 @@
 """E11: ones against sevens, 784 pixels, at a temperature: data per step of four tests, and accuracy against data read.
 
-S17 have 12,007 of the 13,007 training images (which ones is not known; here a random subset), a flat prior, T = 1000.
+S17 use 12,007 of the 13,007 training images (which ones is not known; here a random subset), a flat prior, T = 1000.
 Some pixels are always blank, so that the posterior is improper: every chain drifts outwards, and its averages belong to
-a stretch of a run and not to a distribution. Nor is there a mode at which to expand control variates.
-Full is the paper's size, 5000 samples; but 2000 of the concentration test, whose search for a bound reads everything in
-every step, and 200 of it with an analytic bound. Quick has fewer samples of the tests that read much.
+a part of the run and not to a distribution. Nor is there a mode at which to expand control variates.
+Full is the paper's size, 5000 samples, but has only 2000 samples of the concentration test, whose search for a bound
+reads everything in every step, and 200 of it with an analytic bound. Quick has fewer samples of the tests that read
+much.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ TESTS = BARKER, SEQUENTIAL, CONCENTRATION, ANALYTIC, EXACT
 COMPARED = BARKER, SEQUENTIAL, CONCENTRATION, EXACT
 PAPER = {BARKER: 163.0, SEQUENTIAL: 2026.0, CONCENTRATION: 7612.0}  # S17 section 6.2
 PAPER_SIZE = 12_007
-LOOKS = 30  # evenly spaced states at which a chain is looked at, and as many on a logarithmic scale
-NEAR = 0.15  # relative distance within which a figure is that of the paper
+LOOKS = 30  # evenly spaced states at which a chain is evaluated, and as many on a logarithmic scale
+NEAR = 0.15  # relative difference within which a figure agrees with the paper
 
 
 class Settings(NamedTuple):
     """Rows, samples of each test (in the order of TESTS), temperatures, and the tests' settings.
 
-    The first temperature is the paper's; the second was found by trial, as one at which the Barker and the sequential
-    test read about as much as the paper says.
+    The first temperature is the paper's; the second was found by trial: there the Barker and the sequential test read
+    about as much as the paper says.
     """
 
     rows: int
@@ -78,7 +79,7 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class Unbounded:
-    """A model that knows no bound on |l_i|: the concentration test finds the true one by a pass over the data."""
+    """A model without a bound on |lᵢ|: the concentration test then finds the true one by a pass over the data."""
 
     model: Model
 
@@ -103,7 +104,7 @@ def _part(test: str, temperature: float) -> str:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """Run one chain from theta = 0, looking at it now and then."""
+    """Run one chain from θ = 0, and evaluate some of its states."""
     test, temperature = name.rsplit(", T = ", 1)
     data = load("mnist17", work.data, settings.rows)
     model = tempered(Logistic.from_data(data.x, data.y), float(temperature))
@@ -126,20 +127,20 @@ def work(settings: Settings, name: str, work: Work) -> Values:
             proposed = walk.propose(pairs_rng, chain.theta).theta
             pairs.append(moments(compare(model, chain.theta, proposed))[:2])
     joined = Draws.joined(draws)
-    free = n_data if test == CONCENTRATION else 0  # the pass for the bound, which S17 do not count either
+    free = n_data if test == CONCENTRATION else 0  # the pass to find the bound; S17 do not count it either
     values = {"n_used": joined.n_used - free, "accepted": joined.accepted, "curve": np.array(curve)}
     return {**values, "pairs": np.array(pairs).reshape(-1, 2), "n_data": n_data, "elapsed": spent, **origin_of(data)}
 
 
 def _quality(data: Source, theta: Floats) -> tuple[float, float]:
-    """Share of test images classified rightly, and mean log-likelihood of the training images (not tempered)."""
+    """Share of test images classified correctly, and mean log-likelihood of the training images (not tempered)."""
     signed = np.where(data.y > 0.0, 1.0, -1.0) * (data.x @ theta)
     right = (data.x_test @ theta > 0.0) == (data.y_test > 0.0)
     return float(right.mean()), float(-np.logaddexp(0.0, -signed).mean())
 
 
 class DigitsResult(NamedTuple):
-    """One test at one temperature; `curve` has steps, seconds, accuracy and log-likelihood as columns."""
+    """The results of one test at one temperature; `curve` has columns for steps, seconds, accuracy, log-likelihood."""
 
     test: str
     temperature: float
@@ -159,7 +160,7 @@ class DigitsResult(NamedTuple):
 def _row(settings: Settings, part: Values, test: str, temperature: float) -> DigitsResult:
     used, curve = part["n_used"], part["curve"]
     data = float(used.mean())
-    evaluations = data if test == EXACT else 2.0 * data  # at theta and theta'; the exact test keeps the former
+    evaluations = data if test == EXACT else 2.0 * data  # at θ and θ'; the exact test caches the former
     if test == CONCENTRATION:
         evaluations += 2.0 * float(part["n_data"])  # the bound
     return DigitsResult(
@@ -180,9 +181,9 @@ def _row(settings: Settings, part: Values, test: str, temperature: float) -> Dig
 
 
 def _predicted(settings: Settings, part: Values, test: str) -> float | None:
-    """Data per step by theory, from the moments of l_i along the chain.
+    """Data per step by theory, from the moments of lᵢ along the chain.
 
-    The Barker test stops at the first multiple of m above N kappa^2 / (1 + kappa^2).
+    The Barker test stops at the first multiple of m above N κ^2 / (1 + κ^2).
     """
     n_data = int(part["n_data"])
     if not part["pairs"].size:
@@ -210,13 +211,13 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             for temperature in settings.temperatures
             for a, b in ((BARKER, SEQUENTIAL), (SEQUENTIAL, CONCENTRATION))
         ),
-        "Barker and sequential test read what theory predicts, within 4 standard errors and 15 %": (
+        "the Barker and the sequential test read what theory predicts, within 4 standard errors and 15%": (
             _all_predicted(settings, rows)
         ),
         "with an analytic bound the concentration test reads all the data": all(
             rows[ANALYTIC, temperature].data == n_data for temperature in settings.temperatures
         ),
-        "the chains of the Barker and the sequential test end with more than 80 % of the test images right": all(
+        "the chains of the Barker and the sequential test end with over 80% of the test images correct": all(
             rows[test, temperature].accuracy > 0.8
             for temperature in settings.temperatures
             for test in (BARKER, SEQUENTIAL)
@@ -235,12 +236,12 @@ def _as_predicted(row: DigitsResult) -> bool:
 
 
 def _at(row: DigitsResult, budget: float) -> float:
-    """Test accuracy when `budget` data have been read, or at the first look after."""
+    """Test accuracy after `budget` data, or at the first evaluation after that."""
     return float(row.curve[min(int(np.searchsorted(row.read, budget)), row.read.size - 1), 2])
 
 
 def _budget(rows: Mapping[tuple[str, float], DigitsResult], temperature: float) -> float:
-    """Data that every test has read in its run, but the one with an analytic bound, whose run is short."""
+    """Data that every test has read, except the one with an analytic bound, whose run is short."""
     return float(min(rows[test, temperature].read[-1] for test in COMPARED))
 
 
@@ -258,13 +259,13 @@ def _finding(settings: Settings, rows: Mapping[tuple[str, float], DigitsResult],
     return (
         f"Data per step at N = {n_data:,}, T = {first:g}: {line(first)}; theory predicts "
         f"{barker.predicted or 0.0:,.0f} and {sequential.predicted or 0.0:,.0f} for the first two from the moments of "
-        f"l_i along the chains. At T = {other:g}: {line(other)}. {compared}The concentration test is given the true "
-        f"max |l_i|, whose pass over all data is not counted, as in S17; with an analytic bound it reads "
-        f"{rows[ANALYTIC, first].data / n_data:.0%}. "
-        f"Test accuracy after {budget:,.0f} data: {reached} (S17: similar or better on fewer data for "
-        f"Barker's; these are single chains). The Barker test {slower} than the "
-        f"sequential ({barker.acceptance:.2f} against {sequential.acceptance:.2f}). The posterior is improper (flat "
-        f"prior, blank pixels), so accuracy tells how fast a chain drifts away from zero, not how well it samples."
+        f"lᵢ along the chains. At T = {other:g}: {line(other)}. {compared}The concentration test is given the true "
+        f"max |lᵢ|, whose pass over all data is not counted, as in S17; with an analytic bound it reads "
+        f"{rows[ANALYTIC, first].data / n_data:.0%} of the data. "
+        f"Test accuracy after {budget:,.0f} data: {reached} (S17: the Barker test is similar or better "
+        f"with fewer data; these are single chains). The Barker test {slower} than the sequential test "
+        f"({barker.acceptance:.2f} against {sequential.acceptance:.2f}). The posterior is improper (flat prior, blank "
+        f"pixels), so accuracy shows how fast a chain drifts away from zero, not how well it samples."
     )
 
 
@@ -276,15 +277,16 @@ def _compared(settings: Settings, rows: Mapping[tuple[str, float], DigitsResult]
 
     first, other = settings.temperatures[0], settings.temperatures[-1]
     agree = "Theory and measurement agree here" if _all_predicted(settings, rows) else "Measurement"
-    found = "gives" if near(first) else "does not give"
+    gives = "gives" if near(first) else "does not give"
     then = (
-        f"at a κ {first / other:.1f} times as large both are met to {NEAR:.0%}; that temperature was chosen by trial, "
-        "so that it explains nothing by itself"
+        f"with κ {first / other:.1f} times as large, both agree within {NEAR:.0%}, but that temperature was chosen by "
+        "trial, so it explains nothing by itself"
         if near(other)
-        else f"nor does a κ {first / other:.1f} times as large give both"
+        else f"nor does κ {first / other:.1f} times as large give both"
     )
     return (
-        f"S17 print 163, 2,026 and 7,612. {agree}: the printed setting, begun at zero, {found} the first two; {then}. "
+        f"S17 print 163, 2,026 and 7,612. {agree}: the printed setting, started at zero, {gives} the first two; "
+        f"{then}. "
     )
 
 
@@ -296,7 +298,7 @@ def _all_predicted(settings: Settings, rows: Mapping[tuple[str, float], DigitsRe
 
 def _table(rows: Mapping[tuple[str, float], DigitsResult]) -> ResultTable:
     columns = ["test", "T", "samples", "data per step", "± s.e.", "predicted", "largest", "evaluations per step"]
-    columns += ["acceptance", "ms per step", "final test accuracy", "accuracy on the same data read", "paper (S17)"]
+    columns += ["acceptance", "ms per step", "final test accuracy", "accuracy after equal data", "paper (S17)"]
     budget = {row.temperature: _budget(rows, row.temperature) for row in rows.values()}
     cells: list[list[Cell]] = [
         [*row[:11], _at(row, budget[row.temperature]), PAPER.get(row.test)] for row in rows.values()
@@ -339,7 +341,7 @@ EXPERIMENT = Experiment(
     name="e11",
     title="Ones against sevens: data per step of four tests",
     source="S17 §6.2, Figs 3 and 4",
-    question="How many data does each test read per step in 784 dimensions, and what does a classifier gain by them?",
+    question="How many data does each test read per step in 784 dimensions, and what does a classifier gain from them?",
     sizes={
         "tiny": Settings(1000, (500, 250, 10, 3, 40), temperatures=(100.0, 36.0)),
         "quick": Settings(PAPER_SIZE, (3000, 1500, 60, 10, 300)),

@@ -1,6 +1,7 @@
 """E12: the worst case of sequential tests: with the best proposal for a Gaussian mean, some tests need all the data.
 
-S17 prove a lower bound on their share and report no run. Full goes to a million data; the calculator's curve to 10^9.
+S17 prove a lower bound on their share and report no run. Full has up to a million data, and the calculator's curve goes
+up to 10^9.
 """
 
 from __future__ import annotations
@@ -36,17 +37,19 @@ LEMMA = 0.0085  # c of S17 Lemma 1: p_0 p_1 p_2 in its proof
 SURPRISE = 4.0  # standard errors
 ACCURACY = 1e-7  # of the calculator's numbers
 MEAN = 0.5
-CONSTANT = "with m a fixed share of N, the measured share of full tests is the same at every N, within 4 s.e."
-FALLS = "with fixed m and ε the share of full tests falls with N: at each step predicted, and measured from end to end"
-STEADY = "the Barker test reads, at every N, the share that κ²/(1+κ²) in whole batches says, within 4 standard errors"
-CHEAPER = "sequential and Barker tests evaluate fewer likelihoods than the exact test, which keeps none, at every N"
+CONSTANT = (
+    "with m a fixed share of N, the measured share of full tests is the same at every N, within 4 standard errors"
+)
+FALLS = "with fixed m and ε, the share of full tests falls with N: predicted at each step, measured from first to last"
+STEADY = "at every N, the Barker test reads the share κ²/(1+κ²) of the data in whole batches, within 4 standard errors"
+CHEAPER = "at every N, sequential and Barker tests evaluate fewer likelihoods than the exact test, which caches none"
 FIXED, SHARE = "sequential, fixed m", "sequential, m grows with N"
 BERNSTEIN, BARKER, EXACT = "concentration", "Barker minibatch", "exact"
 TESTS = FIXED, SHARE, BERNSTEIN, BARKER, EXACT
 
 
 class Settings(NamedTuple):
-    """Numbers of data, tests at each, batch and epsilon (S17's), looks of the test with growing m."""
+    """Numbers of data, tests at each, batch and ε (S17's), looks of the test whose m grows."""
 
     sizes: tuple[int, ...]
     tests: int
@@ -66,7 +69,7 @@ class Settings(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Proposals at stationarity: theta, theta', and the number that seeds u and the order of the data."""
+    """Proposals at stationarity: θ, θ', and the number that seeds u and the order of the data."""
 
     theta: Floats
     proposed: Floats
@@ -74,12 +77,12 @@ class Steps(NamedTuple):
 
 
 def parts(settings: Settings) -> list[str]:
-    """One for each number of data; and the calculator alone."""
+    """One part for each number of data, and one for the calculator."""
     return [*(f"n{n}" for n in settings.sizes), "theory"]
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """All tests at one number of data, on the same proposals and u; or what the calculator predicts at any number."""
+    """All tests at one number of data, with the same proposals and u; or the calculator's predictions at any number."""
     if name == "theory":
         return _theory(settings, work)
     n = int(name.removeprefix("n"))
@@ -88,13 +91,13 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     steps = _steps(rng, x, settings.tests)
     a, kappa, v = _questions(x, steps)
     mu_std = (a - v) / kappa
-    found: dict[str, Floats] = {"a": a, "kappa": kappa, "mu_std": mu_std, "exact": (a > v).astype(np.float64)}
+    values: dict[str, Floats] = {"a": a, "kappa": kappa, "mu_std": mu_std, "exact": (a > v).astype(np.float64)}
     for number, (key, test) in enumerate(_tests(settings, n).items()):
         accepted, used, seconds = _decide(test, x, steps, work, number / len(TESTS))
-        found |= {f"{key} accepted": accepted, f"{key} used": used, f"{key} seconds": seconds}
+        values |= {f"{key} accepted": accepted, f"{key} used": used, f"{key} seconds": seconds}
     for key, design in settings.designs(n).items():
-        found |= {f"{key} {name}": value for name, value in _predict(design, mu_std).items()}
-    return found
+        values |= {f"{key} {name}": value for name, value in _predict(design, mu_std).items()}
+    return values
 
 
 def _tests(settings: Settings, n_data: int) -> dict[str, AcceptTest]:
@@ -108,14 +111,14 @@ def _tests(settings: Settings, n_data: int) -> dict[str, AcceptTest]:
 
 
 def _steps(rng: np.random.Generator, x: Floats, count: int) -> Steps:
-    """theta from the posterior N(mean of x, 1 / N), theta' from N(theta, 1 / N) (S17 section 2.1)."""
+    """θ from the posterior N(mean of x, 1 / N), θ' from N(θ, 1 / N) (S17 section 2.1)."""
     sd = 1.0 / math.sqrt(x.size)
     theta = rng.normal(x.mean(), sd, count)
     return Steps(theta, rng.normal(theta, sd), rng.integers(2**63, size=count))
 
 
 def _questions(x: Floats, steps: Steps) -> tuple[Floats, Floats, Floats]:
-    """A, kappa and log u of each step: l_i = (theta' - theta) (x_i - (theta + theta') / 2)."""
+    """A, κ and log u of each step: lᵢ = (θ' - θ) (xᵢ - (θ + θ') / 2)."""
     n, move = x.size, steps.proposed - steps.theta
     a = n * move * (x.mean() - 0.5 * (steps.theta + steps.proposed))
     kappa = n / math.sqrt(n - 1.0) * np.abs(move) * x.std()
@@ -124,7 +127,7 @@ def _questions(x: Floats, steps: Steps) -> tuple[Floats, Floats, Floats]:
 
 
 def _decide(test: AcceptTest, x: Floats, steps: Steps, work: Work, begin: float) -> tuple[Floats, Floats, Floats]:
-    """Decisions, fractions of the data read, and seconds; the first decision is made twice, once to compile."""
+    """Decisions, fractions of the data read, and seconds; the first decision is repeated, because it compiles."""
     accepted, used, seconds = np.empty((3, steps.theta.size))
     ends = np.array([x.min(), x.max()])
     rule: Rule = "barker" if isinstance(test, BarkerTest) else "metropolis"
@@ -145,21 +148,21 @@ def _decide(test: AcceptTest, x: Floats, steps: Steps, work: Work, begin: float)
 
 
 def _comparison(x: Floats, ends: Floats, theta: float, proposed: float, rule: Rule) -> Comparison:
-    """The question of one step; l_i is linear in x_i, so that its largest value is at an end of the data."""
+    """The question of one step; lᵢ is linear in xᵢ, so that its largest value is at an end of the data."""
     move, middle = proposed - theta, 0.5 * (theta + proposed)
     bound = float(np.abs(move * (ends - middle)).max())
     return Comparison(x.size, lambda i: move * (x[i] - middle), rule=rule, range_bound=bound)
 
 
 def _predict(design: Design, mu_std: Floats) -> dict[str, Floats]:
-    """What the calculator says of each test: probability of reading everything, expected data, probability of error."""
+    """The calculator's predictions for each test: probability of reading all data, expected data use, error."""
     outcome, _ = outcomes(as_plan(design), mu_std, ACCURACY)
     reach = 1.0 - outcome.below - outcome.above
     return {"reach": reach, "usage": outcome.usage, "error": outcome.error(mu_std)}
 
 
 def _theory(settings: Settings, work: Work) -> Values:
-    """The same averaged over the limiting law of mu_std: A = -d (a + d / 2), kappa = |d|, with a and d normal."""
+    """The same averaged over the limiting law of μ_std: A = -d (a + d / 2), κ = |d|, with a and d normal."""
     rng = generator(settings.seed, "e12", "theory")
     a, d = rng.standard_normal((2, settings.theory_steps))
     mu_std = (-d * (a + 0.5 * d) - np.log(1.0 - rng.random(d.size))) / np.abs(d)
@@ -172,7 +175,7 @@ def _theory(settings: Settings, work: Work) -> Values:
 
 
 class WorstCaseResult(NamedTuple):
-    """One test at one number of data: shares with standard errors, and predictions (None where there are none)."""
+    """The results of one test at one number of data: shares with standard errors, and predictions if there are any."""
 
     n: int
     test: str
@@ -194,25 +197,25 @@ def _summary(n: int, m: int, test: str, part: Values) -> WorstCaseResult:
     reach, usage, error = (
         float(part[f"{test} {key}"].mean()) if f"{test} {key}" in part else None for key in ("reach", "usage", "error")
     )
-    if test == BARKER:  # the first multiple of m above N kappa^2 / (1 + kappa^2)
+    if test == BARKER:  # the first multiple of m above N κ^2 / (1 + κ^2)
         needed = n * part["kappa"] ** 2 / (1.0 + part["kappa"] ** 2)
         usage = float(np.mean(np.minimum(m * np.ceil(needed / m), n))) / n
     wrong = None if test == BARKER else float(np.mean(part[f"{test} accepted"] != part["exact"]))
     spread = share if reach is None else reach
     share_se = math.sqrt((spread * (1.0 - spread) + 1.0 / count) / count)
     read, read_se = float(used.mean()), _se(used, part, test)
-    took = 2.0 * n * read, 1e3 * float(np.mean(part[f"{test} seconds"]))  # each l_i is of both states
+    took = 2.0 * n * read, 1e3 * float(np.mean(part[f"{test} seconds"]))  # each lᵢ needs both states
     return WorstCaseResult(n, test, share, share_se, reach, read, read_se, usage, wrong, error, *took)
 
 
 def _se(used: Floats, part: Values, test: str) -> float:
-    """Of the mean data use, given the proposals where a prediction knows them."""
+    """Standard error of the mean data use, given the proposals if there is a prediction for them."""
     expected = part.get(f"{test} usage", used.mean())
     return float(np.sqrt(np.mean((used - expected) ** 2) / used.size))
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """Shares against N: measured, and by the calculator."""
+    """Shares against N, measured and predicted."""
     rows = [_summary(n, settings.m, test, values[f"n{n}"]) for n in settings.sizes for test in TESTS]
     theory = values["theory"]["table"]
     predicted = [row for row in rows if row.test in (FIXED, SHARE)]
@@ -226,8 +229,8 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     barker = [row for row in rows if row.test == BARKER]
     exact = {row.n: row.evaluations for row in rows if row.test == EXACT}
     checks = {
-        "the measured shares lie on the calculator's within 4 standard errors": off <= SURPRISE,
-        "concentration tests, and sequential ones with m a share of N, need all data more often than Lemma 1 says": all(
+        "the measured shares agree with the calculator within 4 standard errors": off <= SURPRISE,
+        "concentration tests, and sequential tests with m a share of N, need all data as often as Lemma 1 says": all(
             row.all >= LEMMA for row in rows if row.test in (SHARE, BERNSTEIN)
         ),
         CONSTANT: _alike([row for row in rows if row.test == SHARE]) <= SURPRISE,
@@ -251,13 +254,13 @@ def _known(value: float | None) -> float:
 
 
 def _alike(rows: list[WorstCaseResult]) -> float:
-    """The largest distance of a measured share from the mean of all, in standard errors."""
+    """The largest difference between a measured share and the mean of all, in standard errors."""
     mean = float(np.mean([row.all for row in rows]))
     return max(abs(row.all - mean) / row.all_se for row in rows)
 
 
 def _fallen(rows: list[WorstCaseResult]) -> bool:
-    """Whether the share at the largest N is below that at the smallest, beyond one standard error."""
+    """Whether the share at the largest N is below that at the smallest by more than one standard error."""
     first, last = rows[0], rows[-1]
     return first.all - last.all > math.hypot(first.all_se, last.all_se)
 
@@ -270,25 +273,25 @@ def _finding(
     below = [n for n, share in zip(far, table[:, 0, 0], strict=True) if share < LEMMA]
     constant = "does not depend on N" if checks[CONSTANT] else "depends on N"
     lemma = (
-        f"below the lemma's {LEMMA:.2%} from N = {below[0]:,} on, whose constant is not for a fixed batch and error"
+        f"below the lemma's {LEMMA:.2%} from N = {below[0]:,} on (it does not apply to a fixed batch and error)"
         if below
         else "which need not stay above the lemma's constant"
     )
     barker = [row.usage for row in rows if row.test == BARKER]
     steady = f"{min(barker):.0%} to {max(barker):.0%} of the data" + (" at every N" if checks[STEADY] else "")
-    falls = "it falls" if checks[FALLS] else "it goes"
+    falls = "it falls" if checks[FALLS] else "it changes"
     took = ", ".join(f"{last[test].milliseconds:.3g} ms ({test})" for test in TESTS)
     return (
         f"At N = {settings.sizes[-1]:,}, with the best random walk for a Gaussian mean, {last[FIXED].all:.1%} of the "
         f"sequential tests with m = {settings.m} and ε = {settings.epsilon:g} need all the data, {last[SHARE].all:.1%} "
         f"with m = N/{settings.looks}, and {last[BERNSTEIN].all:.1%} of the concentration tests; the proof of S17 "
-        f"Lemma 1 promises {LEMMA:.2%}. The calculator predicts these shares (largest distance {off:.1f} standard "
-        f"errors). With m a fixed share of N the fraction {constant} ({table[0, 1, 0]:.3f} at {far[0]:,}, "
-        f"{table[-1, 1, 0]:.3f} at {far[-1]:,} by the calculator). With fixed m and ε {falls}, from "
+        f"Lemma 1 promises {LEMMA:.2%}. The calculator predicts these shares (largest difference {off:.1f} standard "
+        f"errors). With m a fixed share of N, the fraction {constant} ({table[0, 1, 0]:.3f} at {far[0]:,}, "
+        f"{table[-1, 1, 0]:.3f} at {far[-1]:,} by the calculator). With fixed m and ε, {falls} from "
         f"{table[0, 0, 0]:.3f} to {table[-1, 0, 0]:.4f}, {lemma}: with more looks a test stops before the end, rightly "
         f"or wrongly (wrong decisions: {table[0, 0, 2]:.3f} to {table[-1, 0, 2]:.3f}). Its data use is "
         f"{table[0, 0, 1]:.0%} at {far[0]:,} and {table[-1, 0, 1]:.0%} at {far[-1]:,}. The Barker test escapes the "
-        f"lemma but not the cost: it reads {steady} (κ²/(1+κ²) gives {theory['barker']:.0%} for large N), beside "
+        f"lemma but not the cost: it reads {steady} (κ²/(1+κ²) gives {theory['barker']:.0%} for large N), against "
         f"{last[FIXED].usage:.0%} for the sequential test at N = {settings.sizes[-1]:,}, where a test takes {took}. "
         "Only a smaller κ helps all of them: control variates, or a higher temperature."
     )
@@ -300,19 +303,19 @@ def _table(rows: list[WorstCaseResult]) -> ResultTable:
         "calculator", "likelihood evaluations/test", "milliseconds/test",
     ]  # fmt: skip
     cells: list[list[Cell]] = [list(row) for row in rows]
-    return ResultTable("Tests that need all data (S17 Lemma 1: at least 0.85 %)", columns, cells)
+    return ResultTable("Tests that need all data (S17 Lemma 1: at least 0.85%)", columns, cells)
 
 
 def _panels(settings: Settings, rows: list[WorstCaseResult], theory: Floats, checks: Mapping[str, bool]) -> list[Panel]:
     far = [float(n) for n in settings.theory]
     panels = []
-    constant = "Constant where m is a share of N; " if checks[CONSTANT] else ""
-    falls = "with fixed m it falls, as looks and errors grow." if checks[FALLS] else "fixed m beside it."
+    constant = "Constant if m is a share of N; " if checks[CONSTANT] else ""
+    falls = "with fixed m it falls, as looks and errors grow." if checks[FALLS] else "beside it, fixed m."
     ends = f"from {theory[0, 0, 1]:.0%} to {theory[-1, 0, 1]:.0%} over these N"
     notes = {
         "all": f"{constant}{falls}",
-        "usage": f"With fixed m and ε the calculator's data use goes {ends}; other tests read a fixed share.",
-        "wrong": "With fixed m and ε more data mean more looks, and more chances of a wrong decision.",
+        "usage": f"With fixed m and ε, the calculator's data use goes {ends}; other tests read a fixed share.",
+        "wrong": "With fixed m and ε, more data mean more looks, and more chances of a wrong decision.",
     }
     for k, (key, title) in enumerate(
         {"all": "needs all data", "usage": "data use", "wrong": "wrong decisions"}.items()
@@ -332,7 +335,7 @@ def _panels(settings: Settings, rows: list[WorstCaseResult], theory: Floats, che
 
 
 def _costs(rows: list[WorstCaseResult]) -> list[Panel]:
-    """Evaluations and time of a test, the exact one among them."""
+    """Evaluations and time of each test, including the exact test."""
     panels = []
     for key, label in {"evaluations": "likelihood evaluations", "milliseconds": "milliseconds"}.items():
         series = []
@@ -340,7 +343,7 @@ def _costs(rows: list[WorstCaseResult]) -> list[Panel]:
             seen = [row for row in rows if row.test == test]
             series.append(Series(test, [float(row.n) for row in seen], [getattr(row, key) for row in seen]))
         title = f"{label.capitalize()} of a test"
-        note = "Means over the tests, each deciding alone and in Python; none keeps anything from one test to the next."
+        note = "Means over the tests, each run by itself in Python; nothing is cached between tests."
         panels.append(Panel(title, "N", f"{label} per test", series, log_x=True, log_y=True, note=note))
     return panels
 

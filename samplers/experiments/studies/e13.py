@@ -1,6 +1,6 @@
 """E13: how well the correction variable of the Barker minibatch test turns a normal variable into a logistic one.
 
-Full is the paper's size; quick is the same, since it takes seconds.
+Full is the paper's size; quick has fewer points only, since the experiment takes seconds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from samplers.experiments.framework.running import Experiment, Values, Work
 
 BLOCK = 64  # points of the distribution function computed at once
 FLOOR = 1e-12
-BETTER = "the fitted table is at least 100 times better than the ridge table of the same sigma"
+BETTER = "the fitted table is at least 100 times better than the ridge table with the same σ"
 VERSIONS = "S17 arXiv", "S17 UAI"
 
 
 class PublishedError(NamedTuple):
-    """One line of S17 Table 1: its grid size N, sigma and lambda, the L_inf error printed, and in which version."""
+    """One line of S17 Table 1: grid size N, σ, λ, the printed L_inf error, and the version of the paper."""
 
     n: int
     sigma: float
@@ -33,12 +33,12 @@ class PublishedError(NamedTuple):
 
     @property
     def name(self) -> str:
-        """For the part and the legend."""
+        """The name of its part."""
         return f"ridge-sigma{self.sigma:g}-n{self.n}-lambda{self.penalty:g}"
 
 
 class Settings(NamedTuple):
-    """The table's lines, the sigmas of our own tables, and where the distribution functions are compared."""
+    """The lines of the table, the σ of our own tables, and where the distribution functions are compared."""
 
     table: tuple[PublishedError, ...]
     sigmas: tuple[float, ...]
@@ -56,12 +56,12 @@ SIGMAS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)
 
 
 def parts(settings: Settings) -> list[str]:
-    """One for each line of the table, and one for our own tables."""
+    """One part for each line of the table, and one for our own tables."""
     return [*(row.name for row in settings.table), "fitted"]
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """Make the table of this part, and measure what it really samples from, cells and all."""
+    """Make the table of this part, and measure the distribution that it actually samples from."""
     x = np.linspace(-settings.reach, settings.reach, settings.points)
     if name == "fitted":
         return _fitted(settings, x, work)
@@ -72,7 +72,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
 
 
 def _fitted(settings: Settings, x: Floats, work: Work) -> Values:
-    """The tables by non-negative least squares, one for each sigma."""
+    """Tables by non-negative least squares, one for each σ."""
     off, claimed, atoms = [], [], []
     for number, sigma in enumerate(settings.sigmas):
         work.step(number / len(settings.sigmas), f"sigma = {sigma:g}")
@@ -104,14 +104,14 @@ def _distribution(table: Correction, x: Floats) -> Floats:
 
 
 def _integral(z: Floats) -> Floats:
-    """Of the normal distribution function, up to z."""
+    """The integral of the normal distribution function up to z."""
     from scipy.special import ndtr
 
     return np.asarray(z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """The table beside the printed one, and the curves."""
+    """The table beside the printed figures, and the curves."""
     fitted = values["fitted"]
     ours = np.abs(fitted["off"]).max(axis=1)
     ridge = {row: float(np.abs(values[row.name]["off"]).max()) for row in settings.table}
@@ -121,7 +121,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             e <= row.published for row, e in ridge.items()
         ),
         BETTER: all(at[row.sigma] <= error / 100.0 for row, error in ridge.items()),
-        "every table samples what it claims, to 10 %": _honest(settings, values, ridge)
+        "every table has the error it claims, within 10%": _honest(settings, values, ridge)
         and bool(np.all(ours <= 1.1 * np.asarray(fitted["claimed"]))),
     }
     return Report(
@@ -141,12 +141,12 @@ def _finding(ridge: Mapping[PublishedError, float], at: Mapping[float, float]) -
     best = ", ".join(f"{at[s]:.1e} at σ = {s:g}" for s in sorted({row.sigma for row in ridge}))
     rising = _rising(at)
     grows = (
-        f" From σ = {rising:g} on the error grows with σ: no distribution solves the equation exactly."
+        f" From σ = {rising:g} on, the error grows with σ: no distribution solves the equation exactly."
         if rising
         else ""
     )
     return (
-        "Largest error of the distribution function of X_norm + X_corr, measured on the table that is really sampled "
+        "Largest error of the distribution function of X_norm + X_corr, measured on the table that is actually sampled "
         f"(clipped at 0 and normalised). Ridge regression as in S17 Eqn 15: {'; '.join(lines)}. Keeping u ≥ 0 while "
         f"fitting (non-negative least squares) instead of clipping afterwards gives {best}, with a table of a few "
         f"dozen atoms.{grows}"
@@ -154,7 +154,7 @@ def _finding(ridge: Mapping[PublishedError, float], at: Mapping[float, float]) -
 
 
 def _rising(at: Mapping[float, float]) -> float | None:
-    """The least σ from which on the error grows with every σ; None if it does not grow at the end."""
+    """The smallest σ from which the error grows with every σ; None if it does not grow at the end."""
     sigmas = sorted(at)
     start = len(sigmas) - 1
     while start > 0 and at[sigmas[start - 1]] < at[sigmas[start]]:
@@ -176,7 +176,7 @@ def _table(
 
 
 def _shown(off: Floats) -> list[float]:
-    """As a logarithmic axis can show it, where it crosses 0 too."""
+    """Absolute values for a logarithmic axis, with a floor where they cross 0."""
     shown: list[float] = np.maximum(np.abs(off), FLOOR).tolist()
     return shown
 
@@ -200,7 +200,7 @@ def _panels(settings: Settings, values: Mapping[str, Values], ours: Floats, chec
         else "Tables fitted with u ≥ 0, and tables clipped afterwards.",
     )
     best = Series("non-negative least squares", settings.sigmas, ours.tolist())
-    printed, found = (
+    printed, measured = (
         Series(name, [row.sigma for row in settings.table], y, style="points")
         for name, y in (
             ("S17 Table 1, as printed", [row.published for row in settings.table]),
@@ -211,7 +211,7 @@ def _panels(settings: Settings, values: Mapping[str, Values], ours: Floats, chec
         "L∞ error against σ",
         "σ of the normal part",
         "L∞ error",
-        [best, printed, found],
+        [best, printed, measured],
         log_y=True,
         note="A larger σ needs fewer data per step; the printed figures are those of S17.",
     )

@@ -1,8 +1,8 @@
 """E2: the error of one accept/reject step, by theory and by simulation; wrong decisions of both kinds cancel.
 
 K14 does not give the size of its simulation. The pairs are those of an exact random walk on handwritten digits, as in
-E3; l_i with their A and κ are drawn from a normal distribution, which the theory is about (E1 has the real ones). Quick
-and full differ in the number of pairs and of simulated steps.
+E3. The lᵢ with their A and κ are drawn from a normal distribution, as the theory assumes (E1 uses real ones). Quick
+and full differ in the numbers of pairs and of simulated steps.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from samplers.proposals import RandomWalk
 from samplers.study.observe import observe
 
 SURPRISE = 4.0  # standard errors
-EVEN = (0.3, 0.7)  # acceptance probabilities that count as about a half
+EVEN = (0.3, 0.7)  # acceptance probabilities that count as about one half
 COLUMNS = ("a", "kappa", "probability", "delta", "wrong", "usage")
-UNLIKELY = -1.0  # A below which a move is
-ON_THEORY = "simulated Δ, wrong decisions and data use lie on the theory within 4 standard errors"
-CANCEL = "where P_a is about a half, mean |Δ| is less than half of the mean probability of a wrong decision"
+UNLIKELY = -1.0  # a move is unlikely if A is below this
+ON_THEORY = "simulated Δ, wrong decisions and data use agree with the theory within 4 standard errors"
+CANCEL = "where P_a is about one half, mean |Δ| is less than half the mean probability of a wrong decision"
 OFTEN = "moves with A < -1 are accepted too often, by more than 4 standard errors of their mean Δ"
 SIMULATED = ("delta", "wrong", "usage")
 
 
 class Settings(NamedTuple):
-    """The test, the pairs on curves (A for each kappa), the pairs of a random walk, and how often each step is run."""
+    """The test, the pairs on curves (A for each κ), the pairs of a random walk, and the repeats of each step."""
 
     repeats: int
     pairs: int
@@ -60,12 +60,12 @@ class Settings(NamedTuple):
 
 
 def parts(settings: Settings) -> list[str]:
-    """A curve for each kappa, and the pairs of a random walk."""
+    """A curve for each κ, and the pairs of a random walk."""
     return [*(f"kappa{kappa:g}" for kappa in settings.kappas), "walk"]
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """Theory and simulation of the pairs of one part; of a curve, theory in between too."""
+    """Theory and simulation of the pairs of one part; for a curve, also the theory in between."""
     rng = generator(settings.seed, "e2", name)
     if name == "walk":
         return _walk(rng, settings, work)
@@ -78,7 +78,7 @@ def work(settings: Settings, name: str, work: Work) -> Values:
 
 
 def _walk(rng: np.random.Generator, settings: Settings, work: Work) -> Values:
-    """Pairs that an exact random walk meets, one in `every` steps, after a tenth as many steps from the mode."""
+    """Pairs of an exact random walk, one in `every` steps, after a tenth as many steps of warm-up from the mode."""
     source = load("mnist79", work.data, settings.rows)
     model = Logistic.from_data(source.x, source.y, settings.prior_precision)
     walk = RandomWalk.isotropic(settings.scale, model.dimension)
@@ -95,7 +95,7 @@ def _walk(rng: np.random.Generator, settings: Settings, work: Work) -> Values:
 def _both(
     rng: np.random.Generator, settings: Settings, n: int, a: Floats, kappa: Floats, work: Work
 ) -> dict[str, Floats]:
-    """The theory's columns and the simulation's, with standard errors."""
+    """The columns of the theory and of the simulation, with standard errors."""
     rows = []
     for number, pair in enumerate(zip(a, kappa, strict=True)):
         work.step(number / a.size)
@@ -114,7 +114,7 @@ def _theory(settings: Settings, n: int, a: Floats, kappa: Floats) -> dict[str, F
 
 
 def _population(rng: np.random.Generator, n: int, a: float, kappa: float) -> Floats:
-    """Normal l_i with exactly this A and kappa."""
+    """Normal lᵢ with exactly this A and κ."""
     values = rng.standard_normal(n)
     values -= values.mean()
     values *= kappa * np.sqrt(n - 1.0) / n / values.std()
@@ -122,7 +122,7 @@ def _population(rng: np.random.Generator, n: int, a: float, kappa: float) -> Flo
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """K14 Figs 11 and 12, and Delta against A."""
+    """K14 Figs 11 and 12, and Δ against A."""
     walk = values["walk"]
     off = {key: _off(values, key) for key in SIMULATED}
     even = (walk["probability"] >= EVEN[0]) & (walk["probability"] <= EVEN[1])
@@ -137,23 +137,23 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         OFTEN: often > SURPRISE,
     }
     cancelled = (
-        "because wrong acceptances and wrong rejections cancel" if checks[CANCEL] else "less than half of which cancels"
+        "because wrong acceptances and wrong rejections cancel" if checks[CANCEL] else "of which less than half cancels"
     )
-    shown = " This is what K14 Figs 11 and 12 show, here with error bars." if all(checks.values()) else ""
+    shown = " This reproduces K14 Figs 11 and 12, with error bars." if all(checks.values()) else ""
     finding = (
         f"N = {n:,}, m = {settings.m}, ε = {settings.epsilon:g}: over {int(even.sum())} pairs of an exact random walk "
-        f"(acceptance {walk['acceptance']:.2f}) with P_a between {EVEN[0]:g} and {EVEN[1]:g} a decision is wrong with "
-        f"probability {wrong:.3f} on average, but the acceptance probability is off by {delta:.4f} only, {cancelled}; "
-        f"the worst-case bound is {worst:.3f}. Over all {walk['a'].size} pairs mean |Δ| is "
-        f"{np.abs(walk['delta']).mean():.4f} and data use {walk['usage'].mean():.3f}. Where A > 0 no error can be a "
-        f"wrong acceptance, so that Δ cannot be positive. The largest distance of simulation ({settings.repeats:,} "
-        f"steps per pair) from theory is {max(off.values()):.1f} standard errors.{shown}"
+        f"(acceptance {walk['acceptance']:.2f}) with P_a between {EVEN[0]:g} and {EVEN[1]:g}, a decision is wrong with "
+        f"probability {wrong:.3f} on average, but the acceptance probability is off by only {delta:.4f}, {cancelled}; "
+        f"the worst-case bound is {worst:.3f}. Over all {walk['a'].size} pairs, mean |Δ| is "
+        f"{np.abs(walk['delta']).mean():.4f} and data use {walk['usage'].mean():.3f}. Where A > 0, no error can be a "
+        f"wrong acceptance, so Δ cannot be positive. Simulation ({settings.repeats:,} steps per pair) and theory "
+        f"differ by at most {max(off.values()):.1f} standard errors.{shown}"
     )
     return Report(finding, checks, [_table(settings, values)], _panels(settings, values, worst, checks), [notice(walk)])
 
 
 def _off(values: Mapping[str, Values], key: str) -> float:
-    """The largest distance of simulation from theory in any part, in standard errors."""
+    """The largest difference between simulation and theory in any part, in standard errors."""
     return max(float(np.max(np.abs(v[f"seen_{key}"] - v[key]) / v[f"seen_{key}_se"])) for v in values.values())
 
 
@@ -196,14 +196,14 @@ def _panels(settings: Settings, values: Mapping[str, Values], worst: float, chec
             "exact acceptance probability",
             "error",
             by_size,
-            note=f"Pairs of a random walk: where P_a is about a half, |Δ| is {far} P(wrong decision).",
+            note=f"Pairs of a random walk: where P_a is about one half, |Δ| is {far} P(wrong decision).",
         ),
         Panel(
             "Approximate against exact acceptance probability (K14 Fig. 12)",
             "exact acceptance probability",
             "with the sequential test",
             approximate,
-            note="On the diagonal nothing is wrong; moves that should always be accepted (P_a = 1) can only be below.",
+            note="No error on the diagonal; moves that should always be accepted (P_a = 1) can only lie below it.",
         ),
         Panel(
             "Δ where the move is not certain",
@@ -226,7 +226,7 @@ EXPERIMENT = Experiment(
     name="e2",
     title="Error of one accept/reject step",
     source="K14 supplement B, Figs 11 and 12",
-    question="A test that often decides wrongly: how wrong is the probability of accepting a move?",
+    question="If a test often decides wrongly, how wrong is the probability of accepting a move?",
     sizes={
         "tiny": Settings(1000, 60, (1.3,), (-2.0, -0.7, 0.5), rows=2000, n_data=2000, m=100, scale=0.02),
         "quick": Settings(4000, 60),

@@ -1,7 +1,7 @@
 """E3: random-walk logistic regression on handwritten digits, exact and by sequential tests, with and without proxies.
 
-The full size has the paper's data, walk and tests, four chains of each with 0.4 times the numbers of samples that it
-drew in 400 seconds. N up to a million: the same rows drawn with replacement (see `replicated`).
+Full has the paper's data, walk and tests, with four chains of each test and 0.4 times the samples that the paper drew
+in 400 seconds. For N up to a million, the same rows are drawn with replacement (see `replicated`).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from samplers.experiments.problems.replicated import (
     Common,
     Tall,
     is_tall,
-    taken,
     tall_checks,
     tall_panels,
+    tall_results,
     tall_sentence,
     tall_table,
     tall_work,
@@ -69,7 +69,7 @@ SHOWN_DRAWS = 500
 
 
 class Settings(NamedTuple):
-    """The data, the walk and the tests; `share` is that of the paper's number of samples."""
+    """The data, the walk and the tests; `share` is the share of the paper's number of samples."""
 
     share: float
     chains: int
@@ -93,11 +93,11 @@ class Settings(NamedTuple):
 
     @property
     def common(self) -> Common:
-        """What the chains on taller data share with the others."""
+        """The settings that the chains on taller data share with the others."""
         return Common(self.m, self.proxy_m, self.proxy_epsilon, self.prior_precision, self.seed)
 
     def steps(self, name: str) -> int:
-        """Of a chain."""
+        """Steps of a chain."""
         return max(200, round(self.share * PAPER.get(name, self.proxy_steps)))
 
 
@@ -108,7 +108,7 @@ def parts(settings: Settings) -> list[str]:
 
 
 class DigitsProblem(NamedTuple):
-    """The posterior with its proxies at the mode, and the test points' rows."""
+    """The data with their test points, the posterior, and its proxies at the mode."""
 
     source: Source
     model: Logistic
@@ -116,7 +116,7 @@ class DigitsProblem(NamedTuple):
     proxies: Controlled
 
     def predictions(self, draws: Floats) -> Floats:
-        """P(y = 1) of every test point, for each draw."""
+        """P(y = 1) at every test point, for each draw."""
         probability: Floats = 1.0 / (1.0 + np.exp(-draws @ self.source.x_test.T))
         return probability
 
@@ -125,7 +125,7 @@ _PREPARED = Shared[DigitsProblem]()
 
 
 def problem(settings: Settings, work: Work) -> DigitsProblem:
-    """Load and prepare."""
+    """Load the data, find the mode, and make the proxies."""
     source = load("mnist79", work.data, settings.rows)
     model = Logistic.from_data(source.x, source.y, settings.prior_precision)
     mode = find_mode(model)
@@ -133,52 +133,52 @@ def problem(settings: Settings, work: Work) -> DigitsProblem:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """One of the parts."""
+    """The numbers of one part."""
     if is_tall(name):
         source = load("mnist79", work.data, settings.rows)
         return tall_work(settings.tall, settings.common, source, name, work)
-    made = _PREPARED.get((settings, work.data), lambda: problem(settings, work))
+    given = _PREPARED.get((settings, work.data), lambda: problem(settings, work))
     rng = generator(settings.seed, "e3", name)
     if name.startswith(AUDIT):
-        return _audited(settings, made, name.removeprefix(f"{AUDIT} "), rng)
+        return _audited(settings, given, name.removeprefix(f"{AUDIT} "), rng)
     kind = kind_of(name)
     steps, thin = (settings.truth_steps, 1) if kind == TRUTH else (settings.steps(kind), 10)
-    timed = timed_chain(lambda own: _chain(settings, made, kind, own), rng, steps, made.predictions, work, thin=thin)
-    return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(made.source)}
+    timed = timed_chain(lambda own: _chain(settings, given, kind, own), rng, steps, given.predictions, work, thin=thin)
+    return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(given.source)}
 
 
-def _chain(settings: Settings, made: DigitsProblem, name: str, rng: np.random.Generator) -> Chain:
-    dimension, n_data = made.mode.size, made.model.n_data
-    walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(made.proxies)
+def _chain(settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator) -> Chain:
+    dimension, n_data = given.mode.size, given.model.n_data
+    walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(given.proxies)
     if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
-        return Chain(made.proxies, step, ExactTest(), made.mode, rng)
+        return Chain(given.proxies, step, ExactTest(), given.mode, rng)
     if name in (CONTROLLED, PROXY):
         small = Design(n_data, min(settings.proxy_m, n_data), settings.proxy_epsilon)
         proposal = step if name == PROXY else walk
-        return Chain(made.proxies, proposal, SequentialTest.from_design(small), made.mode, rng)
-    return Chain(made.model, walk, accept_test(name, n_data, settings.m), made.mode, rng)
+        return Chain(given.proxies, proposal, SequentialTest.from_design(small), given.mode, rng)
+    return Chain(given.model, walk, accept_test(name, n_data, settings.m), given.mode, rng)
 
 
-def _audited(settings: Settings, made: DigitsProblem, name: str, rng: np.random.Generator) -> Values:
-    """Wrong decisions and data use beside the calculator's (K14 Fig. 2's inset figures)."""
-    chain, n_data = _chain(settings, made, name, rng), made.model.n_data
-    found = audit(design_of(name, n_data, settings.m), observe(chain, 4 * settings.audited, 4), n_data)
+def _audited(settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator) -> Values:
+    """Wrong decisions and data use beside the calculator's predictions (the insets of K14 Fig. 2)."""
+    chain, n_data = _chain(settings, given, name, rng), given.model.n_data
+    audited = audit(design_of(name, n_data, settings.m), observe(chain, 4 * settings.audited, 4), n_data)
     return {
-        f"{key}_{field}": float(getattr(getattr(found, key), field))
+        f"{key}_{field}": float(getattr(getattr(audited, key), field))
         for key in ("wrong", "usage", "delta")
         for field in ("value", "se", "predicted")
     }
 
 
 class Spent(NamedTuple):
-    """Risk when a chain has spent as many evaluations as an exact one, or at its end; and the share it spent."""
+    """Risk after as many evaluations as an exact chain, or at the end; and the share of these evaluations spent."""
 
     risk: float
     share: float
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """Risk against time and against evaluations; data use and wrong decisions against ε."""
+    """Risk against time and evaluations; data use and wrong decisions against ε."""
     chains, truth = chains_of(settings.names, settings.chains, values), estimate([values[TRUTH]])
     verdicts = {name: judged(parts, truth) for name, parts in chains.items()}
     rate, usage, acceptance = rates(chains), averaged(chains, "usage"), averaged(chains, "acceptance")
@@ -197,23 +197,23 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         for name in chains
     ]  # fmt: skip
     columns = [
-        "chain", "samples", "paper's samples in 400 s", "samples/s", "paper's", "data use", "acceptance", "final risk",
-        "resolved", "risk at the exact chain's evaluations", "share of them spent", "wrong decisions", "predicted",
-        "seconds", "likelihood evaluations",
+        "chain", "samples", "paper's samples in 400 s", "samples/s", "samples/s (paper)", "data use", "acceptance",
+        "final risk", "resolved", "risk at the exact chain's evaluations", "share of these evaluations spent",
+        "wrong decisions", "predicted", "seconds", "likelihood evaluations",
     ]  # fmt: skip
     surprise = max(abs(a["wrong_value"] - a["wrong_predicted"]) / a["wrong_se"] for a in audits.values())
     used = [float(audits[name]["usage_value"]) for name in audits]
     checks = {
         "wrong decisions are as the calculator predicts": surprise <= SURPRISE,
         "data use falls with ε": used == sorted(used, reverse=True),
-        "proxy proposals reach a lower risk than exact sampling from no more likelihood evaluations": (
+        "proxy proposals reach a lower risk than exact sampling with no more likelihood evaluations": (
             spent[PROXY].risk < spent[EXACT].risk
         ),
-        "control variates read less than a third of the data that the plain test of the same ε reads": (
+        "control variates read less than a third of the data of the plain test with the same ε": (
             usage[CONTROLLED] < usage[name_of(settings.proxy_epsilon)] / 3.0
         ),
     }
-    higher = taken(settings.tall, values)
+    higher = tall_results(settings.tall, values)
     checks |= tall_checks(settings.tall, higher)
     panels = risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth))
     panels += [*_against_epsilon(settings, audits), _marginals(settings, chains, values[TRUTH])]
@@ -229,7 +229,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
 
 
 def _spent(chains: Chains, verdicts: Mapping[str, Verdict], name: str) -> Spent:
-    """Interpolated at the evaluations of a whole exact chain; chains that spent fewer are taken at their end."""
+    """Interpolated at the evaluations of a whole exact chain; chains with fewer evaluations are taken at their end."""
     work = np.mean([part["evaluations"] for part in chains[name]], axis=0)
     budget = float(np.mean([part["evaluations"][-1] for part in chains[EXACT]]))
     at = min(budget, float(work[-1]))
@@ -241,26 +241,26 @@ def _finding(settings: Settings, rows: list[list[Cell]], spent: Mapping[str, Spe
     exact = by_name[EXACT]
     speed = listed([by_name[name][3] / exact[3] for name in tests], ".2g")  # type: ignore[operator]
     best = min(tests, key=lambda name: spent[name].risk)
-    plain = "less" if spent[best].risk < spent[EXACT].risk else "no less"
-    variates = "less" if spent[CONTROLLED].risk < spent[best].risk else "no less"
+    plain = "lower" if spent[best].risk < spent[EXACT].risk else "not lower"
+    variates = "lower" if spent[CONTROLLED].risk < spent[best].risk else "not lower"
     winner = min(spent, key=lambda name: spent[name].risk)
     return (
-        f"The sequential test draws {speed} times as many samples per second as exact sampling that keeps "
-        f"log p(x_i; θ) at ε = {listed(settings.epsilons, 'g')} (paper: 1.8, 2.7, 3.4, 5.6), reading "
-        f"{listed([by_name[name][5] for name in tests], '.0%')} of the data. From the likelihood evaluations of "
-        f"{settings.steps(EXACT):,} exact steps, the risk in the predictive mean is {spent[EXACT].risk:.2g} for exact "
-        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}): {plain} than exact. It is "
-        f"{spent[CONTROLLED].risk:.2g} with control variates, {variates} than for the best plain test, from "
-        f"{spent[CONTROLLED].share:.0%} of those evaluations ({by_name[CONTROLLED][5]:.1%} of the data per step), and "
-        f"{spent[PROXY].risk:.2g} with proxy proposals, from {spent[PROXY].share:.0%} of them. The lowest is that of "
-        f"{winner}. Truth: a chain of exact decisions with {effective:,.0f} effective draws, by its block means."
+        f"At ε = {listed(settings.epsilons, 'g')} the sequential test draws {speed} times as many samples per second "
+        f"as exact sampling that caches log p(xᵢ; θ) (paper: 1.8, 2.7, 3.4, 5.6), and reads "
+        f"{listed([by_name[name][5] for name in tests], '.0%')} of the data. With the likelihood evaluations of "
+        f"{settings.steps(EXACT):,} exact steps, the risk of the predictive mean is {spent[EXACT].risk:.2g} for exact "
+        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}), which is {plain}. With control "
+        f"variates it is {spent[CONTROLLED].risk:.2g}, {variates} than for the best plain test, with "
+        f"{spent[CONTROLLED].share:.0%} of those evaluations ({by_name[CONTROLLED][5]:.1%} of the data per step); with "
+        f"proxy proposals it is {spent[PROXY].risk:.2g}, with {spent[PROXY].share:.0%} of them. Lowest risk: {winner}. "
+        f"The truth comes from a chain of exact decisions with {effective:,.0f} effective draws (by block means)."
     )
 
 
 def _against_epsilon(settings: Settings, audits: Mapping[str, Values]) -> list[Panel]:
-    """What the audits saw beside the calculator."""
+    """The audits beside the calculator."""
     panels, measured = [], list(audits.values())
-    note = "Points: audited steps with two standard errors. Line: the calculator on the same pairs."
+    note = "Points: audited steps with bars of two standard errors. Line: the calculator on the same pairs."
     for key, title in {"usage": "Data use", "wrong": "Wrong decisions"}.items():
         value, se, predicted = (
             [float(m[f"{key}_{field}"]) for m in measured] for field in ("value", "se", "predicted")
@@ -276,8 +276,8 @@ def _against_epsilon(settings: Settings, audits: Mapping[str, Values]) -> list[P
 def _marginals(settings: Settings, chains: Chains, truth: Values) -> Panel:
     shown = [EXACT, name_of(settings.epsilons[-1]), PROXY]
     drawn = {TRUTH: truth["kept"]} | {name: chains[name][0]["kept"] for name in shown}
-    some = {name: evenly(kept, SHOWN_DRAWS) for name, kept in drawn.items()}
-    series = [Series(name, kept[:, 0], kept[:, 1], style="points") for name, kept in some.items()]
+    some = {name: evenly(draws, SHOWN_DRAWS) for name, draws in drawn.items()}
+    series = [Series(name, draws[:, 0], draws[:, 1], style="points") for name, draws in some.items()]
     return Panel("Two coordinates", "θ₁", "θ₂", series, note=f"{SHOWN_DRAWS} draws of each chain, evenly thinned.")
 
 

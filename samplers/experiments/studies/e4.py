@@ -1,9 +1,9 @@
 """E4: unmixing sounds by random walks on the Stiefel manifold, exact and by sequential tests.
 
-The paper ran ten chains of each test for 6400 seconds, and took the truth from 100,000 exact samples. The full size has
-its data size, tests and acceptance rate, but for a quarter of an hour on one core only: three chains of each test with
-6% of the paper's samples, 8000 at most, and the truth from four exact chains, 8000 samples together. So biases are
-given with their standard errors, and risks below the truth's own error are marked.
+The paper ran ten chains of each test for 6400 seconds, and took the truth from 100,000 exact samples. Full has its data
+size, tests and acceptance rate, but runs for a quarter of an hour on one core: three chains of each test with 6% of the
+paper's samples, at most 8000, and the truth from four exact chains with 8000 samples in total. So biases are given with
+their standard errors, and risks below the truth's own error are marked.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from samplers.proposals import StiefelWalk
 
 UNCACHED = "exact without cache"
 PAPER = {EXACT: 5_992, "ε = 0.01": 11_320, "ε = 0.05": 40_973, "ε = 0.1": 171_917, "ε = 0.2": 1_894_000}
-TIMED = 8  # stretches of the steps without a cache, for the spread of their rate
+TIMED = 8  # groups of steps without a cache, for the spread of their rate
 
 
 class Settings(NamedTuple):
-    """The data, the tests and how long: `share` of the paper's samples for each test, at most `most`."""
+    """The data, the tests and the lengths: `share` of the paper's samples for each test, but at most `most`."""
 
     share: float
     chains: int
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
         return names_of(self.epsilons)
 
     def steps(self, name: str) -> int:
-        """Of a chain."""
+        """Steps of a chain."""
         return self.truth_steps if name == TRUTH else min(self.most, max(100, round(self.share * PAPER[name])))
 
 
@@ -93,7 +93,7 @@ def _prepared(settings: Settings, work: Work) -> TunedUnmixing:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """One of the parts."""
+    """The numbers of one part."""
     tuned = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
     rng, model = generator(settings.seed, "e4", name), tuned.problem.model
     walk, kind = tuned.walk, kind_of(name)
@@ -115,17 +115,17 @@ def work(settings: Settings, name: str, work: Work) -> Values:
 def _uncached_rates(
     tuned: TunedUnmixing, walk: StiefelWalk, steps: int, rng: np.random.Generator, work: Work
 ) -> Floats:
-    """Exact steps per second when both states are evaluated at all data, in several stretches."""
+    """Exact steps per second when both states are evaluated at all data, for several groups of steps."""
     model, theta = tuned.problem.model, tuned.start
-    everything, found = np.arange(model.n_data), []
-    for stretch in range(TIMED + 1):
-        work.step(stretch / (TIMED + 1))
+    everything, rates = np.arange(model.n_data), []
+    for group in range(TIMED + 1):
+        work.step(group / (TIMED + 1))
         begin = time.perf_counter()
         for _ in range(steps):
             comparison = compare(model, theta, walk.propose(rng, theta).theta)
             comparison.terms(everything).sum()
-        found.append(steps / (time.perf_counter() - begin))
-    return np.array(found[1:])  # the first stretch compiles, and fills the caches of the machine
+        rates.append(steps / (time.perf_counter() - begin))
+    return np.array(rates[1:])  # the first group compiles, and fills the caches of the machine
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
@@ -140,8 +140,8 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     checks = {
         "the walk accepts about half of its proposals": abs(acceptance[EXACT] - settings.acceptance) < 0.12,
         "data use falls with ε": falling == sorted(falling, reverse=True),
-        "every test with ε >= 0.05 makes at least twice as many samples from as many likelihood evaluations as "
-        "exact sampling without a cache": all(usage[name] <= 0.5 for name in settings.names[2:]),
+        "every test with ε ≥ 0.05 draws at least twice as many samples per likelihood evaluation as exact sampling "
+        "without a cache": all(usage[name] <= 0.5 for name in settings.names[2:]),
     }
     rows: list[list[Cell]] = [
         [
@@ -159,8 +159,14 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     tables = [
         ResultTable("Samples per second and data use", columns, rows),
         ResultTable(
-            "What the comparison rests on",
-            ["exact steps/s without cache", "± sd of stretches", "truth: mean Amari distance", "± s.e.", "effective"],
+            "Basis of the comparison",
+            [
+                "exact steps/s without cache",
+                "sd between groups of steps",
+                "truth: mean Amari distance",
+                "± s.e.",
+                "effective",
+            ],
             [[uncached, float(slow.std(ddof=1)), float(truth.mean[0]), float(truth.se[0]), truth.effective]],
         ),
     ]
@@ -173,20 +179,20 @@ def _finding(
     settings: Settings, rows: list[list[Cell]], verdicts: Mapping[str, Verdict], truth: Estimate, n_data: int
 ) -> str:
     tests = rows[1:]
-    missed = [name for name, found in verdicts.items() if abs(found.bias) > SURE * found.bias_se]
-    biases = ", ".join(f"{found.bias:+.1e} ± {found.bias_se:.0e} ({name})" for name, found in verdicts.items())
-    unresolved = [name for name, found in verdicts.items() if not found.resolved]
-    told = f"beyond {SURE:g} standard errors for {', '.join(missed)}" if missed else "no bias is seen in any of them"
-    weak = f" The final risk of {', '.join(unresolved)} is not resolved by the truth." if unresolved else ""
+    biased = [name for name, verdict in verdicts.items() if abs(verdict.bias) > SURE * verdict.bias_se]
+    biases = ", ".join(f"{verdict.bias:+.1e} ± {verdict.bias_se:.0e} ({name})" for name, verdict in verdicts.items())
+    unresolved = [name for name, verdict in verdicts.items() if not verdict.resolved]
+    beyond = f"more than {SURE:g} standard errors for {', '.join(biased)}" if biased else "no bias is visible"
+    weak = f" The final risk of {', '.join(unresolved)} is within the truth's own error." if unresolved else ""
     return (
         f"On {n_data:,} samples of four sounds, at acceptance {rows[0][9]:.2f}, tests with ε = "
         f"{listed(settings.epsilons, 'g')} read {listed([row[6] for row in tests], '.1%')} of the data and draw "
         f"{listed([row[3] for row in tests], '.2g')} times as many samples per second as exact sampling without a "
-        f"cache (paper: 1.9, 6.8, 28.7, 316), {listed([row[4] for row in tests], '.2g')} times as many as exact "
-        f"sampling that keeps log p(x_i; θ). By likelihood evaluations the factors are "
+        f"cache (paper: 1.9, 6.8, 28.7, 316), and {listed([row[4] for row in tests], '.2g')} times as many as exact "
+        f"sampling that caches log p(xᵢ; θ). By likelihood evaluations, the factors are "
         f"{listed([row[7] for row in tests], '.2g')} and {listed([row[8] for row in tests], '.2g')}. The mean Amari "
         f"distance is {truth.mean[0]:.5f} ± {truth.se[0]:.0e} ({truth.effective:,.0f} effective draws); the chains "
-        f"miss it by {biases}: {told}.{weak}"
+        f"differ from it by {biases}: {beyond}.{weak}"
     )
 
 
@@ -194,14 +200,20 @@ def _posterior(truth: list[Values], chains: Chains) -> Panel:
     drawn = {TRUTH: np.concatenate([part["kept"][:, 0] for part in truth])}
     drawn |= {name: np.concatenate([part["kept"][:, 0] for part in parts]) for name, parts in chains.items()}
     series = histograms(drawn, np.histogram_bin_edges(drawn[TRUTH], 30))
-    return Panel("Amari distance", "Amari distance", "density", series, note="Posterior of the distance to the truth.")
+    return Panel(
+        "Amari distance",
+        "Amari distance",
+        "density",
+        series,
+        note="Posterior of the Amari distance to the true matrix.",
+    )
 
 
 EXPERIMENT = Experiment(
     name="e4",
     title="Independent components on the Stiefel manifold",
     source="K14 §6.2, Fig. 3",
-    question="How much faster do sequential tests sample an unmixing matrix from two million samples of sound?",
+    question="How much faster do sequential tests sample an unmixing matrix for two million samples of sound?",
     sizes={
         "tiny": Settings(0.05, 2, 2, 750, rows=20_000, most=1500),
         "quick": Settings(0.02, 1, 2, 300, rows=200_000, most=4000, warmup=150),

@@ -1,7 +1,7 @@
-"""E5: the optimal design of a sequential test for independent component analysis, a heuristic one and the worst case's.
+"""E5: designs of a sequential test for independent component analysis: optimal, heuristic and worst-case.
 
-Full is the paper's size: 1.95 million samples of four sounds, 100 pairs to design with, 100 fresh ones to measure on.
-Quick has a part of the samples.
+Full is the paper's size: 1.95 million samples of four sounds, 100 pairs to find the designs and 100 fresh pairs to
+measure them. Quick has only some of the samples.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SHOWN = {
     SHAPED: "average design, bounds of any shape",
 }
 COLUMNS = ("m", "epsilon", "alpha", "train_error", "train_usage")
-HITS = "on fresh pairs the error of the average design is the target, within twice the band"
-WASTES = "the worst-case design errs less than half its target, and uses more data than the average one"
+HITS = "on fresh pairs, the error of the average design agrees with the target within twice the band"
+WASTES = "the worst-case design has less than half its target error, and uses more data than the average design"
 PAIRS = ("mu", "sigma", "skew", "log_ratio")
 
 
@@ -66,7 +66,7 @@ class MeasuredDesign(NamedTuple):
 
 
 def parts(settings: Settings) -> list[str]:
-    """Pairs with the designs made for them, and fresh pairs of another chain."""
+    """Training pairs with their designs, and fresh pairs of another chain."""
     return ["train", "fresh"]
 
 
@@ -80,7 +80,7 @@ def _prepared(settings: Settings, work: Work) -> TunedUnmixing:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """Run a chain and see its proposals in full; on those of "train", find the designs."""
+    """Run a chain and observe its proposals on all data; for "train", find the designs."""
     tuned = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
     rng, model = generator(settings.seed, "e5", name), tuned.problem.model
     share = 0.5 if name == "train" else 1.0
@@ -91,13 +91,13 @@ def work(settings: Settings, name: str, work: Work) -> Values:
         seen = observe(chain, settings.every, settings.every)
         pairs += seen.pairs
         accepted.append(seen.draws.accepted)
-    found = {
+    observed = {
         **tuned.origin,
         "n_data": model.n_data,
         "acceptance": float(np.concatenate(accepted).mean()),
         **{key: np.array([getattr(pair, key) for pair in pairs]) for key in PAIRS},
     }
-    return found if name == "fresh" else {**found, **_designs(settings, _trial(found), work)}
+    return observed if name == "fresh" else {**observed, **_designs(settings, _trial(observed), work)}
 
 
 def _trial(part: Values) -> TrialRun:
@@ -105,24 +105,29 @@ def _trial(part: Values) -> TrialRun:
 
 
 def _designs(settings: Settings, trial: TrialRun, work: Work) -> dict[str, Floats]:
-    """The designs of K14 (over m and epsilon), and the average one with alpha free; a row for each tolerance."""
+    """The designs of K14 (over m and ε), and the average design with α free; a row for each tolerance."""
 
-    def found(begin: float, space: Space, *criteria: Criterion) -> list[FrontierPoint]:
-        def tell(done: int, total: int) -> None:
+    def designs(begin: float, space: Space, *criteria: Criterion) -> list[FrontierPoint]:
+        def progress(done: int, total: int) -> None:
             work.step(begin + 0.25 * done / total, "designs")
 
-        options: Options = {"space": space, "fixed_m": settings.fixed_m, "progress": tell, "cancelled": work.cancelled}
+        options: Options = {
+            "space": space,
+            "fixed_m": settings.fixed_m,
+            "progress": progress,
+            "cancelled": work.cancelled,
+        }
         return frontier(trial, settings.tolerances, None, criteria, **options)
 
     points: list[tuple[str, FrontierPoint]] = [
-        (point.criterion, point) for point in found(0.5, Space(alpha=(0.5, 0.5)), "average", "fixed-m", "worst-case")
+        (point.criterion, point) for point in designs(0.5, Space(alpha=(0.5, 0.5)), "average", "fixed-m", "worst-case")
     ]
-    points += [(SHAPED, point) for point in found(0.75, Space(), "average")]
+    points += [(SHAPED, point) for point in designs(0.75, Space(), "average")]
     return {key: np.array([_row(point) for name, point in points if name == key]) for key in SHOWN}
 
 
 def _row(point: FrontierPoint) -> list[float]:
-    """Tolerance and COLUMNS; not a number where no design meets the tolerance."""
+    """Tolerance and COLUMNS; NaN if no design meets the tolerance."""
     if point.design is None:
         return [point.tolerance, *[np.nan] * len(COLUMNS)]
     design, numbers = point.design, (point.train_error, point.train_usage)
@@ -130,8 +135,8 @@ def _row(point: FrontierPoint) -> list[float]:
 
 
 def _measure(settings: Settings, values: Mapping[str, Values]) -> list[MeasuredDesign]:
-    """Every design on the fresh pairs, with bands by resampling them."""
-    fresh, found = _trial(values["fresh"]), []
+    """Measure every design on the fresh pairs, with bootstrap bands."""
+    fresh, measured = _trial(values["fresh"]), []
     for criterion in SHOWN:
         for tolerance, m, epsilon, alpha, error, usage in values["train"][criterion]:
             if not np.isfinite(epsilon):
@@ -139,8 +144,8 @@ def _measure(settings: Settings, values: Mapping[str, Values]) -> list[MeasuredD
             design = Design(fresh.n_data, int(m), float(epsilon), float(alpha))
             rng = generator(settings.seed, "e5", criterion, f"{tolerance:g}")
             band = bootstrap(rng, design, fresh, repeats=settings.resamples)
-            found.append(MeasuredDesign(criterion, float(tolerance), design, float(error), float(usage), band))
-    return found
+            measured.append(MeasuredDesign(criterion, float(tolerance), design, float(error), float(usage), band))
+    return measured
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
@@ -160,7 +165,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             settings.tolerances[-1] in by_tolerance[key] for key in SHOWN
         ),
         HITS: bool(of[AVERAGE]) and all(_near(row) for row in of[AVERAGE]),
-        "it never needs more data than fixed m, on the training pairs": bool(both)
+        "on the training pairs, it never needs more data than fixed m": bool(both)
         and all(by_tolerance[AVERAGE][t].train_usage <= by_tolerance[FIXED][t].train_usage * 1.001 for t in both),
         WASTES: bool(worse)
         and all(row.fresh.error.value < 0.5 * row.tolerance for row in of[WORST])
@@ -171,7 +176,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
 
 
 def _near(row: MeasuredDesign) -> bool:
-    """Whether the target is within the band of the fresh pairs, doubled: the training pairs are a sample too."""
+    """Whether the target is within twice the band of the fresh pairs: the training pairs are a sample too."""
     band = row.fresh.error
     width = band.high - band.low
     return band.low - 0.5 * width <= row.tolerance <= band.high + 0.5 * width
@@ -199,15 +204,15 @@ def _finding(
     shape = max(
         (row.fresh.usage.value / free[row.tolerance] for row in of[AVERAGE] if row.tolerance in free), default=1
     )
-    hits = "hits its target on pairs it has not seen" if checks[HITS] else "does NOT hit its target on fresh pairs"
+    hits = "meets its target on pairs it has not seen" if checks[HITS] else "does NOT meet its target on fresh pairs"
     wastes = "wastes data" if checks[WASTES] else "is not shown to waste data"
-    as_in = "As in K14 Fig. 6" if checks[HITS] and checks[WASTES] else "Other than in K14 Fig. 6"
+    as_in = "As in K14 Fig. 6" if checks[HITS] and checks[WASTES] else "Unlike in K14 Fig. 6"
     return (
         f"N = {train['n_data']:,}, {len(train['mu'])} training pairs and {len(fresh['mu'])} fresh ones of a chain with "
         f"acceptance {train['acceptance']:.2f}. Average design on fresh pairs: {lines}. At the largest common target, "
         f"{largest:g}, it uses {ratio:.2f} times the data of fixed m = {settings.fixed_m} (K14: {verdict}); the "
         f"worst-case design uses up to {max(worse.values(), default=np.nan):.1f} times the data of the average one at "
-        f"the same target. Bounds of any shape (α from 0.5 to 1) save a factor of up to {shape:.2f} more. {as_in} "
+        f"the same target. Bounds of any shape (α from 0.5 to 1) save up to a further factor of {shape:.2f}. {as_in}, "
         f"the average design {hits}, and the worst-case design {wastes}."
     )
 
@@ -220,18 +225,18 @@ def _table(measured: list[MeasuredDesign]) -> ResultTable:
         design = row.design.m, row.design.epsilon, row.design.alpha
         rows.append([SHOWN[row.criterion], row.tolerance, *design, row.train_error, *row.fresh.error, row.train_usage])
         rows[-1] += list(row.fresh.usage)
-    return ResultTable("Designs, and what they do on fresh pairs (K14 Fig. 6)", columns, rows)
+    return ResultTable("Designs and their results on fresh pairs (K14 Fig. 6)", columns, rows)
 
 
 def _panels(settings: Settings, of: Mapping[str, list[MeasuredDesign]], checks: Mapping[str, bool]) -> list[Panel]:
     panels: list[Panel] = []
-    hits = "The average design hits its target" if checks[HITS] else "The average design misses its target somewhere"
+    hits = "The average design meets its target" if checks[HITS] else "The average design misses its target somewhere"
     wastes = "The worst-case design needs far more data." if checks[WASTES] else "Data use against the target."
     for key, y, note in (
         (
             "error",
             "mean |Δ| on fresh pairs",
-            f"{hits}; below the line a design is better than asked for.",
+            f"{hits}; below the line, the error is smaller than required.",
         ),
         (
             "usage",
@@ -262,7 +267,7 @@ EXPERIMENT = Experiment(
     name="e5",
     title="Optimal design of the sequential test",
     source="K14 §6.5, Fig. 6",
-    question="Does a test designed on a trial run keep its promise on fresh proposals, and what data does it save?",
+    question="Does a test designed on a trial run meet its tolerance on fresh pairs, and how much data does it save?",
     sizes={
         "tiny": Settings(5000, (0.01, 0.05), pairs=40, warmup=60, fixed_m=250, resamples=200),
         "quick": Settings(50_000, _TARGETS),

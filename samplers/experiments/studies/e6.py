@@ -1,11 +1,11 @@
 """E6: variable selection by reversible jumps, exact and by sequential tests.
 
-The paper ran ten chains of each test for 3500 seconds, and took the truth from 400,000 exact samples. The full size has
-its moves, prior and tests, on the census or on the paper's MiniBooNE (or its synthetic twin), for a quarter of an hour
-on one core: two chains of each test with a tenth of the paper's samples, and the truth from four exact chains, 48,000
-samples together. Exact jumps evaluate both states at all data, as the paper's do: nothing is kept from one step to the
-next. Quick has fewer rows and a prior that punishes variables less, so that in exact chains of a few seconds many of
-them come and go, and inclusion probabilities can be compared.
+The paper ran ten chains of each test for 3500 seconds, and took the truth from 400,000 exact samples. Full has its
+moves, prior and tests, on the census or on the paper's MiniBooNE (or its synthetic twin), for a quarter of an hour on
+one core: two chains of each test with a tenth of the paper's samples, and the truth from four exact chains with 48,000
+samples in total. Exact jumps evaluate both states at all data, as in the paper: nothing is cached between steps. Quick
+has fewer rows and a prior that penalises variables less, so that many variables enter and leave within a few seconds of
+exact sampling, and inclusion probabilities can be compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Draws
+from samplers.chains.draws import Draws
+from samplers.chains.driver import in_blocks
 from samplers.chains.jump_chain import JumpChain
 from samplers.data.sources import Source, load
 from samplers.decide.comparison import Comparison
@@ -45,22 +46,22 @@ from samplers.experiments.problems.exact_vs_sequential import (
     risk_panels,
 )
 from samplers.experiments.problems.timed_chain import timed_chain
-from samplers.models.rj_logistic import Jump, RJLogistic
+from samplers.models.rj_logistic import RJLogistic
 
 PAPER = {EXACT: 24_583, "ε = 0.01": 137_375, "ε = 0.05": 245_906, "ε = 0.1": 419_090}
 TEST_POINTS = 500
-ALLOWED = 4.0  # standard errors of the largest of some fifty differences
-MOVING = 3  # variables at least that come and go in exact chains: with fewer there is little to compare
-POOLED = 1, 2, 4  # blocks taken together: errors of longer ones are larger where variables come and go slowly
-AGREE = "no inclusion probability of a test is further than 4 standard errors from that of long exact chains"
-CALIBRATED = "nor is that of one long exact chain from the others: these standard errors are large enough"
-COMPARABLE = "at least three variables come and go in the long exact chains and in those of every test"
+ALLOWED = 4.0  # standard errors, for the largest of about fifty differences
+MOVING = 3  # least number of variables that enter or leave in exact chains: with fewer there is little to compare
+POOLED = 1, 2, 4  # blocks pooled: longer blocks give larger errors for variables that enter and leave slowly
+AGREE = "no inclusion probability of any test differs by more than 4 standard errors from that of long exact chains"
+CALIBRATED = "nor does that of one long exact chain from the others, so the standard errors are large enough"
+COMPARABLE = "at least three variables enter or leave in the long exact chains and in the chains of every test"
 
 Data = Literal["census", "miniboone"]
 
 
 class Settings(NamedTuple):
-    """The data, the tests, and the lengths: of finding a good model, of the truth, and as a share of the paper's."""
+    """The data, the tests, and the lengths: of the burn-in, of the truth, and as a share of the paper's."""
 
     share: float
     chains: int
@@ -82,7 +83,7 @@ class Settings(NamedTuple):
         return names_of(self.epsilons)
 
     def steps(self, name: str) -> int:
-        """Of a chain."""
+        """Steps of a chain."""
         return self.truth_steps if name == TRUTH else max(400, round(self.share * PAPER[name]))
 
 
@@ -92,14 +93,14 @@ def parts(settings: Settings) -> list[str]:
 
 
 class Counting(JumpChain):
-    """A chain that counts its births and deaths: those tried, and the steps that changed the model."""
+    """A chain that counts the births and deaths it proposes, and the steps that change the model."""
 
     tried = changed = 0
 
-    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Jump, Comparison]:
-        jump, question = super().propose(rng, theta)
-        self.tried += jump.move != "update"
-        return jump, question
+    def propose(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Comparison]:
+        proposed, question = super().propose(rng, theta)
+        self.tried += bool(np.any((proposed != 0.0) != (theta != 0.0)))
+        return proposed, question
 
     def advance(self, steps: int) -> Draws:
         before = self.theta != 0.0
@@ -110,7 +111,7 @@ class Counting(JumpChain):
 
 
 class Prepared(NamedTuple):
-    """Data, model, and a good model's coefficients."""
+    """The data, the model, and the coefficients of a good model as starting point."""
 
     source: Source
     model: RJLogistic
@@ -121,7 +122,7 @@ _PREPARED = Shared[Prepared]()
 
 
 def _prepared(settings: Settings, work: Work) -> Prepared:
-    """Look for a good model, from the paper's start, the constant alone: with the largest ε, then with the smallest."""
+    """Find a good model from the paper's start, the constant alone: with the largest ε, then with the smallest."""
     source = load(settings.data, work.data, settings.rows)
     options = {"rate": settings.rate, "sd_update": settings.sd_update, "sd_birth": settings.sd_birth}
     model = RJLogistic.from_data(_with_constant(source.x), source.y, **options)
@@ -129,25 +130,27 @@ def _prepared(settings: Settings, work: Work) -> Prepared:
     start = np.zeros(model.dimension)
     start[0] = 0.1
     chain = JumpChain(model, test, start, generator(settings.seed, "e6", "burn-in"))
-    while chain.steps < settings.burn_in:
+
+    def progress() -> None:
         work.step(0.0, f"looking for a good model, {chain.steps / settings.burn_in:.0%}")
+
+    for _ in in_blocks(chain, settings.burn_in, size=500, stop=progress):
         if 2 * chain.steps >= settings.burn_in:
             chain.use_test(last)
-        chain.advance(min(500, settings.burn_in - chain.steps))
     return Prepared(source, model, chain.theta)
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """One chain, from a good model that a shared chain found: its inclusion and predictions as running means."""
-    made = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
-    source, model, kind = made.source, made.model, kind_of(name)
+    """One chain, from the good model that all chains share: running means of inclusion and predictions."""
+    prepared = _PREPARED.get((settings, work.data), lambda: _prepared(settings, work))
+    source, model, kind = prepared.source, prepared.model, kind_of(name)
     points, chains = _with_constant(source.x_test[:TEST_POINTS]), []
 
     def functions(draws: Floats) -> Floats:
         return np.column_stack([draws != 0.0, 1.0 / (1.0 + np.exp(-draws @ points.T))])
 
     def chain(own: np.random.Generator) -> JumpChain:
-        chains.append(Counting(model, accept_test(kind, model.n_data, settings.m), made.start, own))
+        chains.append(Counting(model, accept_test(kind, model.n_data, settings.m), prepared.start, own))
         return chains[-1]
 
     rng = generator(settings.seed, "e6", name)
@@ -161,10 +164,10 @@ def _with_constant(x: Floats) -> Floats:
     return np.column_stack([np.ones(x.shape[0]), x])
 
 
-class Apart(NamedTuple):
-    """Inclusion probabilities of a test's chains, and the largest difference from the truth: itself, and in s.e.
+class Inclusion(NamedTuple):
+    """Inclusion probabilities of a test's chains, and the largest difference from the truth, absolute and in s.e.
 
-    `moved` counts the variables that came or went.
+    `moved` counts the variables that entered or left.
     """
 
     inclusion: Floats
@@ -174,25 +177,26 @@ class Apart(NamedTuple):
     moved: int
 
 
-def apart(parts: Sequence[Values], exact: Sequence[Values], columns: int) -> Apart:
-    """The difference of each variable from the exact chains', and in standard errors of both."""
-    found, truth = (np.mean([part["means"][-1, :columns] for part in chains], axis=0) for chains in (parts, exact))
+def inclusion_of(parts: Sequence[Values], exact: Sequence[Values], columns: int) -> Inclusion:
+    """Compare the inclusion probabilities with those of exact chains, using the standard errors of both."""
+    inclusion, truth = (np.mean([part["means"][-1, :columns] for part in chains], axis=0) for chains in (parts, exact))
     se, true_se = inclusion_error(parts, columns), inclusion_error(exact, columns)
-    difference = np.abs(found - truth)
+    difference = np.abs(inclusion - truth)
     far = difference / np.hypot(se, true_se)
-    return Apart(found, se, float(difference.max()), float(far.max()), moving(parts, columns))
+    return Inclusion(inclusion, se, float(difference.max()), float(far.max()), moving(parts, columns))
 
 
 def moving(parts: Sequence[Values], columns: int) -> int:
-    """How many variables came or went in these chains."""
+    """Number of variables that entered or left in these chains."""
     return int(np.count_nonzero(np.sum([_changes(part["blocks"][:, :columns]) for part in parts], axis=0)))
 
 
 def inclusion_error(parts: Sequence[Values], columns: int) -> Floats:
-    """Standard errors of the inclusion probabilities over several chains: the largest of several, as mixing is slow.
+    """Standard errors of the inclusion probabilities over several chains: the largest of several estimates.
 
-    From shorter and longer blocks; and as of n independent periods in or out, one for each chain and for each time
-    that a variable is seen to come or go. Chains in which it never did count as one draw each, not as sure knowledge.
+    Mixing is slow, so the estimates come from shorter and longer blocks, and from n independent periods in or out: one
+    for each chain and one for each time that a variable enters or leaves. So a chain in which a variable never moved
+    counts as one draw, not as certainty.
     """
     blocks = [part["blocks"][:, :columns] for part in parts]
     samples = [np.concatenate([_pooled(block, together) for block in blocks]) for together in POOLED]
@@ -204,7 +208,7 @@ def inclusion_error(parts: Sequence[Values], columns: int) -> Floats:
 
 
 def _changes(blocks: Floats) -> Floats:
-    """How often each variable came or went, at least: blocks in which it was both in and out, and changes between."""
+    """A lower bound on how often each variable entered or left, from changes within and between blocks."""
     within = np.sum((blocks > 0.0) & (blocks < 1.0), axis=0)
     between = np.sum(np.abs(np.diff(blocks, axis=0)) == 1.0, axis=0)
     changes: Floats = (within + between).astype(np.float64)
@@ -212,7 +216,7 @@ def _changes(blocks: Floats) -> Floats:
 
 
 def _pooled(blocks: Floats, together: int) -> Floats:
-    """Means of so many consecutive blocks; what is left over at the begin is not used."""
+    """Means of so many consecutive blocks; blocks left over at the beginning are not used."""
     count = len(blocks) // together
     last = blocks[len(blocks) - count * together :].reshape(count, together, blocks.shape[1])
     means: Floats = last.mean(axis=1)
@@ -220,13 +224,13 @@ def _pooled(blocks: Floats, together: int) -> Floats:
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """Samples per second, inclusion probabilities beside the exact ones, and risk of predictions."""
+    """Samples per second, inclusion probabilities beside the exact ones, and the risk of predictions."""
     exact = chains_of([TRUTH], settings.truth_chains, values)[TRUTH]
     columns, truth = int(exact[0]["columns"]), estimate(exact)
     predictions = slice(columns, None)
     chains = chains_of(settings.names, settings.chains, values)
     verdicts = {name: judged(parts, truth, predictions) for name, parts in chains.items()}
-    included = {name: apart(parts, exact, columns) for name, parts in chains.items()}
+    included = {name: inclusion_of(parts, exact, columns) for name, parts in chains.items()}
     rate, usage, wrong = rates(chains), averaged(chains, "usage"), averaged(chains, "test_error")
     jumping = {name: _jumping(parts) for name, parts in chains.items()}
     rows: list[list[Cell]] = [
@@ -240,16 +244,16 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     ]  # fmt: skip
     names = [
         "test", "samples", "samples/s", "× exact (not cached)", "× exact (paper)", "data use",
-        "largest difference of inclusion", "in standard errors", "mean number of variables",
+        "largest difference in inclusion", "in standard errors", "mean number of variables",
         "births and deaths accepted", "test error", "final risk", "resolved",
         "seconds", "likelihood evaluations",
     ]  # fmt: skip
     moved = moving(exact, columns)
     others = [[part for part in exact if part is not one] for one in exact]
-    alone = max(apart([one], rest, columns).furthest for one, rest in zip(exact, others, strict=True))
+    alone = max(inclusion_of([one], rest, columns).furthest for one, rest in zip(exact, others, strict=True))
     checks = {
         "data use falls with ε": [*usage.values()] == sorted(usage.values(), reverse=True),
-        "every test makes at least twice as many steps from as many likelihood evaluations": (
+        "every test makes at least twice as many steps per likelihood evaluation": (
             max(usage[name] for name in settings.names[1:]) <= 0.5
         ),
         AGREE: max(included[name].furthest for name in settings.names[1:]) <= ALLOWED,
@@ -264,13 +268,13 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
 
 
 def _jumping(parts: Sequence[Values]) -> float:
-    """Share of births and deaths that were accepted."""
+    """Share of proposed births and deaths that were accepted."""
     return float(sum(part["changed"] for part in parts) / max(1, sum(part["tried"] for part in parts)))
 
 
 def _truth_table(exact: Sequence[Values], truth: Estimate, columns: int, moved: int) -> ResultTable:
-    names = ["exact chains", "samples together", "effective draws (least)", "rms s.e. of predictions"]
-    names += ["births and deaths accepted", "variables that came or went"]
+    names = ["exact chains", "samples in total", "effective draws (smallest)", "rms s.e. of predictions"]
+    names += ["births and deaths accepted", "variables that entered or left"]
     error = own_error(truth, slice(columns, None)) ** 0.5
     steps = sum(int(part["at"][-1]) for part in exact)
     return ResultTable("The truth", names, [[len(exact), steps, truth.effective, error, _jumping(exact), moved]])
@@ -280,10 +284,10 @@ def _finding(
     settings: Settings, rows: list[list[Cell]], verdicts: Mapping[str, Verdict], jumping: float, variables: float
 ) -> str:
     tests = rows[1:]
-    unresolved = [name for name, found in verdicts.items() if not found.resolved]
+    unresolved = [name for name, verdict in verdicts.items() if not verdict.resolved]
     weak = f" The final risk of {', '.join(unresolved)} is within the truth's own error." if unresolved else ""
     never = (
-        "No birth or death was accepted in any exact chain: nothing can be said of inclusion."
+        "No birth or death was accepted in any exact chain: nothing can be said about inclusion."
         if jumping == 0.0
         else f"Exact chains accept {jumping:.2%} of births and deaths (paper: about 2% once a good model is found)."
     )
@@ -292,32 +296,32 @@ def _finding(
         f"average), tests with ε = {listed(settings.epsilons, 'g')} read "
         f"{listed([row[5] for row in tests], '.1%')} of the data and draw "
         f"{listed([row[3] for row in tests], '.2g')} times as many samples per second as exact reversible jumps, which "
-        f"keep no log-likelihoods (paper, on MiniBooNE: 5.6, 10, 17). {never} The inclusion probability that differs "
-        f"most from the truth's differs by {listed([row[6] for row in tests], '.3f')} "
-        f"({listed([row[7] for row in tests], '.1f')} standard errors); in exact chains of {rows[0][1]:,} samples by "
-        f"{rows[0][6]:.3f} ({rows[0][7]:.1f}). {_verdict(rows, variables)}{weak}"
+        f"cache no log-likelihoods (paper, on MiniBooNE: 5.6, 10, 17). {never} The largest difference between an "
+        f"inclusion probability and the truth is {listed([row[6] for row in tests], '.3f')} "
+        f"({listed([row[7] for row in tests], '.1f')} standard errors); for exact chains of {rows[0][1]:,} samples it "
+        f"is {rows[0][6]:.3f} ({rows[0][7]:.1f}). {_verdict(rows, variables)}{weak}"
     )
 
 
 def _verdict(rows: list[list[Cell]], variables: float) -> str:
-    """Which tests keep the variables that exact jumps keep, and what the others do."""
+    """Which tests differ from exact jumps, and in what way."""
     far = [row for row in rows[1:] if float(row[7] or 0.0) > ALLOWED]
     if not far:
-        return f"No test is seen to differ by more than {ALLOWED:g} standard errors."
-    kept = listed([row[8] for row in far], ".1f")
+        return f"No test differs by more than {ALLOWED:g} standard errors."
+    numbers = listed([row[8] for row in far], ".1f")
     return (
-        f"{', '.join(str(row[0]) for row in far)} differ by more than {ALLOWED:g} standard errors and hold {kept} "
-        f"variables on average where exact jumps hold {variables:.1f}."
+        f"{', '.join(str(row[0]) for row in far)} differ by more than {ALLOWED:g} standard errors and have {numbers} "
+        f"variables on average, while exact jumps have {variables:.1f}."
     )
 
 
-def _inclusion(included: Mapping[str, Apart], truth: Estimate, columns: int) -> Panel:
+def _inclusion(included: Mapping[str, Inclusion], truth: Estimate, columns: int) -> Panel:
     variables = np.arange(columns, dtype=np.float64)
     series = [Series("truth", variables, truth.mean[:columns], style="bars")]
-    series += [with_bars(name, variables, found.inclusion, found.se) for name, found in included.items()]
-    far = [name for name, found in included.items() if found.furthest > ALLOWED]
+    series += [with_bars(name, variables, one.inclusion, one.se) for name, one in included.items()]
+    far = [name for name, one in included.items() if one.furthest > ALLOWED]
     which = ", ".join(far) or "none"
-    note = f"Bars of two standard errors. Chains further than {ALLOWED:g} of them from the truth somewhere: {which}."
+    note = f"Bars are two standard errors. Tests that differ from the truth by more than {ALLOWED:g} of them: {which}."
     return Panel("Inclusion probabilities", "variable", "probability", series, note=note)
 
 

@@ -1,6 +1,6 @@
 """E7: stochastic gradient Langevin dynamics, uncorrected and corrected by acceptance tests, on a line with a kink.
 
-The full size is the paper's. x is not given there; x ~ U(-1, 1) puts the mode near the kink, as its figure has it.
+Full is the paper's size. The paper does not give x; x ~ U(-1, 1) puts the mode near the kink, as in its figure.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ PAPER = {"ε = 0.1": 0.142, "ε = 0.5": 0.05}  # data read, K16 section 4.2.4
 UNCORRECTED = "uncorrected"
 BLOCK = 500
 BINS = 120
-REACH = -0.2, 0.2  # beyond which there is no posterior to speak of
-ASTRAY = "uncorrected SGLD is off by more than three times the noise of its distance, with its mean too far right"
+REACH = -0.2, 0.2  # the posterior is negligible outside
+ASTRAY = "uncorrected SGLD is further from the truth than three times the noise, with its mean too far to the right"
 CLOSE = "corrected chains are as close to the truth as their length allows, or within 0.02 of that"
-CHEAPER = "sequential tests spend fewer evaluations, gradients included, on an effective draw than the exact test"
+CHEAPER = "sequential tests need fewer evaluations per effective draw, including gradients, than the exact test"
 KOLMOGOROV = 1.95  # sqrt(n) times the distance of n independent draws exceeds this with probability 0.001
-CLEAR, SURE = 3.0, 3.0  # times the noise of a distance, standard errors
+CLEAR, SURE = 3.0, 3.0  # multiples of the noise of a distance, and of a standard error
 POINTS = 25  # of a curve against time
 CLOCK = (
-    "Clock: corrected chains run as compiled blocks, the uncorrected one in a Python loop that computes the gradient "
-    "at both ends as they do; compare its evaluations rather than its seconds."
+    "Times: corrected chains run as compiled blocks; the uncorrected chain runs in a Python loop and, like the others, "
+    "computes the gradient at both ends. Compare its evaluations, not its seconds."
 )
-FAR = 0.999  # quantile of the posterior beyond which a draw is far off
+FAR = 0.999  # a draw beyond this quantile of the posterior is far off
 
 
 class Settings(NamedTuple):
@@ -51,22 +51,22 @@ class Settings(NamedTuple):
     epsilons: tuple[float, ...] = (0.1, 0.5)
     precision: float = 3.0
     penalty: float = 4950.0
-    data_seed: int = 1  # a line whose posterior has its mode right of the kink
+    data_seed: int = 1  # data whose posterior has its mode right of the kink
     seed: int = 1
 
     def model(self) -> Lasso:
-        """The line."""
+        """The model of the line."""
         x, y = draw_line(np.random.default_rng(self.data_seed), self.n_data)
         return Lasso.from_data(x, y, self.precision, self.penalty)
 
 
 def parts(settings: Settings) -> list[str]:
-    """A chain each."""
+    """One chain each."""
     return [UNCORRECTED, *names_of(settings.epsilons)]
 
 
 class Uncorrected:
-    """Every proposal is the next state."""
+    """A chain that accepts every proposal."""
 
     def __init__(self, proposal: Langevin, theta: Floats, rng: np.random.Generator) -> None:
         self.proposal, self.theta, self.rng = proposal, theta, rng
@@ -84,8 +84,8 @@ class Uncorrected:
 def work(settings: Settings, name: str, work: Work) -> Values:
     """Draws of one chain; `usage` is the share of the data that its test reads, without the gradient's mini-batch.
 
-    `seconds`, `evaluations` (of log p(x_i; theta) by the test) and `gradients` (of log p(x_i; theta)) are those so far
-    at the end of each block of steps. The exact test keeps the values of its state and evaluates each datum once.
+    `seconds`, `evaluations` (of log p(xᵢ; θ) by the test) and `gradients` (of log p(xᵢ; θ)) are cumulative
+    at the end of each block of steps. The exact test caches the values of its state and evaluates each datum once.
     """
     model = settings.model()
     proposal, start = Langevin(model, settings.step, settings.batch), np.array([_mode(model)])
@@ -95,15 +95,15 @@ def work(settings: Settings, name: str, work: Work) -> Values:
             return Uncorrected(proposal, start, rng)
         return Chain(model, proposal, accept_test(name, settings.n_data, settings.m), start, rng)
 
-    make(np.random.default_rng(0)).advance(2)  # compiles all code before the clock runs
-    chain, found, seconds = make(generator(settings.seed, "e7", name)), [], []
+    make(np.random.default_rng(0)).advance(2)  # compiles the code before time is measured
+    chain, parts, seconds = make(generator(settings.seed, "e7", name)), [], []
     for done in range(0, settings.draws, BLOCK):
         work.step(done / settings.draws)
         begin = time.perf_counter()
-        found.append(chain.advance(min(BLOCK, settings.draws - done)))
+        parts.append(chain.advance(min(BLOCK, settings.draws - done)))
         seconds.append(time.perf_counter() - begin)
-    draws, read = Draws.joined(found), [int(block.n_used.sum()) for block in found]
-    steps = np.cumsum([block.accepted.size for block in found])
+    draws, read = Draws.joined(parts), [int(block.n_used.sum()) for block in parts]
+    steps = np.cumsum([block.accepted.size for block in parts])
     return {
         "draws": draws.theta[:, 0],
         "usage": float(draws.n_used.mean()) / settings.n_data,
@@ -116,14 +116,14 @@ def work(settings: Settings, name: str, work: Work) -> Values:
 
 
 def _mode(model: Lasso) -> float:
-    """Of the posterior: soft thresholding."""
+    """The mode of the posterior, by soft thresholding."""
     x, y = model.rows.T
     score = model.precision * float(x @ y)
     return float(np.sign(score) * max(0.0, abs(score) - model.penalty) / (model.precision * float(x @ x)))
 
 
 def distance(model: Lasso, draws: Floats) -> float:
-    """Kolmogorov distance of the draws to the true posterior."""
+    """Kolmogorov distance between the draws and the true posterior."""
     values = np.sort(draws)
     below, grid = model.cumulative(values), np.arange(values.size + 1) / values.size
     return float(max(np.max(grid[1:] - below), np.max(below - grid[:-1])))
@@ -141,12 +141,12 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     each = {name: _evaluations(part) / effective_size(part["draws"]) for name, part in values.items()}
     checks = {
         ASTRAY: distances[UNCORRECTED] > CLEAR * noise[UNCORRECTED] and shift > SURE * shift_se,
-        "every correction brings the distance down at least threefold": all(
+        "every correction reduces the distance at least threefold": all(
             distances[name] <= distances[UNCORRECTED] / 3.0 for name in corrected
         ),
         CLOSE: all(distances[name] <= noise[name] + 0.02 for name in corrected),
         CHEAPER: all(each[name] < each[EXACT] for name in corrected if name != EXACT),
-        "the test reads less with larger ε": [*usage.values()][1:] == sorted([*usage.values()][1:], reverse=True),
+        "a larger ε reads less data": [*usage.values()][1:] == sorted([*usage.values()][1:], reverse=True),
     }
     rows: list[list[Cell]] = [
         [
@@ -158,11 +158,11 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     columns = [
         "chain",
         "Kolmogorov distance",
-        "99.9% of its noise",
+        "99.9% quantile of the noise",
         "data used by the test",
         "paper",
         "acceptance",
-        "beyond the 99.9% point",
+        "beyond the 99.9% quantile",
     ]
     columns += ["mean minus true mean", "± s.e."]
     read = ", ".join(f"{usage[name]:.1%} at {name}" for name in corrected if name != EXACT)
@@ -170,35 +170,33 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     cost = ", ".join(f"{each[name]:,.0f}" for name in corrected if name != EXACT)
     thrown = (
         f"uncorrected SGLD is displaced to the right by {shift:.4f} ± {shift_se:.4f} on average, with "
-        f"{far[UNCORRECTED]:.1%} of its {settings.draws:,} draws beyond the 99.9% point of the posterior: a step into "
-        "the steep valley left of the kink throws it there"
+        f"{far[UNCORRECTED]:.1%} of its {settings.draws:,} draws beyond the 99.9% quantile of the posterior: a step "
+        "into the steep valley left of the kink throws it there"
         if checks[ASTRAY]
-        else f"uncorrected SGLD was not seen to go astray in {settings.draws:,} draws"
+        else f"uncorrected SGLD did not go astray in {settings.draws:,} draws"
     )
     single = [name for name in corrected if name != EXACT and _looks_once(settings, name)]
     close = checks[CLOSE] and len(single) > 0
-    worth = (
-        f": the correction is worth having even when a single look decides it ({', '.join(single)})" if close else ""
-    )
+    worth = f": the correction is worthwhile even if a single look decides ({', '.join(single)})" if close else ""
     finding = (
-        f"With N = {settings.n_data:,} and step {settings.step:g}, {thrown}. Its distribution is "
-        f"{distances[UNCORRECTED]:.3f} (Kolmogorov) from the true one; the exact correction leaves "
-        f"{distances[EXACT]:.3f}, where independent draws as many as its effective ones stay below {noise[EXACT]:.3f} "
-        f"in 99.9% of cases. The sequential test reads {read} of the data (paper: 14.2% at ε = 0.1, 5% at ε = 0.5; the "
-        f"gradient's mini-batch not counted) and leaves {left}{worth}. An effective draw costs {each[EXACT]:,.0f} "
-        f"evaluations of likelihoods and gradients with the exact test, {cost} with the sequential ones."
+        f"With N = {settings.n_data:,} and step {settings.step:g}, {thrown}. Its Kolmogorov distance to the true "
+        f"posterior is {distances[UNCORRECTED]:.3f}. The exact correction reduces it to {distances[EXACT]:.3f}; as "
+        f"many independent draws as it has effective draws would stay below {noise[EXACT]:.3f} in 99.9% of cases. The "
+        f"sequential test reads {read} of the data (paper: 14.2% at ε = 0.1, 5% at ε = 0.5; without the mini-batch of "
+        f"the gradient) and reduces the distance to {left}{worth}. An effective draw costs {each[EXACT]:,.0f} "
+        f"evaluations of likelihoods and gradients with the exact test, and {cost} with the sequential tests."
     )
     tables = [ResultTable("Distance to the true posterior", columns, rows), _cost_table(values)]
     return Report(finding, checks, tables, [*_panels(model, values, checks), *_approach(model, values)], [CLOCK])
 
 
 def _evaluations(part: Values) -> int:
-    """Of likelihoods by the test and of gradients by the proposal, together."""
+    """Evaluations of likelihoods by the test and of gradients by the proposal, in total."""
     return int(part["evaluations"][-1] + part["gradients"][-1])
 
 
 def _cost_table(values: Mapping[str, Values]) -> ResultTable:
-    """What each chain took, in all and for an effective draw."""
+    """The cost of each chain, in total and per effective draw."""
     columns = [
         "chain", "seconds", "steps/s", "likelihood evaluations (test)", "gradient evaluations (proposal)",
         "effective draws", "effective draws/s", "evaluations of both kinds per effective draw",
@@ -212,14 +210,14 @@ def _cost_table(values: Mapping[str, Values]) -> ResultTable:
 
 
 def _shift(model: Lasso, draws: Floats) -> tuple[float, float]:
-    """Mean of the draws minus the posterior's, with the standard error of the former."""
+    """Mean of the draws minus the posterior mean, with the standard error of the former."""
     grid = np.linspace(*REACH, 20_001)
     density = model.density(grid)
     return float(draws.mean() - np.sum(grid * density) / np.sum(density)), block_error(draws)
 
 
 def _looks_once(settings: Settings, name: str) -> bool:
-    """Whether the test's bounds are zero: it decides at its first look by design."""
+    """Whether the bounds of the test are zero, so that it always decides at its first look."""
     return design_of(name, settings.n_data, settings.m).epsilon >= 0.5
 
 
@@ -236,7 +234,7 @@ def _panels(model: Lasso, values: Mapping[str, Values], checks: Mapping[str, boo
             "gradient",
             [Series("gradient", near, gradient)],
             note="In the valley left of the kink at 0 the gradient is huge"
-            + (": it throws an uncorrected chain far right." if checks[ASTRAY] else "."),
+            + (": it throws an uncorrected chain far to the right." if checks[ASTRAY] else "."),
         ),
     ]
     for name, part in values.items():
@@ -250,7 +248,7 @@ def _panels(model: Lasso, values: Mapping[str, Values], checks: Mapping[str, boo
 
 
 def _approach(model: Lasso, values: Mapping[str, Values]) -> list[Panel]:
-    """Distance of the draws so far against what they took."""
+    """Distance of the draws so far against time and evaluations."""
     axes = {"time": "seconds of sampling", "work": "evaluations of likelihoods and gradients"}
     series: dict[str, list[Series]] = {title: [] for title in axes}
     for name, part in values.items():
@@ -259,7 +257,7 @@ def _approach(model: Lasso, values: Mapping[str, Values]) -> list[Panel]:
         away = [distance(model, part["draws"][: part["steps"][k]]) for k in some]
         series["time"].append(Series(name, part["seconds"][some], away))
         series["work"].append(Series(name, (part["evaluations"] + part["gradients"])[some], away))
-    note = "Lower left is better. A chain that levels off has come as near as its bias lets it."
+    note = "Lower left is better. A chain that levels off is as close as its bias allows."
     return [
         Panel(f"Distance against {title}", x, "Kolmogorov distance", series[title], True, True, note)
         for title, x in axes.items()
@@ -270,7 +268,7 @@ EXPERIMENT = Experiment(
     name="e7",
     title="Langevin dynamics with an acceptance test",
     source="K14 §6.4 and Fig. 5, K16 §4.2.4 and Fig. 9",
-    question="Does an approximate acceptance test repair stochastic gradient Langevin dynamics where it goes astray?",
+    question="Does an approximate acceptance test correct stochastic gradient Langevin dynamics where it goes astray?",
     sizes={
         "tiny": Settings(20_000, seed=2),
         "quick": Settings(40_000),

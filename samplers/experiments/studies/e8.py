@@ -1,6 +1,6 @@
 """E8: Gibbs sampling of a dense Markov random field, each conditional decided by a sequential test.
 
-The full size has the paper's field, tests and cliques; its chains are 10,000 sweeps instead of 1000 seconds each.
+Full has the paper's field, tests and cliques; its chains have 10,000 sweeps each instead of 1000 seconds.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from samplers.models.mrf import Bits, DenseMRF
 
 CLIQUE = 5
 PULLED = 3.0  # standard errors of the mean pull
-SEEN_BIAS = 0.01  # of a predicted conditional, from which a pull must be seen
-RESOLVED = 1.25  # times the error of exact sampling: below, a bias floor is not told from noise
-USELESS = 0.5  # a bound on a probability from which it says nothing
+SEEN_BIAS = 0.01  # a larger bias of a predicted conditional must be visible
+RESOLVED = 1.25  # times the error of exact sampling: below that, bias cannot be distinguished from noise
+USELESS = 0.5  # a larger bound on a probability says nothing
 USAGE = 0.05  # tolerated relative difference of the data use
 AGREE = "measured conditionals agree with the calculator"
-TOWARDS = "conditionals are biased towards one half: predicted, and measured beyond 3 standard errors"
-FLOOR = "the L1 error of the largest ε is beyond that of exact sampling, and where that is so it rises with ε"
+TOWARDS = "conditionals are biased towards one half, as predicted and as measured (beyond 3 standard errors)"
+FLOOR = "the L1 error of the largest ε exceeds that of exact sampling; for all ε for which it does, it rises with ε"
 SURPRISE = 4.5  # standard errors, over hundreds of comparisons
 
 
 class Settings(NamedTuple):
-    """The field, the tests, the chains and what is measured on them."""
+    """The field, the tests, the chains, and the measurements."""
 
     sweeps: int
     truth_sweeps: int
@@ -55,11 +55,11 @@ class Settings(NamedTuple):
     seed: int = 1
 
     def field(self) -> DenseMRF:
-        """The potentials."""
+        """The random field."""
         return DenseMRF.random(generator(self.seed, "e8", "field"), self.dimension, self.sd)
 
     def subsets(self) -> Ints:
-        """Cliques of five variables, at random."""
+        """Random cliques of five variables."""
         rng = generator(self.seed, "e8", "cliques")
         return np.array([rng.choice(self.dimension, CLIQUE, replace=False) for _ in range(self.cliques)])
 
@@ -71,7 +71,7 @@ def parts(settings: Settings) -> list[str]:
 
 
 def work(settings: Settings, name: str, work: Work) -> Values:
-    """One of the parts."""
+    """The numbers of one part."""
     field = settings.field()
     if name == TRUTH:
         counts, *_ = _chain(settings, field, ExactTest(), TRUTH, np.array([settings.truth_sweeps]), work)
@@ -87,10 +87,10 @@ def work(settings: Settings, name: str, work: Work) -> Values:
 def _chain(
     settings: Settings, field: DenseMRF, test: AcceptTest, name: str, at: Ints, work: Work
 ) -> tuple[Ints, Floats, Floats]:
-    """How often each clique was in each of its 32 states by some sweeps; terms read and seconds spent by then."""
+    """Counts of the 32 states of each clique after some numbers of sweeps; terms read and seconds spent so far."""
     rng, subsets = generator(settings.seed, "e8", "chain", name), settings.subsets()
     x = gibbs.run(rng, field, ExactTest(), start=np.zeros(field.dimension), draws=settings.burn_in).x[-1]
-    gibbs.run(np.random.default_rng(0), field, test, start=x, draws=1)  # compiles before the clock runs
+    gibbs.run(np.random.default_rng(0), field, test, start=x, draws=1)  # compiles before time is measured
     counts = np.zeros((at.size, settings.cliques, 2**CLIQUE), dtype=np.uint32)
     terms, seconds = np.zeros(at.size), np.zeros(at.size)
     total, done, spent, read = np.zeros(counts.shape[1:], dtype=np.uint32), 0, 0.0, 0
@@ -107,7 +107,7 @@ def _chain(
 
 
 def _count(x: Bits, subsets: Ints, total: Ints) -> None:
-    """Add the states of every clique."""
+    """Add the states of every clique to the counts."""
     powers = 2 ** np.arange(CLIQUE)
     states = x[:, subsets] @ powers  # (sweeps, cliques)
     for clique in range(subsets.shape[0]):
@@ -115,7 +115,7 @@ def _count(x: Bits, subsets: Ints, total: Ints) -> None:
 
 
 def _conditionals(settings: Settings, field: DenseMRF, name: str, work: Work) -> Values:
-    """P(X_i is assigned 1) by repetition, beside the true conditional and the calculator's prediction (Fig. 14)."""
+    """P(X_i is set to 1) by repetition, beside the true conditional and the calculator's prediction (Fig. 14)."""
     rng = generator(settings.seed, "e8", "states")  # the same states for every test
     sites, states = (
         rng.integers(field.dimension, size=settings.conditionals),
@@ -129,12 +129,12 @@ def _conditionals(settings: Settings, field: DenseMRF, name: str, work: Work) ->
         terms = field.terms(x, site, np.arange(field.n_data))
         moments.append((terms.mean(), terms.std(), field.probability(x, site)))
     mu, sigma, exact = np.array(moments).T
-    found = {"exact": exact, "seen": np.array([s.probability for s in seen]), "se": np.array([s.se for s in seen])}
-    found["usage"] = np.array([s.usage for s in seen])
+    measured = {"exact": exact, "seen": np.array([s.probability for s in seen]), "se": np.array([s.se for s in seen])}
+    measured["usage"] = np.array([s.usage for s in seen])
     if name == EXACT:
-        return {**found, "predicted": exact, "predicted_usage": np.ones(exact.size)}
+        return {**measured, "predicted": exact, "predicted_usage": np.ones(exact.size)}
     step = acceptance(design_of(name, field.n_data, settings.m), TrialRun(field.n_data, mu, sigma), "barker")
-    return {**found, "predicted": step.probability + step.delta, "predicted_usage": step.usage}
+    return {**measured, "predicted": step.probability + step.delta, "predicted_usage": step.usage}
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
@@ -154,10 +154,10 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     checks = {
         AGREE: surprise <= SURPRISE,
         TOWARDS: bool(biased) and all(_towards_half(conditionals[name]) for name in biased),
-        f"no conditional is off by more than 0.01 at {names[1]}, predicted, and measured beyond its noise": (
+        f"at {names[1]} no conditional is off by more than 0.01, as predicted and as measured (within noise)": (
             bias[names[1]] < 0.01 and seen[names[1]][0] < 0.01 + SURPRISE * seen[names[1]][1]
         ),
-        "the terms read for the conditionals are those of the calculator, to 5 %": all(
+        "the terms read for the conditionals agree with the calculator within 5%": all(
             abs(c["usage"].mean() / c["predicted_usage"].mean() - 1.0) <= USAGE for c in conditionals.values()
         ),
         FLOOR: names[-1] in resolved and all(ends[a] < ends[b] for a, b in pairwise(resolved)),
@@ -168,7 +168,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         for name in names
     ]
     columns = ["test", "terms read (share)", "largest |Δ|, calculator", "measured", "± s.e.", "L1 error at the end"]
-    columns += ["beyond exact sampling's", "ms per sweep"]
+    columns += ["above exact sampling", "ms per sweep"]
     finding = _finding(settings, rows, checks, surprise)
     tables = [ResultTable("Gibbs sampling by sequential tests", columns, rows)]
     return Report(finding, checks, tables, _panels(curves, errors, conditionals, checks, milliseconds))
@@ -178,57 +178,58 @@ def _finding(settings: Settings, rows: list[list[Cell]], checks: Mapping[str, bo
     exact, first, last = rows[0], rows[1], rows[-1]
     bound = sweep_bound(float(first[2] or 0.0), 0.0, settings.dimension)
     useful = "no useful bound" if bound > USELESS else "a bound"
-    pull = "drawn towards one half" if checks[TOWARDS] else "off (not always towards one half)"
-    as_said = "as the calculator says" if checks[AGREE] else "NOT as the calculator says"
+    pull = "pulled towards one half" if checks[TOWARDS] else "off (not always towards one half)"
+    as_said = "as the calculator predicts" if checks[AGREE] else "NOT as the calculator predicts"
     floor = "the bias floor" if checks[FLOOR] else "no bias floor is resolved at this length"
-    quicker = [str(row[0]) for row in rows[1:] if float(row[7] or 0.0) < float(exact[7] or 0.0)]
-    time_spent = f"{', '.join(quicker)} take less than exact sampling" if quicker else "no test is quicker than exact"
+    faster = [str(row[0]) for row in rows[1:] if float(row[7] or 0.0) < float(exact[7] or 0.0)]
+    time_spent = (
+        f"{', '.join(faster)} are faster than exact sampling" if faster else "no test is faster than exact sampling"
+    )
     return (
         f"On a field of {settings.dimension} variables, ε = {settings.epsilons[0]:g} … {settings.epsilons[-1]:g} read "
         f"{first[1]:.0%} … {last[1]:.0%} of the terms of exact Gibbs sampling. Conditionals are {pull}, by at most "
         f"{first[2]:.4f} at {first[0]} (measured {first[3]:.4f} ± {first[4]:.4f}; paper: within 0.01) and "
-        f"{last[2]:.3f} at {last[0]}, {as_said} (largest distance {surprise:.1f} standard errors). After "
+        f"{last[2]:.3f} at {last[0]}, {as_said} (largest difference {surprise:.1f} standard errors). After "
         f"{settings.sweeps:,} sweeps the L1 error over cliques of five is {exact[5]:.4f} for exact sampling and "
-        f"{last[5]:.4f} at {last[0]}: {floor}. In time {time_spent} ({listed([row[7] for row in rows], '.2f')} ms per "
-        f"sweep, exact first): exact sampling streams its terms through memory, a test gathers them. Theorem 4 "
-        f"for a sweep gives at best {bound:.2f} at {first[0]}, even with η = 0: {useful} for {settings.dimension} "
-        "sites."
+        f"{last[5]:.4f} at {last[0]}: {floor}. In time, {time_spent} ({listed([row[7] for row in rows], '.2f')} ms per "
+        f"sweep, exact first): exact sampling reads its terms in memory order, a test gathers them. Theorem 4 for a "
+        f"sweep gives {bound:.2f} at best at {first[0]}, even with η = 0: {useful} for {settings.dimension} sites."
     )
 
 
 def _errors(counts: Ints, truth: Ints) -> Floats:
-    """K14 Eqn 48: mean L1 distance over cliques, at each of the sweeps that were noted."""
+    """K14 Eqn 48: mean L1 distance over cliques, at each recorded number of sweeps."""
     p = counts / counts.sum(axis=2, keepdims=True)
     true = truth[-1] / truth[-1].sum(axis=1, keepdims=True)
     error: Floats = np.abs(p - true).sum(axis=2).mean(axis=1)
     return error
 
 
-def _largest(found: Values) -> tuple[float, float]:
+def _largest(part: Values) -> tuple[float, float]:
     """The largest measured error of a conditional, with its standard error."""
-    off = np.abs(found["seen"] - found["exact"])
-    return float(off.max()), float(found["se"][np.argmax(off)])
+    off = np.abs(part["seen"] - part["exact"])
+    return float(off.max()), float(part["se"][np.argmax(off)])
 
 
-def _towards_half(found: Values) -> bool:
-    """Whether every predicted conditional lies between the exact one and one half, and the measured ones on average."""
-    side = np.sign(0.5 - found["exact"])
-    pull = float(np.sum(side * (found["seen"] - found["exact"])) / np.linalg.norm(found["se"]))
-    return bool(np.all((found["predicted"] - found["exact"]) * side >= -1e-9)) and pull > PULLED
+def _towards_half(part: Values) -> bool:
+    """Whether all predicted conditionals, and on average the measured ones, lie between the exact one and one half."""
+    side = np.sign(0.5 - part["exact"])
+    pull = float(np.sum(side * (part["seen"] - part["exact"])) / np.linalg.norm(part["se"]))
+    return bool(np.all((part["predicted"] - part["exact"]) * side >= -1e-9)) and pull > PULLED
 
 
 def _panels(
     curves: Mapping[str, Values],
     errors: Mapping[str, Floats],
-    found: Mapping[str, Values],
+    by_test: Mapping[str, Values],
     checks: Mapping[str, bool],
     milliseconds: Mapping[str, float],
 ) -> list[Panel]:
     conditionals = []
     pull = "Errors pull towards one half; lines" if checks[TOWARDS] else "Lines"
-    floor = " A curve that flattens out meets its bias floor." if checks[FLOOR] else ""
-    quickest = min(milliseconds, key=lambda name: milliseconds[name])
-    for name, values in found.items():
+    floor = " A curve that flattens has reached its bias floor." if checks[FLOOR] else ""
+    fastest = min(milliseconds, key=lambda name: milliseconds[name])
+    for name, values in by_test.items():
         order = np.argsort(values["exact"])
         x, y, se = values["exact"][order], (values["seen"] - values["exact"])[order], values["se"][order]
         conditionals.append(with_bars(name, x, y, se))
@@ -243,9 +244,9 @@ def _panels(
             "exact P(X_i = 1 | others)",
             "assigned minus exact",
             conditionals,
-            note=f"{pull} are the calculator's.",
+            note=f"{pull} are the calculator's predictions.",
         ),
-        Panel("Error against time", "seconds", label, by_time, True, True, f"Quickest per sweep: {quickest}.{floor}"),
+        Panel("Error against time", "seconds", label, by_time, True, True, f"Fastest per sweep: {fastest}.{floor}"),
         Panel(
             "Error against work",
             "terms read",

@@ -1,8 +1,8 @@
-"""E9: iteratively reweighted least squares by sequential tests, against all data and tuned stochastic gradients.
+"""E9: iteratively reweighted least squares by sequential tests, on all data, and tuned stochastic gradient descent.
 
-The paper's data are YearPredictionMSD and 8.1 million distorted digits; the second set is not to be had in a size that
-fits here, so that the 60,000 digits of MNIST stand for it, scores on 50 principal components as there. Flights and the
-census are ours. Full size: every row of all four, five runs of each method that draws random numbers.
+The paper's data are YearPredictionMSD and 8.1 million distorted digits. The latter are not available in a size that
+fits here, so the 60,000 digits of MNIST replace them, with 50 principal components as in the paper. Flights and the
+census are our additions. Full has every row of all four, and five runs of each method that uses random numbers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from samplers.experiments.framework.report import Cell, Panel, Report, ResultTab
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.problems.time_to_target import (
-    arrived,
+    cost_to_reach,
     less_data,
     middle,
     runs_of,
+    target_line,
     target_sentence,
     target_table,
-    wanted,
 )
 from samplers.fit import LAD, Fit, FitProgress, Logistic, Rule, irls
 from samplers.fit.baselines import GRID, Steps, batch_irls, mean_loss, sgd, tune_sgd
@@ -36,17 +36,19 @@ from samplers.fit.baselines import GRID, Steps, batch_irls, mean_loss, sgd, tune
 LAD_DATA = ("year-prediction", "flights")
 METHODS = ("all data", "sequential", "as printed", "SGD")
 PAPER_STEPS = {"year-prediction": Steps(0.01, 1.0, 0.5), "mnist3": Steps(1.0, 10.0, 0.7)}  # tuned, K16 section 4.1
-PAPER = "K16 (figures without numbers) finds its test far ahead of all-data IRLS and slightly behind tuned SGD."
-WAY, FARTHER = 0.99, 0.999  # shares of the way from theta = 0 to the optimum, in training loss
-ROWS_PER_PARAMETER = 2  # between looks, at least: K16 has N/1000, which for small N is less work than the look itself
+PAPER = "K16 (in figures, without numbers) finds its test far ahead of IRLS on all data and slightly behind tuned SGD."
+WAY, FARTHER = 0.99, 0.999  # shares of the way from θ = 0 to the optimum, in training loss
+ROWS_PER_PARAMETER = (
+    2  # least increment between looks: K16 uses N/1000, which for small N is less work than the look itself
+)
 ERRORS = ("train", "test", "wrong")  # columns of a trace
-FEW_ROWS = 20  # per parameter, to compile on
+FEW_ROWS = 20  # per parameter, for compilation
 MAX_ITERATIONS = 100
-MAX_PASSES = 20  # the sequential rules begin no iteration after reading all data so many times
+MAX_PASSES = 20  # the sequential rules start no iteration after so many passes over the data
 
 
 class Settings(NamedTuple):
-    """Data sets (at most `rows` rows of each), error rate of the test, passes of SGD and how often all is repeated."""
+    """Data sets (at most `rows` rows of each), error rate of the test, passes of SGD, and number of repeats."""
 
     data: tuple[str, ...]
     rows: int | None
@@ -58,7 +60,7 @@ class Settings(NamedTuple):
 
 
 class RegressionData(NamedTuple):
-    """Training and test rows with a constant column; a LAD response is counted from its training median."""
+    """Training and test rows with a constant column; a LAD response is relative to its training median."""
 
     loss: LAD | Logistic
     x: Floats
@@ -72,7 +74,7 @@ def problem(name: str, work: Work, rows: int | None) -> RegressionData:
     """A data set as a regression."""
     data = load(name, work.data, rows)
     lad = name in LAD_DATA
-    middle = float(np.median(data.y)) if lad else 0.0  # theta = 0 then predicts the median, and SGD has no way to go
+    middle = float(np.median(data.y)) if lad else 0.0  # then θ = 0 predicts the median, and SGD starts close
     x, x_test = (np.column_stack([table, np.ones(table.shape[0])]) for table in (data.x, data.x_test))
     return RegressionData(
         LAD() if lad else Logistic(), x, data.y - middle, x_test, data.y_test - middle, origin_of(data)
@@ -85,10 +87,10 @@ def parts(settings: Settings) -> list[str]:
 
 
 def work(settings: Settings, part: str, work: Work) -> Values:
-    """Traces of all repeats, one below the other: rows read, seconds, loss on training and on test rows.
+    """Traces of all repeats, concatenated: rows read, seconds, loss on training and on test rows.
 
-    `wrong` is the share of test rows on the wrong side (of no meaning for LAD); a guess without data gets the smaller
-    class wrong.
+    `wrong` is the share of misclassified test rows (meaningless for LAD); a guess without data misclassifies the
+    smaller class.
     """
     name, method = part.split(" ", 1)
     given = problem(name, work, settings.rows)
@@ -96,7 +98,7 @@ def work(settings: Settings, part: str, work: Work) -> Values:
     extra: dict[str, Any] = {}
     steps: Steps | None = None
     if method == "SGD":
-        held_out = given.x_test, given.y_test  # tuned on test data, as K16 did: SGD at its best
+        held_out = given.x_test, given.y_test  # tuned on test data, as in K16: SGD at its best
         tuned = tune_sgd(rng, given.x, given.y, given.loss, held_out, grid=GRID)
         steps, extra = tuned.best, {"steps": np.array(tuned.best), "tuning_read": tuned.read}
     _warm_up(settings, method, given, steps, work)
@@ -105,10 +107,10 @@ def work(settings: Settings, part: str, work: Work) -> Values:
         clock = _Clock(work, number / settings.repeats)
         fit = _fit(settings, method, given, rng, steps, clock)
         runs.append(_traced(given, fit, clock, number))
-    nowhere = np.zeros(given.x.shape[1])
+    zero = np.zeros(given.x.shape[1])
     start = {
-        "start": mean_loss(given.x, given.y, given.loss, nowhere),
-        "start_test": mean_loss(given.x_test, given.y_test, given.loss, nowhere),
+        "start": mean_loss(given.x, given.y, given.loss, zero),
+        "start_test": mean_loss(given.x_test, given.y_test, given.loss, zero),
         "start_wrong": min(float(np.mean(given.y_test > 0.5)), float(np.mean(given.y_test <= 0.5))),
     }
     columns = {key: np.concatenate([run[key] for run in runs]) for key in runs[0]}
@@ -117,15 +119,15 @@ def work(settings: Settings, part: str, work: Work) -> Values:
 
 
 def _warm_up(settings: Settings, method: str, given: RegressionData, steps: Steps | None, work: Work) -> None:
-    """Compile what the method needs, on a few rows from all over the file, before a clock runs."""
+    """Compile what the method needs on a few rows from the whole file, before time is measured."""
     every = max(1, given.y.size // (FEW_ROWS * given.x.shape[1]))
     small = given._replace(x=np.ascontiguousarray(given.x[::every]), y=given.y[::every].copy())
-    with suppress(NumericalFailure, BadInput):  # so few rows may not determine all coefficients
+    with suppress(NumericalFailure, BadInput):  # few rows may not determine all coefficients
         _fit(settings, method, small, np.random.default_rng(0), steps, _Clock(work, 0.0))
 
 
 class _Clock:
-    """Notes the time after every iteration, and asks whether to go on."""
+    """Records the time after every iteration, and checks for cancellation."""
 
     def __init__(self, work: Work, share: float) -> None:
         self.work, self.share = work, share
@@ -172,7 +174,7 @@ def _sequential(
 
 
 def _traced(given: RegressionData, fit: Fit | None, clock: _Clock, number: int) -> dict[str, Floats]:
-    """The run as columns; a run that diverged is one record with an infinite loss."""
+    """The run as columns; a run that diverged has one record with an infinite loss."""
     if fit is None:
         nothing = {"run": float(number), "read": 0.0, "n": 0.0, "elapsed": 0.0}
         return {key: np.array([value]) for key, value in (nothing | dict.fromkeys(ERRORS, np.inf)).items()}
@@ -191,15 +193,15 @@ def _traced(given: RegressionData, fit: Fit | None, clock: _Clock, number: int) 
 
 
 def _mistakes(given: RegressionData, theta: Floats) -> float:
-    """Share of the test rows that theta puts on the wrong side."""
+    """Share of the test rows that θ misclassifies."""
     return float(np.mean((given.x_test @ theta > 0.0) != (given.y_test > 0.5)))
 
 
 class Outcome(NamedTuple):
-    """What a method needed on a data set, medians over its runs; passes are rows read divided by N.
+    """The cost of a method on a data set, as medians over its runs; passes are rows read divided by N.
 
-    `passes` and `seconds` are for 99% of the way and staying there, `farther` passes for 99.9%; NaN if that is not
-    reached in most runs. `left` is the share of the way that is left at the end.
+    `passes` and `seconds` are those until 99% of the way is covered for good, `farther` the passes until 99.9%; NaN if
+    most runs do not get that far. `left` is the share of the way left at the end.
     """
 
     passes: float
@@ -211,12 +213,12 @@ class Outcome(NamedTuple):
 
 
 def outcome(part: Values, best: float) -> Outcome:
-    """Of one part, given the least training loss that any method found."""
+    """The outcome of one part, given the smallest training loss of any method."""
     runs, n_data = runs_of(part, ("read", "elapsed", "train", "test")), float(part["n_data"])
     way = float(part["start"]) - best
 
     def reached(share: float, cost: str) -> list[float]:
-        return [arrived(run, "train", best + (1.0 - share) * way, cost) for run in runs]
+        return [cost_to_reach(run, "train", best + (1.0 - share) * way, cost) for run in runs]
 
     return Outcome(
         middle(reached(WAY, "read"), n_data),
@@ -229,17 +231,18 @@ def outcome(part: Values, best: float) -> Outcome:
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """Who gets how far on how much data."""
+    """How far each method gets with how much data."""
     by_data = {name: {method: values[f"{name} {method}"] for method in METHODS} for name in settings.data}
-    best = {name: min(float(np.min(part["train"])) for part in found.values()) for name, found in by_data.items()}
+    best = {name: min(float(np.min(part["train"])) for part in methods.values()) for name, methods in by_data.items()}
     outcomes = {
-        name: {method: outcome(part, best[name]) for method, part in found.items()} for name, found in by_data.items()
+        name: {method: outcome(part, best[name]) for method, part in methods.items()}
+        for name, methods in by_data.items()
     }
     checks = _checks(by_data, outcomes)
-    panels = [panel for name, found in by_data.items() for panel in _panels(name, found, best[name], checks)]
+    panels = [panel for name, methods in by_data.items() for panel in _panels(name, methods, best[name], checks)]
     sentences = [_sentence(name, by_data[name], outcomes[name]) for name in settings.data]
     finding = " ".join([*sentences, PAPER])
-    notices = [notice(found["SGD"]) for found in by_data.values()]
+    notices = [notice(methods["SGD"]) for methods in by_data.values()]
     tables = [_table(outcomes), target_table(by_data), _tuning(by_data)]
     return Report(finding, checks, tables, panels, notices)
 
@@ -248,16 +251,16 @@ def _checks(
     by_data: Mapping[str, Mapping[str, Values]], outcomes: Mapping[str, Mapping[str, Outcome]]
 ) -> dict[str, bool]:
     checks = {}
-    for name, found in outcomes.items():
-        sequential, whole, printed = found["sequential"], found["all data"], found["as printed"]
+    for name, methods in outcomes.items():
+        sequential, whole, printed = methods["sequential"], methods["all data"], methods["as printed"]
         ahead = sequential.passes < whole.passes
-        checks[f"{name}: the sequential test goes 99% of the way on less data than all-data IRLS"] = ahead
-        checks[f"{name}: and to the target error on held-out rows on less data"] = less_data(
+        checks[f"{name}: the sequential test covers 99% of the way with less data than IRLS on all data"] = ahead
+        checks[f"{name}: it also reaches the target error on held-out rows with less data"] = less_data(
             by_data[name], "sequential"
         )
         checks[_arrives(name)] = sequential.left < 1.0 - FARTHER
         checks[_growing(name)] = _grows(by_data[name]["sequential"])
-        checks[f"{name}: the test as printed ends farther from the optimum"] = not printed.left <= sequential.left
+        checks[f"{name}: the test as printed ends further from the optimum"] = not printed.left <= sequential.left
     return checks
 
 
@@ -270,33 +273,33 @@ def _growing(name: str) -> str:
 
 
 def _grows(part: Values) -> bool:
-    """Whether the batches of the first run grow threefold from its first to its last quarter."""
+    """Whether the batches of the first run grow at least threefold from its first to its last quarter."""
     n = part["n"][part["run"] == 0.0]
     quarter = max(1, n.size // 4)
     return bool(np.median(n[-quarter:]) >= 3.0 * np.median(n[:quarter]))
 
 
-def _sentence(name: str, found: Mapping[str, Values], outcomes: Mapping[str, Outcome]) -> str:
-    """One data set in words."""
+def _sentence(name: str, methods: Mapping[str, Values], outcomes: Mapping[str, Outcome]) -> str:
+    """The result on one data set in words."""
     sequential, whole, tuned = outcomes["sequential"], outcomes["all data"], outcomes["SGD"]
-    part = found["SGD"]
+    part = methods["SGD"]
     tuning = float(part["tuning_read"]) / float(part["n_data"])
     printed = outcomes["as printed"]
-    stopped = "Until it stopped by itself" if sequential.read < MAX_PASSES else f"Until {MAX_PASSES} passes were over"
-    stays = "ran away" if np.isnan(printed.left) or printed.left > 1.0 else f"ended {printed.left:.2%} of the way short"
+    stopped = "Until it stopped" if sequential.read < MAX_PASSES else f"With a limit of {MAX_PASSES} passes"
+    ends = "diverged" if np.isnan(printed.left) or printed.left > 1.0 else f"ended {printed.left:.2%} of the way short"
     return (
-        f"{name} ({'LAD' if part['lad'] else 'logistic'}, N = {int(part['n_data']):,}): 99% of the way from zero to "
-        f"the optimum took the sequential test {_cost(sequential)}, IRLS on all data {_cost(whole)}, SGD "
-        f"{_cost(tuned)} after {tuning:.0f} passes of tuning. {stopped} the sequential test read "
-        f"{sequential.read:.2g} passes, IRLS {whole.read:.2g}; SGD ended {tuned.left:.2%} of the way short after "
-        f"{tuned.read:.2g}. K16's test as printed {stays}. {target_sentence(found)}"
+        f"{name} ({'LAD' if part['lad'] else 'logistic'}, N = {int(part['n_data']):,}): to cover 99% of the way from "
+        f"zero to the optimum, the sequential test needed {_cost(sequential)}, IRLS on all data {_cost(whole)}, and "
+        f"SGD {_cost(tuned)} after {tuning:.0f} passes of tuning. {stopped}, the sequential test read "
+        f"{sequential.read:.2g} passes and IRLS {whole.read:.2g}; SGD ended {tuned.left:.2%} of the way short after "
+        f"{tuned.read:.2g}. K16's test as printed {ends}. {target_sentence(methods)}"
     )
 
 
-def _cost(found: Outcome) -> str:
-    if np.isnan(found.passes):
-        return f"more than the {found.read:.2g} passes it read"
-    return f"{found.passes:.2g} passes over the data ({found.seconds:.2g} s)"
+def _cost(outcome: Outcome) -> str:
+    if np.isnan(outcome.passes):
+        return f"more than the {outcome.read:.2g} passes it read"
+    return f"{outcome.passes:.2g} passes over the data ({outcome.seconds:.2g} s)"
 
 
 def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> ResultTable:
@@ -307,40 +310,44 @@ def _table(outcomes: Mapping[str, Mapping[str, Outcome]]) -> ResultTable:
         "seconds to 99%",
         "passes to 99.9%",
         "passes read",
-        "left",
+        "share of the way left",
         "test loss",
     ]
-    rows: list[list[Cell]] = [[name, method, *found[method]] for name, found in outcomes.items() for method in METHODS]
+    rows: list[list[Cell]] = [
+        [name, method, *methods[method]] for name, methods in outcomes.items() for method in METHODS
+    ]
     return ResultTable("Rows read and seconds on the way to the optimum (median of the runs)", columns, rows)
 
 
 def _tuning(by_data: Mapping[str, Mapping[str, Values]]) -> ResultTable:
     rows: list[list[Cell]] = []
-    for name, found in by_data.items():
+    for name, methods in by_data.items():
         paper = PAPER_STEPS.get(name)
         shown = None if paper is None else f"{paper.c1:g}, {paper.c2:g}, {paper.c3:g}"
-        rows.append([name, *(float(c) for c in found["SGD"]["steps"]), shown, len(GRID)])
-    return ResultTable("Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "tried"], rows)
+        rows.append([name, *(float(c) for c in methods["SGD"]["steps"]), shown, len(GRID)])
+    return ResultTable(
+        "Step sizes c1 (c2 + t)^-c3 chosen for SGD", ["data", "c1", "c2", "c3", "paper", "settings tried"], rows
+    )
 
 
-def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:
-    """K16 Figs 2 and 3 against time and against rows, how near the optimum, and how batches grow; first runs."""
+def _panels(name: str, methods: Mapping[str, Values], best: float, checks: Mapping[str, bool]) -> list[Panel]:
+    """K16 Figs 2 and 3 against time and rows, the distance to the optimum, and the growth of batches; first runs."""
     first = {
         method: {k: part[k][part["run"] == 0.0] for k in ("read", "elapsed", "n", "train", "test")}
-        for method, part in found.items()
+        for method, part in methods.items()
     }
-    error = "mean absolute error on test rows" if found["SGD"]["lad"] else "mean log loss on test rows"
-    ceiling = 1.5 * float(found["SGD"]["start"])  # a run that runs away would hide the others
-    n_data = float(found["SGD"]["n_data"])
+    error = "mean absolute error on test rows" if methods["SGD"]["lad"] else "mean log loss on test rows"
+    ceiling = 1.5 * float(methods["SGD"]["start"])  # a run that diverges would hide the others
+    n_data = float(methods["SGD"]["n_data"])
 
     def series(x: str, y: str) -> list[Series]:
-        kept = {method: run["test" if y == "test" else "train"] < ceiling for method, run in first.items()}
+        visible = {method: run["test" if y == "test" else "train"] < ceiling for method, run in first.items()}
         shift = best if y == "train" else 0.0
         scale = {"read": n_data, "n": n_data}.get(x, 1.0)
         return [
-            Series(method, run[x][kept[method]] / scale, run[y][kept[method]] - shift)
+            Series(method, run[x][visible[method]] / scale, run[y][visible[method]] - shift)
             for method, run in first.items()
-            if np.any(kept[method])
+            if np.any(visible[method])
         ]
 
     against = {x: series(x, "test") for x in ("elapsed", "read")}
@@ -353,17 +360,17 @@ def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping
             f"{name}: test error against time",
             "seconds",
             error,
-            [*against["elapsed"], wanted(found, against["elapsed"])],
+            [*against["elapsed"], target_line(methods, against["elapsed"])],
             log_x=True,
-            note="K16's figure, with the target of the table of data and time.",
+            note="K16's figure, with the target of the second table.",
         ),
         Panel(
             f"{name}: test error against data",
             "passes over the data",
             error,
-            [*against["read"], wanted(found, against["read"])],
+            [*against["read"], target_line(methods, against["read"])],
             log_x=True,
-            note="The same against rows read; SGD without its tuning.",
+            note="The same against rows read; the tuning of SGD is not counted.",
         ),
         Panel(
             f"{name}: training loss above the optimum",
@@ -372,7 +379,7 @@ def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping
             [_positive(one) for one in series("read", "train")],
             log_x=True,
             log_y=True,
-            note="The sequential test gets to the optimum." if checks[_arrives(name)] else "Lower left is better.",
+            note="The sequential test reaches the optimum." if checks[_arrives(name)] else "Lower left is better.",
         ),
         Panel(
             f"{name}: rows per iteration",
@@ -380,15 +387,15 @@ def _panels(name: str, found: Mapping[str, Values], best: float, checks: Mapping
             "share of the data",
             growth,
             log_y=True,
-            note="Batches grow by themselves: near the solution directions are harder to tell."
+            note="Batches grow by themselves: near the solution, directions are harder to decide."
             if checks[_growing(name)]
-            else "How many rows each iteration needed to tell its direction.",
+            else "Rows that each iteration needed to decide on its direction.",
         ),
     ]
 
 
 def _positive(series: Series) -> Series:
-    """Without the points at or below zero, which a logarithm cannot show."""
+    """The series without points at or below zero, for a logarithmic axis."""
     x, y = np.asarray(series.x, dtype=np.float64), np.asarray(series.y)
     return series._replace(x=x[y > 0.0], y=y[y > 0.0])
 
@@ -397,7 +404,7 @@ EXPERIMENT = Experiment(
     name="e9",
     title="Optimisation by sequential tests",
     source="K16 §2, §4.1 and Figs 2, 3",
-    question="Can a test of the update's direction make least squares read only as much data as each iteration needs?",
+    question="Can a test of the update direction make least squares read only as much data as each iteration needs?",
     sizes={
         "tiny": Settings(("flights", "mnist3"), 4000, 1, passes=3, tolerance=1e-5),
         "quick": Settings(("flights", "mnist3"), 40_000, 3),

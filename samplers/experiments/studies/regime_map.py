@@ -1,4 +1,4 @@
-"""The report of the regime map: what every method reads, draws and gets wrong at each N, and who wins."""
+"""The report of the regime map: data, draws and bias of every method at each N, and which method wins."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ MOVES = {
     GRADIENTS: "gradients of all data",
 }
 TESTS = {BARKER: "Barker", CONCENTRATION: "concentration", EXACT: "exact", NUTS: "NUTS"}
-LEAST_EFFECTIVE, LEAST_JUDGED = 20.0, 50.0  # effective draws, to say anything of a chain, and to acquit it of bias
+LEAST_EFFECTIVE, LEAST_JUDGED = (
+    20.0,
+    50.0,
+)  # effective draws, to report on a chain at all, and to say that it has no bias
 TOLERATED = 0.1  # bias of means and spread, in posterior standard deviations
 SURE = 2.0  # standard errors
 
 
 class MapCell(NamedTuple):
-    """A place of the map."""
+    """One cell of the map: number of data, proposal and test."""
 
     n_data: int
     move: str
@@ -34,7 +37,7 @@ class MapCell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its part."""
+        """The name of its part."""
         return f"n{self.n_data}-{self.move}-{self.test}"
 
     @property
@@ -49,10 +52,10 @@ class MapCell(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """What is known of a cell; figures of a chain with too few effective draws are None.
+    """The results of a cell; figures of a chain with too few effective draws are None.
 
-    `bias` is the root mean square over the coordinates of (mean - reference) in standard deviations, `noise` what a
-    chain without bias would show; `spread` the mean of sd / reference sd.
+    `bias` is the root mean square over the coordinates of (mean - reference) in standard deviations, `noise` its value
+    for a chain without bias, and `spread` the mean of sd / reference sd.
     """
 
     cell: MapCell
@@ -71,9 +74,9 @@ class CellResult(NamedTuple):
 
     @property
     def biased(self) -> bool | None:
-        """Whether more than TOLERATED bias is seen; None if the chain is too short to tell.
+        """Whether the bias clearly exceeds TOLERATED; None if the chain is too short to tell.
 
-        Coordinates are taken for independent: the noise of an average over them falls with the root of their number.
+        Coordinates are treated as independent: the noise of their average falls with the square root of their number.
         """
         if self.effective is None or self.bias is None or self.noise is None or self.spread is None:
             return None
@@ -85,53 +88,53 @@ class CellResult(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words."""
         if self.effective is None:
             return f"ESS < {LEAST_EFFECTIVE:g}: not measured"
         return {True: "biased", False: "no bias seen", None: f"ESS < {LEAST_JUDGED:g}: bias not judged"}[self.biased]
 
 
-def row_of(cell: MapCell, found: Values, reference: Values) -> CellResult:
-    """From what a chain left."""
-    seconds = max(float(found["seconds"]), 1e-9)
+def row_of(cell: MapCell, chain: Values, reference: Values) -> CellResult:
+    """The results of a cell from the numbers of its chain."""
+    seconds = max(float(chain["seconds"]), 1e-9)
     row = CellResult(
         cell,
-        int(found["steps"]),
-        float(found["data"]),
-        float(found["evaluations"]),
-        found["steps"] / seconds,
-        float(found["acceptance"]),
+        int(chain["steps"]),
+        float(chain["data"]),
+        float(chain["evaluations"]),
+        chain["steps"] / seconds,
+        float(chain["acceptance"]),
     )
-    effective = float(found["effective"])
+    effective = float(chain["effective"])
     if effective < LEAST_EFFECTIVE:
         return row
     return row._replace(
         effective=effective,
         effective_rate=effective / seconds,
         price=row.evaluations * row.steps / effective,
-        bias=float(np.sqrt(np.mean(((found["mean"] - reference["mean"]) / reference["sd"]) ** 2))),
+        bias=float(np.sqrt(np.mean(((chain["mean"] - reference["mean"]) / reference["sd"]) ** 2))),
         noise=1.0 / math.sqrt(effective),
-        spread=float(np.mean(found["sd"] / reference["sd"])),
+        spread=float(np.mean(chain["sd"] / reference["sd"])),
         coordinates=len(reference["sd"]),
     )
 
 
-def regime_report(dimension: int, references: Mapping[int, Values], found: Mapping[MapCell, Values]) -> Report:
+def regime_report(dimension: int, references: Mapping[int, Values], parts: Mapping[MapCell, Values]) -> Report:
     """Tables, curves against N, and the winners in words."""
-    rows = [row_of(cell, part, references[cell.n_data]) for cell, part in found.items() if MISSING not in part]
-    missing = {cell: str(part[MISSING]) for cell, part in found.items() if MISSING in part}
+    rows = [row_of(cell, part, references[cell.n_data]) for cell, part in parts.items() if MISSING not in part]
+    missing = {cell: str(part[MISSING]) for cell, part in parts.items() if MISSING in part}
     sizes = list(references)
     winners = {n: _winners([row for row in rows if row.cell.n_data == n]) for n in sizes}
     notices = [
         f"Data: synthetic; {dimension} standard normal covariates, labels drawn from the model, a fixed seed for each "
         "N; rows in single precision.",
-        "Seconds are those of one core of the machine that ran it, without mode and proxies; evaluations do not "
-        "depend on the machine. NUTS uses all cores, and a gradient counts as one evaluation of every datum. A test "
-        "evaluates both states at each datum it reads, and the proxies' centre where there are proxies (they are not "
-        "stored); exact decisions keep those of the current state.",
-        "Exact with a random walk and control variates is left out: it is the chain without them.",
-        "The concentration test runs uncompiled: compare its data per step, not its seconds. Its bound on what the "
-        "proxies miss is Taylor's, from the longest row.",
+        "Seconds are for one core of the machine that ran the experiment, without mode and proxies; evaluations do "
+        "not depend on the machine. NUTS uses all cores, and a gradient counts as one evaluation of every datum. A "
+        "test evaluates both states at each datum it reads, and with proxies also their centre (proxies are not "
+        "stored); exact decisions cache the values of the current state.",
+        "Exact decisions with a random walk and control variates are left out: they give the chain without them.",
+        "The concentration test is not compiled: compare its data per step, not its seconds. Its bound on the error "
+        "of the proxies comes from Taylor's theorem and the longest row.",
         *sorted({f"{cell.label} is missing: {why}." for cell, why in missing.items()}),
     ]
     tables = [_map(rows), _winners_table(winners), _references(references)]
@@ -144,7 +147,7 @@ CHEAPEST, PEER = "by evaluations", "NUTS, for comparison"
 
 
 def _winners(rows: list[CellResult]) -> Winners:
-    """The most effective draws per second, or per evaluation, of those that show no bias; None if none can tell."""
+    """The most effective draws per second, or per evaluation, among the methods without visible bias, if any."""
     sound = [row for row in rows if row.biased is False]
 
     def best(among: Iterable[CellResult], score: Callable[[CellResult], float]) -> CellResult | None:
@@ -172,20 +175,20 @@ def _checks(sizes: list[int], rows: list[CellResult]) -> dict[str, bool]:
     growth = sizes[-1] / sizes[0]
     priced = [(ours, theirs) for ours, theirs in zip(proxy, exact, strict=True) if theirs.price is not None]
     return {
-        "with proxy proposals and control variates the sequential test shows no bias at any N": all(
+        "with proxy proposals and control variates, the sequential test shows no bias at any N": all(
             row.biased is False for row in proxy
         ),
         "its data per step then stay within a factor of 5 over all N": max(row.data for row in proxy)
         <= 5.0 * min(row.data for row in proxy),
-        "without them its data per step grow faster than √N": plain[-1].data > math.sqrt(growth) * plain[0].data,
-        "wherever an exact random walk could be measured, and somewhere it could, it pays at least ten times the "
-        "evaluations per effective draw": bool(priced)
+        "without them, its data per step grow faster than √N": plain[-1].data > math.sqrt(growth) * plain[0].data,
+        "an exact random walk, wherever it could be measured, needs at least ten times the evaluations per effective "
+        "draw": bool(priced)
         and all((ours.price or math.inf) * 10.0 <= (theirs.price or 0.0) for ours, theirs in priced),
     }
 
 
 def _strictest(rows: list[CellResult]) -> str:
-    """The sequential test with the least ε."""
+    """The sequential test with the smallest ε."""
     return min((row.cell.test for row in rows if row.cell.test.startswith(SEQUENTIAL)), key=_epsilon)
 
 
@@ -208,22 +211,22 @@ def _finding(sizes: list[int], rows: list[CellResult], winners: Mapping[int, Win
 
 
 def _sentence(n: int, rows: list[CellResult], winners: Winners) -> str:
-    """Who wins at one N, in words."""
+    """The winners at one N, in words."""
     best = winners[ALL]
     if best is None:
         return f"N = {n:,}: no chain was long enough to tell."
     texts = [f"N = {n:,}: {best.cell.label} wins with {_shown(best)}"]
     exact, plain, peer = winners[UNTESTED], winners[PLAIN], winners[PEER]
     if exact is not None and exact.cell not in (best.cell, plain and plain.cell):
-        texts.append(f"best with exact decisions is {exact.cell.label} with {_shown(exact)}")
+        texts.append(f"the best with exact decisions is {exact.cell.label} with {_shown(exact)}")
     if plain is None:
         fastest = max(row.rate for row in rows if row.cell.move == WALK)
         texts.append(
-            f"without control variates no chain was both long enough to tell and free of bias; none made more than "
+            f"without control variates, no chain was both long enough to tell and free of bias; none made more than "
             f"{_number(fastest)} steps per second"
         )
     elif plain.cell != best.cell:
-        texts.append(f"best without control variates is {plain.cell.label} with {_shown(plain)}")
+        texts.append(f"the best without control variates is {plain.cell.label} with {_shown(plain)}")
     if peer is not None:
         known = peer.effective_rate is not None
         texts.append(f"NUTS makes {_shown(peer)}" if known else f"NUTS made too few draws ({peer.steps}) to tell")
@@ -240,7 +243,14 @@ def _number(value: float) -> str:
 
 def _map(rows: list[CellResult]) -> ResultTable:
     columns = ["N", "proposal", "test", "steps", "data per step", "of the data", "evaluations per step", "steps/s"]
-    columns += ["acceptance", "min ESS", "min ESS/s", "evaluations per effective draw", "bias (sd)", "noise of it"]
+    columns += [
+        "acceptance",
+        "min ESS",
+        "min ESS/s",
+        "evaluations per effective draw",
+        "bias (sd)",
+        "noise of the bias",
+    ]
     columns += ["sd / reference", "verdict"]
     entries: list[list[Cell]] = [
         [
@@ -261,36 +271,38 @@ def _winners_table(winners: Mapping[int, Winners]) -> ResultTable:
         for kind, row in every.items()
         if row is not None
     ]
-    return ResultTable("Who wins where, of the methods that show no bias", columns, entries)
+    return ResultTable("Winners among the methods that show no bias", columns, entries)
 
 
 def _references(references: Mapping[int, Values]) -> ResultTable:
     columns = ["N", "seconds for mode and proxies", "largest error of a reference mean (sd)"]
     entries: list[list[Cell]] = [[n, float(part["setup"]), float(part["error"])] for n, part in references.items()]
-    return ResultTable("Before the first step", columns, entries)
+    return ResultTable("Set-up", columns, entries)
 
 
 def _panels(rows: list[CellResult]) -> list[Panel]:
     panels = []
     for move in (WALK, CONTROLLED, PROXY):
         some = [row for row in rows if row.cell.move in (move, GRADIENTS)]
-        note = "Both axes are logarithmic: a line as steep as that of the exact test reads a fixed share of the data."
+        note = "Both axes are logarithmic: a line parallel to that of the exact test means a fixed share of the data."
         series = _series(some, lambda row: row.data)
         panels.append(Panel(f"Data per step: {MOVES[move]}", "N", "data per step", series, True, True, note))
     for move in (WALK, CONTROLLED, PROXY):
         some = [row for row in rows if row.cell.move in (move, GRADIENTS)]
         series = _series(some, lambda row: row.effective_rate)
-        note = "Only chains with enough effective draws to tell."
+        note = "Only chains with enough effective draws."
         title = f"Effective draws per second: {MOVES[move]}"
         panels.append(Panel(title, "N", "min ESS per second", series, True, True, note))
-    note = "1 is right. A plain sequential test with a fixed batch takes more looks as N grows, and errs more often."
+    note = (
+        "1 is correct. A plain sequential test with a fixed batch takes more looks as N grows, and makes more errors."
+    )
     spread = _series(rows, lambda row: row.spread)
     panels.append(Panel("Spread of the draws", "N", "sd / reference sd", spread, True, False, note))
     return panels
 
 
 def _series(rows: list[CellResult], value: Callable[[CellResult], float | None]) -> list[Series]:
-    """One line per method, over the N where the value is known."""
+    """One line per method, over the N for which the value is known."""
     labels = list(dict.fromkeys(row.cell.label for row in rows))
     series = []
     for label in labels:

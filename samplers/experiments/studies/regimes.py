@@ -1,8 +1,8 @@
-"""The regime map: who wins where, from ten thousand data to ten million, with and without control variates.
+"""The regime map: which method wins from ten thousand data to ten million, with and without control variates.
 
-Every chain starts from a draw of the posterior's quadratic proxy, and stops after so many steps or evaluations of a
-datum's likelihood. Full runs N = 10^4 to 10^7 (0.8 GB of rows) with D = 20. The concentration test is not compiled: its
-data per step compare with the others', its seconds do not.
+Every chain starts from a draw of the posterior's quadratic proxy, and stops after a number of steps or of likelihood
+evaluations. Full has N = 10^4 to 10^7 (0.8 GB of rows) with D = 20. The concentration test is not compiled: its data
+per step can be compared with the others', its seconds cannot.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from samplers.study.risk import effective_size
 
 MOVES = WALK, CONTROLLED, PROXY
 REFERENCE = "reference"
-SPENT_AT_ONCE = 4e7  # evaluations between looks at the cancel switch, about
+SPENT_AT_ONCE = 4e7  # about so many evaluations between checks for cancellation
 FIRST_AT_ONCE, MOST_AT_ONCE = 2, 1000  # steps
 
 
 class Settings(NamedTuple):
-    """Sizes, bounds of every chain (steps and evaluations), evaluations for the reference, and the tests' settings.
+    """Sizes, limits of every chain (steps and evaluations), evaluations for the reference, and the tests' settings.
 
-    `slow_steps` is the bound on the steps of the concentration test, which is not compiled.
+    `slow_steps` is the limit on the steps of the concentration test, which is not compiled.
     """
 
     sizes: tuple[int, ...]
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
 
 
 def cells(settings: Settings) -> list[MapCell]:
-    """All that are run; an exact random walk does not change with control variates and is run without."""
+    """All cells; an exact random walk is the same with control variates, so it is run without them only."""
     return [
         MapCell(n, move, test)
         for n in settings.sizes
@@ -85,7 +85,7 @@ def cells(settings: Settings) -> list[MapCell]:
 
 
 def parts(settings: Settings) -> list[str]:
-    """For each N the reference, then the cells: those of one N share the data in memory."""
+    """For each N the reference, then the cells; parts of the same N share the data in memory."""
     every = cells(settings)
     return [
         name
@@ -96,15 +96,15 @@ def parts(settings: Settings) -> list[str]:
 
 def work(settings: Settings, name: str, work: Work) -> Values:
     """The reference of one N, or one chain."""
-    absent = _absent(settings) if name.endswith(NUTS) else None
-    if absent is not None:  # before the data are made
-        return {MISSING: absent}
+    reason = _no_nuts(settings) if name.endswith(NUTS) else None
+    if reason is not None:  # before the data are made
+        return {MISSING: reason}
     n_data = int(name.split("-")[0].removeprefix("n"))
     problem, rng = tall_problem(n_data, settings.dimension, settings.seed), generator(settings.seed, "regimes", name)
     if name.endswith(REFERENCE):
         draws = max(20, int(settings.reference_evaluations / n_data))
-        found = moments(rng, problem, draws, lambda share: work.step(share, name))
-        return {**found._asdict(), "setup": problem.seconds}
+        reference = moments(rng, problem, draws, lambda share: work.step(share, name))
+        return {**reference._asdict(), "setup": problem.seconds}
     cell = next(cell for cell in cells(settings) if cell.name == name)
     if cell.test == NUTS:
         return _peer(settings, problem, work)
@@ -133,20 +133,19 @@ def _test(settings: Settings, cell: MapCell) -> AcceptTest:
 
 
 def evaluations_per_datum(chain: Chain) -> float:
-    """Likelihoods computed for each datum read: of both states, or of the new one where those of the old are kept.
+    """Likelihoods computed for each datum read: at both states, or only at the new state if the old ones are cached.
 
-    Proxies that are not stored are computed for it too, at the centre.
+    Proxies that are not stored need one more, at the centre.
     """
-    states = 1.0 if isinstance(chain.test, ExactTest) else 2.0
     proxies = chain.model.proxies if isinstance(chain.model, BoundedResiduals) else chain.model
-    return states + (isinstance(proxies, Controlled) and proxies.anchor is None)
+    return chain.evaluations_per_datum + (isinstance(proxies, Controlled) and proxies.anchor is None)
 
 
 def _measured(chain: Chain, steps: int, evaluations: float, work: Work) -> Values:
     """Run until the steps or the evaluations are used up."""
     per_datum = evaluations_per_datum(chain)
     chain.advance(2)  # compiles
-    found: list[Draws] = []
+    blocks: list[Draws] = []
     done, spent, seconds = 0, 0.0, 0.0
     while done < steps and spent < evaluations:
         work.step(max(done / steps, spent / evaluations))
@@ -155,8 +154,8 @@ def _measured(chain: Chain, steps: int, evaluations: float, work: Work) -> Value
         part = chain.advance(min(at_once, MOST_AT_ONCE, steps - done))
         seconds += time.perf_counter() - start
         done, spent = done + part.accepted.size, spent + per_datum * float(part.n_used.sum())
-        found.append(part)
-    draws = Draws.joined(found)
+        blocks.append(part)
+    draws = Draws.joined(blocks)
     return {
         "steps": done,
         "data": spent / per_datum / done,
@@ -168,32 +167,32 @@ def _measured(chain: Chain, steps: int, evaluations: float, work: Work) -> Value
 
 
 def _summary(theta: Floats, moved: int) -> Values:
-    """Effective draws (0 if the chain is too short to tell), means and standard deviations."""
+    """Effective draws (0 if the chain is too short), means and standard deviations."""
     effective = effective_size(theta) if min(moved, len(theta)) > theta.shape[1] else 0.0
     effective = effective if math.isfinite(effective) else 0.0
     return {"effective": effective, "mean": theta.mean(axis=0), "sd": theta.std(axis=0)}
 
 
-def _absent(settings: Settings) -> str | None:
-    """Why NUTS is not run at all, if it is not."""
+def _no_nuts(settings: Settings) -> str | None:
+    """The reason why NUTS is not run, if there is one."""
     if settings.nuts_seconds == 0:
         return "not part of this size"
     return None if installed() else NOT_INSTALLED
 
 
 def _peer(settings: Settings, problem: TallProblem, work: Work) -> Values:
-    """NUTS, or why there is none. A gradient counts as one evaluation of every datum."""
+    """The numbers of NUTS, or why there are none. A gradient counts as one evaluation of every datum."""
     try:
-        found = nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
+        result = nuts(problem, settings.nuts_seconds, settings.nuts_warmup, settings.seed, work)
     except NoPeer as reason:
         return {MISSING: str(reason)}
-    draws, data = found["draws"], found["gradients"] * problem.model.n_data
-    known = {"steps": len(draws), "data": data, "evaluations": data, "seconds": found["seconds"]}
-    return {**known, "acceptance": found["acceptance"], **_summary(draws, len(draws))}
+    draws, data = result["draws"], result["gradients"] * problem.model.n_data
+    known = {"steps": len(draws), "data": data, "evaluations": data, "seconds": result["seconds"]}
+    return {**known, "acceptance": result["acceptance"], **_summary(draws, len(draws))}
 
 
 def report(settings: Settings, values: Mapping[str, Values]) -> Report:
-    """The map, and who wins where."""
+    """The map and its winners."""
     references = {n: values[f"n{n}-{REFERENCE}"] for n in settings.sizes}
     return regime_report(settings.dimension, references, {cell: values[cell.name] for cell in cells(settings)})
 
@@ -202,7 +201,7 @@ EXPERIMENT = Experiment(
     name="regimes",
     title="Who wins where: from ten thousand data to ten million",
     source="not in the papers; methods of K14, S17 and Bardenet et al. 2014, 2017",
-    question="For how many data does a test on a subsample pay, and what do control variates change about it?",
+    question="For how many data does a test on a subsample pay off, and what do control variates change?",
     sizes={
         "tiny": Settings((2000, 8000), 4000, 200, 8e6, 2e6, 0.0, dimension=5),
         "quick": Settings((10**4, 10**5), 10_000, 500, 2e7, 1e7, 1.0, dimension=10),

@@ -116,4 +116,4 @@ def test_a_config_of_other_data_is_refused(trial, config, capsys, tmp_path):
     other = TrialRun.at_stationarity(6000, 0.9, 20, np.random.default_rng(1))
     other.to_csv(tmp_path / "other.csv")
     assert main(["budget", str(tmp_path / "other.csv"), "--seconds", "1", "--measure", config, "--steps", "100"]) == 2
-    assert "N = 5,000, the trial run has 6,000" in capsys.readouterr().err
+    assert "N = 5,000, but the trial run has N = 6,000" in capsys.readouterr().err

@@ -95,7 +95,8 @@ def test_text(path, capsys):
     text = capsys.readouterr().out
     assert "costs least of the tests with an error of at most 0.05" in text
     assert "simulated, Barker minibatch: data " in text
-    assert "per move: per right move" in text
+    assert "m = 500, ε = 0.05, α = 0.5" in text
+    assert "per move: evaluations per correct move" in text
 
 
 @pytest.mark.parametrize(
@@ -122,4 +123,4 @@ def test_mistakes_take_one_line(path, capsys, options, words):
 def test_other_n_is_refused(path, tmp_path, capsys):
     TrialRun(50, [0.0], [0.1]).to_csv(tmp_path / "other.csv")
     assert main(["compare", path, "--control", str(tmp_path / "other.csv")]) == 2
-    assert "N = 50, the trial run has 4,000" in capsys.readouterr().err
+    assert "N = 50, but the trial run has N = 4,000" in capsys.readouterr().err

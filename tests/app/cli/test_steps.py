@@ -55,10 +55,10 @@ def test_another_trial_run_is_used_where_it_is_nearer(trial, capsys, tmp_path):
     ("more", "message"),
     [
         ("--hold bias", "hold = 'bias'"),
-        ("--cost 1,2", "cost: 2 numbers"),
+        ("--cost 1,2", "--cost: '1,2' has 2 numbers"),
         ("--at 2:file.csv", "must be SCALE=TRIAL.csv"),
         ("--scales 0", "scales = 0"),
-        ("--at 1=examples/logistic_trial.csv", "there is a trial run at 1 already"),
+        ("--at 1=examples/logistic_trial.csv", "step size 1 already has a trial run"),
         ("--output d.txt", "must end in .toml or .json"),
         ("--output /no/such/place.toml", "there is no directory"),
     ],

@@ -23,10 +23,10 @@ def test_no_theorem_is_broken(found):
     assert found.violations == []
     assert found.failures == []
     assert found.designs == DESIGNS
-    assert found.checks["error falls with |mu_std|"] == DESIGNS
-    assert found.checks["usage rises with the bounds"] == DESIGNS // 4
+    assert found.checks["error falls with |μ_std|"] == DESIGNS
+    assert found.checks["data use rises with the bounds"] == DESIGNS // 4
     assert found.checks["estimate against twice the nodes"] > 0
-    assert found.checks["Barker: Delta is odd in A"] > 0
+    assert found.checks["Barker: Δ is odd in A"] > 0
 
 
 def test_estimates_are_small(found):

@@ -1,13 +1,9 @@
-"""Designs and trial runs: what they take, what they refuse and in which words, and exact round trips as text."""
+"""Designs: what they take and refuse, and in which words; exact round trips as text and files; explicit bounds."""
 
-import copy
-import hashlib
 import json
 import math
 import pickle
-import struct
-import subprocess
-import sys
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,10 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer.core.errors import BadInput, integer, real
-from designer.pairs.trial_run import TrialRun
+from designer import Boundary, Plan, Schedule, characteristics
+from designer.core.errors import BadInput
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.looks import MAX_N_DATA
+from designer.rule.plan import as_plan
+from samplers.decide.comparison import Comparison
+from samplers.decide.sequential import SequentialTest
 
 DIGEST = "0123456789abcdef" * 4
 PLAIN = Design(12214, 500, 0.05)
@@ -43,40 +42,7 @@ def message(call, *args, **kwargs):
     return text
 
 
-# --- the checks of one number -----------------------------------------------------------------------------------------
-
-FIVES = [5, 5.0, np.int64(5), np.uint8(5), np.float32(5), np.float64(5), np.longdouble(5), np.array(5), np.array(5.0)]
-
-
-@pytest.mark.parametrize("value", FIVES, ids=repr)
-def test_any_scalar_is_a_number(value):
-    for number, kind in ((integer("x", value, 2, 9), int), (real("x", value, 2, 9), float)):
-        assert (number, type(number)) == (5, kind)
-    assert message(integer, "x", value, 6, 9) == f"x = {value!s}: must be a whole number from 6 to 9"
-    assert message(real, "x", value, 6, 9) == f"x = {value!s}: must lie in [6, 9]"
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (True, "True"), (np.True_, "True"), (np.array(True), "True"), (None, "None"), (1j, "1j"),
-        ("1", "'1'"), (np.str_("1"), "'1'"), (b"1", "b'1'"), ([1], "[1]"), (np.array([1]), "[1]"), (math.nan, "nan"),
-        (np.float32("inf"), "inf"), (-(10**400), "-1" + "0" * 37 + "…"), (10**5000, "a huge number"),
-        ("1" * 10**6, "'" + "1" * 39 + "…'"), ([1] * 10**5, "[" + "1, " * 12 + "1,…"), ("\x1b\n", r"'\x1b\n'"),
-    ],
-    ids=lambda value: type(value).__name__,  # pytest cannot print the huge ones
-)  # fmt: skip
-def test_what_is_no_number_is_refused_in_few_words(value, shown):
-    assert message(integer, "x", value, 0, 9) == f"x = {shown}: must be a whole number from 0 to 9"
-    assert message(real, "x", value, 0, 9) == f"x = {shown}: must lie in [0, 9]"
-
-
-def test_whole_numbers_keep_every_digit():
-    assert integer("x", np.int64(2**62 + 1), 0, 2**63) == 2**62 + 1
-    assert message(integer, "x", np.float32(2.5), 0, 9).startswith("x = 2.5: ")
-
-
-# --- Design: values ---------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 def test_positions_keywords_and_defaults():
@@ -170,7 +136,7 @@ def test_records_and_their_errors_survive_pickling():
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-# --- Design: files ----------------------------------------------------------------------------------------------------
+# --- files ------------------------------------------------------------------------------------------------------------
 
 sizes = st.none() | st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 texts = st.none() | st.text(st.characters(categories=["L", "N", "P", "S"]) | st.just(" "), min_size=1, max_size=50)
@@ -281,9 +247,9 @@ ALLOWED = "allowed are kind, n_data, m, epsilon, alpha, growth"
         ("alpha", "aplha", f"test.aplha: unknown; {ALLOWED}"),
         ('kind = "sequential"\n', "", "test.kind: missing"),
         ("sequential", "barker", "test.kind = 'barker': must be 'sequential'"),
-        ("[test]", "[tset]", "test: missing; a design file needs a table of this name"),
+        ("[test]", "[tset]", "test: missing; a design file needs a table [test]"),
         ("[test]", "[x]\nx = 1\n[[test]]", "test = [{'kind': 'sequential', 'n_data': 12214…: must be a table"),
-        ("format = 1", "format = 3", "format = 3: written by a newer version; this one reads format 2"),
+        ("format = 1", "format = 3", "format = 3: written by a newer version; this version reads formats up to 2"),
         ("format = 1", "format = 0", "format = 0: must be a whole number from 1 to 1,000,000"),
         (
             "growth = 1.0",
@@ -318,7 +284,7 @@ def test_refusals_of_toml_carry_the_path(old, new, text):
     ("broken", "text"),
     [
         ("{", "broken JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", "test: missing; a design file needs a table of this name"),
+        ("[]", "test: missing; a design file needs a table [test]"),
         ('{"test": {"m": 5, "m": 6}}', "broken JSON: key m appears twice"),
         ('{"test": 5}', "test = 5: must be a table"),
         ('{"a":' * 100_000, "broken JSON: nested too deeply"),
@@ -361,146 +327,76 @@ def test_versions_and_arrays_are_no_deep_keys():
     assert Design.from_toml(harmless + PLAIN.to_toml().replace("format = 1\n", "")) == PLAIN
 
 
-# --- TrialRun ---------------------------------------------------------------------------------------------------------
+# --- explicit bounds --------------------------------------------------------------------------------------------------
+
+LOWER, UPPER = [-3.0, -2.0, -1.0], [4.0, 2.5, 0.5]
+BOUNDED = Design.with_bounds(1000, 300, LOWER, UPPER)
 
 
-def test_derived_quantities_are_the_definitions():
-    trial = TrialRun(10_001, [1e-4, -2e-4], [0.01, 0.02], [0.5, -0.25])
-    assert trial.log_acceptance == pytest.approx([10_001 * 1e-4 - 0.5, -10_001 * 2e-4 + 0.25], rel=1e-15)
-    assert trial.kappa == pytest.approx([10_001 * 0.01 / 100, 10_001 * 0.02 / 100], rel=1e-15)
-    assert len(trial) == 2
-    assert trial.skew is None
+@given(
+    st.lists(st.tuples(st.floats(-50, 50), st.floats(0, 50)), min_size=3, max_size=3),
+    st.sampled_from([None, -math.inf]),
+)
+def test_files_give_back_every_bit_of_bounds(bounds, first):
+    lower = [low if k or first is None else first for k, (low, _) in enumerate(bounds)]
+    design = Design.with_bounds(1000, 300, lower, [low + more for low, more in bounds])
+    assert Design.from_toml(design.to_toml()) == design
+    assert Design.from_json(design.to_json()) == design
+    assert 0 < design.epsilon <= 0.5
 
 
-def test_arrays_are_own_read_only_doubles():
-    mu = np.array([1, 2, 3], dtype=np.int32)
-    trial = TrialRun(10, mu, np.ones(3, dtype=np.float32), -0.0, (1, 2, 3))
-    mu[0] = 7
-    assert trial.mu.tolist() == [1.0, 2.0, 3.0]
-    assert [math.copysign(1.0, c) for c in trial.log_ratio] == [1.0, 1.0, 1.0]
-    for column in trial.columns.values():
-        assert column.dtype == np.float64
-        with pytest.raises(ValueError, match="read-only"):
-            column[0] = 1.0
-    for twin in (pickle.loads(pickle.dumps(trial)), copy.deepcopy(trial)):
-        assert twin == trial
-        assert not twin.skew.flags.writeable
-    with pytest.raises(AttributeError):
-        trial.n_data = 5
+def test_the_format_rises_only_for_bounds():
+    assert BOUNDED.to_toml().startswith("format = 2\n")
+    plain = Design(1000, 300, 0.05)
+    assert plain.to_toml().startswith("format = 1\n") and "lower" not in plain.to_toml()
+    assert Design.from_toml(plain.to_toml().replace("format = 1", "format = 2")) == plain
 
 
-def test_equality_and_digest_are_by_value():
-    trial = TrialRun(10, [1.0, 2.0], [1.0, 1.0])
-    assert trial == TrialRun(10, np.array([1, 2]), [1, 1], [0, -0.0])
-    assert hash(trial) == hash(TrialRun(10, [1, 2], [1, 1]))
-    others = [
-        TrialRun(11, [1, 2], [1, 1]),
-        TrialRun(10, [2, 1], [1, 1]),
-        TrialRun(10, [1, 2], [1, 2]),
-        TrialRun(10, [1, 2], [1, 1], 1),
-        TrialRun(10, [1, 2], [1, 1], 0, [0, 0]),
-        TrialRun(10, [1], [1]),
-    ]
-    assert len({trial, *others}) == 7
-    assert trial != "trial"
+def test_bounds_are_part_of_the_identity():
+    other = Design.with_bounds(1000, 300, LOWER, [4.0, 2.5, 0.6])
+    assert other != BOUNDED and BOUNDED.without_notes != other.without_notes and hash(BOUNDED) != hash(other)
+    assert BOUNDED.explicit and not Design(1000, 300, 0.05).explicit
+    assert BOUNDED.epsilon == pytest.approx(0.309)  # beyond 0.5, to three digits
 
 
-def test_digest_is_that_of_little_endian_doubles():
-    trial = TrialRun(10, [0.5, -0.25], [1.0, 3.0], [0.0, 2.0])
-    expected = b"trial run 1, n_data 10, pairs 2"
-    for name, pair in (("mu", (0.5, -0.25)), ("sigma", (1.0, 3.0)), ("log_ratio", (0.0, 2.0))):
-        expected += f", {name} ".encode() + struct.pack("<2d", *pair)
-    assert trial.digest == hashlib.sha256(expected).hexdigest()
-    assert Provenance(trial=trial.digest).trial == trial.digest
-    assert repr(trial) == f"TrialRun(n_data=10, pairs=2, digest={trial.digest[:12]}…)"
+def test_the_engine_uses_bounds():
+    plan = Plan(Schedule.equal(1000, 300), Boundary.explicit(LOWER, UPPER))
+    mu = [-2.0, -0.5, 0.5, 2.0]
+    assert np.array_equal(characteristics(BOUNDED, mu).error, characteristics(plan, mu).error)
+    assert as_plan(BOUNDED).boundary.upper.tolist() == UPPER
+    grown = Design.with_bounds(1000, 300, LOWER, UPPER, growth=1.5)
+    assert as_plan(grown).schedule.n.tolist() == [300, 450, 675, 1000]
+
+
+def test_the_sequential_test_uses_bounds():
+    mine = SequentialTest.from_design(BOUNDED)
+    same = SequentialTest.from_plan(Plan(Schedule.equal(1000, 300), Boundary.explicit(LOWER, UPPER)))
+    for seed in range(30):
+        terms = np.random.default_rng(seed).normal(0.001, 0.03, 1000)
+        one, other = (t.decide(np.random.default_rng(seed), Comparison(1000, terms.take)) for t in (mine, same))
+        assert one == other
 
 
 @pytest.mark.parametrize(
-    ("args", "text"),
+    ("bounds", "message"),
     [
-        ((1, [1], [1]), "n_data = 1: must be a whole number from 2 to 1,000,000,000,000,000"),
-        ((np.True_, [1], [1]), "n_data = True: must be a whole number from 2 to 1,000,000,000,000,000"),
-        ((10, [], []), "number of pairs = 0: must be a whole number from 1 to 5,000,000"),
-        ((10, [1, 2], [1]), "sigma has 1 values, mu has 2"),
-        ((10, [1, 2], [1, 1], [0, 0, 0]), "log_ratio has 3 values, mu has 2"),
-        ((10, [1, 2], [1, 1], 0, [1]), "skew has 1 values, mu has 2"),
-        ((10, [[1, 2]], [1, 1]), "mu: must be a list of numbers, not int64 of shape (1, 2)"),
-        ((10, ["1", "2"], [1, 1]), "mu: must be a list of numbers, not <U1 of shape (2,)"),
-        ((10, [True, False], [1, 1]), "mu: must be a list of numbers, not bool of shape (2,)"),
-        ((10, [[1], [1, 2]], [1, 1]), "mu: setting an array element with a sequence."),
-        ((10, [1, math.nan], [1, 1]), "mu[1] = nan: must be finite"),
-        ((10, [1, 2], [1, 0]), "sigma[1] = 0.0: must be greater than 0"),
-        ((10, [1, 2], [1, 1e-200]), "sigma[1] = 1e-200: must be at least 1e-100"),
-        ((10, [1, 2], [1, 1], math.inf), "log_ratio[0] = inf: must be finite; log_ratio[1] = inf: must be finite"),
-        (
-            (10, [1, -1e101], [-1, 1]),
-            "sigma[0] = -1.0: must be greater than 0; mu[1] = -1e+101: must not exceed 1e+100",
-        ),
-        ((10, [1, 2], [1, 1], 0, [0, -math.inf]), "skew[1] = -inf: must be finite"),
+        ({"lower": LOWER}, "bounds: give both lower and upper, or neither"),
+        ({"lower": LOWER[:2], "upper": UPPER[:2]}, "bounds: 2 given for 3 interim looks"),
+        ({"lower": UPPER, "upper": LOWER}, "bounds at look 1: lower = 4, upper = -3"),
+        ({"lower": "wide", "upper": UPPER}, "lower = 'wide': must be a list"),
+        ({"lower": [True, -2.0, -1.0], "upper": UPPER}, "lower: True is not a bound"),
+        ({"lower": [math.nan, -2.0, -1.0], "upper": UPPER}, "lower: nan is not a bound"),
+        ({"lower": [-(10**400), -2.0, -1.0], "upper": UPPER}, "lower: an integer is too large"),
+        ({"lower": [], "upper": []}, r"lower = \[\]: must be a list of 1 to 10,000 numbers"),
     ],
 )
-def test_refusals_name_the_entries(args, text):
-    assert message(TrialRun, *args).startswith(text)
+def test_refusals_of_bounds(bounds, message):
+    with pytest.raises(BadInput, match=message):
+        Design(1000, 300, 0.05, **bounds)
 
 
-def test_many_bad_entries_are_counted():
-    text = message(TrialRun, 10, np.zeros(1000), np.where(np.arange(1000) % 2, -1.0, 1.0))
-    assert text.split("; ")[0] == "sigma[1] = -1.0: must be greater than 0"
-    assert text.split("; ")[4:] == ["sigma[9] = -1.0: must be greater than 0", "and 495 more"]
-
-
-def test_largest_entries_do_not_overflow():
-    trial = TrialRun(MAX_N_DATA, [1e100, -1e100], [1e-100, 1e100], [-1e100, 1e100])
-    assert np.isfinite(trial.log_acceptance / trial.kappa).all()
-
-
-def test_subset():
-    trial = TrialRun(10, [1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12])
-    assert trial.subset([2, 0, 2]) == TrialRun(10, [3, 1, 3], [6, 4, 6], [9, 7, 9], [12, 10, 12])
-    assert trial.subset(np.array([False, True, False])) == TrialRun(10, [2], [5], [8], [11])
-    assert trial.subset(-1) == TrialRun(10, [3], [6], [9], [12])
-    assert trial.subset([0]).skew.tolist() == [10.0]
-    assert message(trial.subset, [3]) == "indices: index 3 is out of bounds for axis 0 with size 3"
-    assert message(trial.subset, np.zeros(3, dtype=bool)).startswith("number of pairs = 0")
-
-
-@pytest.mark.parametrize("acceptance", [0.05, 0.234, 0.6, 0.95])
-def test_stationary_pairs_have_the_wanted_acceptance(acceptance):
-    pairs = 200_000
-    trial = TrialRun.at_stationarity(50_000, acceptance, pairs, np.random.default_rng(3))
-    k = trial.kappa[0]
-    assert np.ptp(trial.kappa) == 0.0
-    assert math.erfc(k / 2 / math.sqrt(2)) == pytest.approx(acceptance, rel=1e-12)  # 2 Phi(-k/2)
-    probability = np.exp(np.minimum(trial.log_acceptance, 0.0))
-    assert abs(probability.mean() - acceptance) < 4 * probability.std() / math.sqrt(pairs)
-    assert abs(trial.log_acceptance.mean() + k**2 / 2) < 4 * k / math.sqrt(pairs)
-    assert trial.log_acceptance.std() == pytest.approx(k, rel=4 / math.sqrt(2 * pairs))
-    assert not trial.log_ratio.any()
-
-
-def test_stationary_pairs_follow_the_generator():
-    make = TrialRun.at_stationarity
-    assert make(100, 0.3, 7, np.random.default_rng(1)) == make(100, 0.3, 7, np.random.default_rng(1))
-    assert make(100, 0.3, 7, np.random.default_rng(1)) != make(100, 0.3, 7, np.random.default_rng(2))
-
-
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        ((100, 1.0, 5), "acceptance = 1.0: must lie in [1e-06, 0.999999]"),
-        ((100, math.nan, 5), "acceptance = nan: must lie in [1e-06, 0.999999]"),
-        ((100, 0.5, 0), "pairs = 0: must be a whole number from 1 to 5,000,000"),
-        ((1, 0.5, 5), "n_data = 1: must be a whole number from 2 to"),
-    ],
-)
-def test_refusals_of_stationary_pairs(args, text):
-    assert message(TrialRun.at_stationarity, *args, np.random.default_rng(0)).startswith(text)
-
-
-# --- the module -------------------------------------------------------------------------------------------------------
-
-
-def test_import_leaves_slow_libraries_alone():
-    code = "import sys, designer.rule.design, designer.pairs.trial_run; print(*{'pyarrow', 'pandas'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+def test_a_file_says_where_bounds_are_wrong():
+    broken = re.sub(r",\s*(-1.0|0.5),\s*\]", "]", BOUNDED.to_toml())
+    assert broken.count("]") == BOUNDED.to_toml().count("]")
+    with pytest.raises(BadInput, match=r"^test\.bounds: 2 given for 3 interim looks$"):
+        Design.from_toml(broken)

@@ -187,7 +187,7 @@ def test_a_barker_chain_gets_its_own_design():
         ({"criterion": "best"}, "criterion = 'best': must be one of average, worst-case, fixed-m, quantile"),
         ({"trial": None}, "n_data: needed"),
         ({"trial": None, "n_data": 1000}, "needs a trial run"),
-        ({"n_data": 999}, "n_data = 999 does not agree with the trial run's 20,000"),
+        ({"n_data": 999}, "n_data = 999: must be the trial run's, 20,000, or be left out"),
         ({"rule": "gibbs"}, "rule = 'gibbs'"),
         ({"criterion": "quantile", "quantile": 1.5}, "quantile = 1.5"),
         ({"space": Space(600, 500)}, "m_high = 500: must be a whole number from 600 to 20,000"),

@@ -72,7 +72,7 @@ def test_an_adaptive_run_resumes_bit_for_bit_and_stops_learning_after_warmup(tmp
     whole = run_config(config, tmp_path / "whole")["posterior/theta"].values
     for stop_after in (1, 2, 1):
         calls = iter([False] * stop_after + [True] * 100)
-        with suppress(BadInput):  # no draws after warmup yet
+        with suppress(BadInput):  # no draws after warm-up yet
             run_config(config, tmp_path / "parts", resume=True, cancelled=lambda calls=calls: next(calls))
     assert Store(tmp_path / "parts").chain(0).latest().step < 1300
     resumed = run_config(config, tmp_path / "parts", resume=True)["posterior/theta"].values

@@ -6,7 +6,6 @@ import csv
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -20,6 +19,7 @@ from samplers.decide import SequentialTest
 from samplers.runs.results import from_netcdf, to_netcdf
 from samplers.runs.run import audit_config, build, run_config
 from samplers.study.observe import observe
+from tests.commands import austerity
 
 N = 2000
 CONFIG = f"""
@@ -105,7 +105,7 @@ def test_the_log_is_in_the_folder_and_in_the_results(folder, whole):
 @pytest.mark.parametrize("stops", [2, 5, 7])
 def test_a_stopped_run_goes_on_as_if_nothing_had_been(folder, config, whole, stops):
     where, calls = folder / f"stopped-{stops}", iter([False] * stops + [True] * 10_000)
-    with pytest.raises(BadInput, match="no draws after warmup"):
+    with pytest.raises(BadInput, match="no draws after warm-up"):
         run_config(config, where, cancelled=lambda: next(calls))
     again = run_config(config, where, resume=True)
     assert np.array_equal(whole["posterior/theta"], again["posterior/theta"])
@@ -115,7 +115,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(folder, config, whole, sto
 
 def test_a_killed_run_goes_on_as_if_nothing_had_been(folder, config, whole):
     where = folder / "killed"
-    call = [sys.executable, "-m", "app.cli", "run", folder / "config.toml", "--output", where, "--quiet"]
+    call = austerity("run", folder / "config.toml", "--output", where, "--quiet")
     process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
     while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
         time.sleep(0.01)
@@ -145,8 +145,12 @@ def test_pairs_never_take_more_than_their_share(config, whole):
     assert found.log == logs_in(whole.attrs)[0]  # in memory or on disk, the same chain
 
 
+def redesign_of(config):
+    return Redesign.of(config.redesign, build(config), config.run.warmup)
+
+
 def test_after_the_end_the_test_is_fixed(config):
-    parts, redesign = build(config), Redesign.of(config)
+    parts, redesign = build(config), redesign_of(config)
     chain = parts.chain(np.random.default_rng(2))
     redesign.advance(chain, 1100)
     known, passes = redesign.design, redesign.passes
@@ -158,7 +162,7 @@ def test_after_the_end_the_test_is_fixed(config):
 
 
 def test_what_the_log_predicts_is_what_the_calculator_says(config):
-    redesign = Redesign.of(config)
+    redesign = redesign_of(config)
     chain = build(config).chain(np.random.default_rng(2))
     redesign.advance(chain, 400)
     (change,) = redesign.log
@@ -172,13 +176,13 @@ def test_what_the_log_predicts_is_what_the_calculator_says(config):
 def test_recording_pairs_changes_no_draw_until_the_design_changes(config):
     """The same random numbers with and without full passes beside the steps."""
     plain = build(config).chain(np.random.default_rng(2)).advance(399)
-    seen = Redesign.of(config).advance(build(config).chain(np.random.default_rng(2)), 399)
+    seen = redesign_of(config).advance(build(config).chain(np.random.default_rng(2)), 399)
     assert np.array_equal(plain.theta, seen.theta)
     assert np.array_equal(plain.n_used, seen.n_used)
 
 
 def test_a_design_that_is_good_is_kept(config):
-    bad = Redesign.of(config)
+    bad = redesign_of(config)
     chain = build(config).chain(np.random.default_rng(2))
     bad.advance(chain, 400)
     generous = config.redesign.model_copy(update={"gain": 0.5})
@@ -266,7 +270,7 @@ WRONG = [
     ("tolerance = 0.05", "tolerance = 0", "redesign.tolerance = 0"),
     ("tolerance = 0.05\n", "", "redesign.tolerance: missing"),
     ("pairs = 40", "pears = 40", "redesign.pears: unknown"),
-    ("every = 400", "every = 4000", "redesign.every = 4,000: there are only 1,100 steps"),
+    ("every = 400", "every = 4000", "redesign.every = 4,000: the redesign has only 1,100 steps"),
     ("warmup = 1100", "warmup = 0", "redesign.until: missing"),
     ('kind = "sequential"', 'kind = "exact"', "test."),
     ('kind = "random-walk"', 'kind = "slice"', "redesign: proposal.kind = 'slice'"),
@@ -307,7 +311,7 @@ def test_a_line_of_the_log_in_words():
 
 def test_pairs_are_recorded_when_they_are_paid_for(config):
     """All data in every step at first: the first pair at once, the next after 18 N data, and so on."""
-    redesign, chain = Redesign.of(config), build(config).chain(np.random.default_rng(2))
+    redesign, chain = redesign_of(config), build(config).chain(np.random.default_rng(2))
     redesign.advance(chain, 64)
     beside, seen = build(config).chain(np.random.default_rng(2)), []
     for plain in (31, 15, 15):

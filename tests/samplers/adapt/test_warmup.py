@@ -52,7 +52,7 @@ def test_a_chain_that_comes_from_afar_recentres_and_resumes_exactly(folder, kind
     config = SamplerConfig.load(folder / f"{kind}.toml")
     whole = run_config(config, folder / "whole")
     calls = iter(range(10**6))
-    with pytest.raises(BadInput, match="no draws after warmup yet"):
+    with pytest.raises(BadInput, match="no draws after warm-up yet"):
         run_config(config, folder / "cut", cancelled=lambda: next(calls) > 6)
     again = run_config(config, folder / "cut", resume=True)
     assert np.array_equal(again["posterior"]["theta"].values, whole["posterior"]["theta"].values)
@@ -66,7 +66,7 @@ def test_nothing_is_learned_unless_asked_for(folder):
     text = (folder / "random-walk.toml").read_text().replace("recentre = true", "")
     config = SamplerConfig.from_toml(text)
     config = config.model_copy(update={"data": config.data.model_copy(update={"path": str(folder / "data.npz")})})
-    assert Warmup(config, build(config)).state() == {}
+    assert Warmup(build(config)).state() == {}
 
 
 def test_recentring_needs_a_warmup_and_control_variates():

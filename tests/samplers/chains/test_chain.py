@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
-from samplers.chains.chain import Chain, ChainStopped, fused_parts, run, streams
+from samplers.chains.chain import Chain, ChainStopped, fused_parts, streams
 from samplers.compiled.block import run_block
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
@@ -14,6 +14,7 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
+from samplers.runs.run_chains import run
 
 N_DATA, DIMENSION = 3000, 4
 
@@ -138,7 +139,7 @@ def test_a_likelihood_that_is_not_finite_stops_the_chain_and_names_the_datum(fus
         broken, RandomWalk.with_covariance(covariance), sequential(0.05, 100), controlled.centre,
         np.random.default_rng(5), fuse=fuse,
     )  # fmt: skip
-    with pytest.raises(ChainStopped, match="of datum 17 is not finite at theta = ") as stopped:
+    with pytest.raises(ChainStopped, match="of datum 17 is not finite at θ = ") as stopped:
         chain.advance(2000)
     assert stopped.value.step == stopped.value.draws.accepted.size == chain.steps
     assert np.all(np.isfinite(stopped.value.draws.theta))

@@ -74,7 +74,7 @@ def test_built_in_models_decide_as_without_the_cache(model):
         walk = RandomWalk.isotropic(0.05, model.dimension)
         chain = Chain(which, walk, ExactTest(), np.full(model.dimension, 0.1), np.random.default_rng(6), fuse=False)
         draws.append(chain.advance(300))
-        assert (chain._kept is None) == isinstance(which, Plain)
+        assert (chain._likelihoods is None) == isinstance(which, Plain)
     np.testing.assert_array_equal(draws[0].accepted, draws[1].accepted)
     np.testing.assert_array_equal(draws[0].theta, draws[1].theta)
 

@@ -19,12 +19,13 @@ from app.cli.main import main
 from designer import Grid, TrialRun, frontier, search
 from designer.core.errors import Busy
 from samplers.cluster.client import Cluster, _Tally
-from samplers.cluster.tasks import Reached
+from samplers.cluster.tasks import ChainProgress
 from samplers.config.config import SamplerConfig
 from samplers.experiments import experiment
 from samplers.experiments.framework.running import SECONDS, run_experiment
 from samplers.runs.run import collect_pairs, run_config
 from samplers.runs.store import Store
+from tests.commands import austerity
 from tests.samplers.cluster.dask_cluster import DaskCluster, eventually
 from tests.signals import heed_interrupts
 
@@ -138,7 +139,7 @@ def test_progress_is_added_up_of_two_threads():
         with ThreadPoolExecutor(2) as threads:
             halves = [range(first, chains, 2) for first in range(2)]
             done = [
-                threads.submit(lambda part: [tally.hear(Reached(k, 0, 10, 1, 100, 1000)) for k in part], half)
+                threads.submit(lambda part: [tally.hear(ChainProgress(k, 0, 10, 1, 100, 1000)) for k in part], half)
                 for half in halves
             ]
             for future in done:
@@ -186,14 +187,14 @@ def test_a_cancelled_run_is_saved_and_goes_on_here_or_there(cluster, folder, who
 def test_an_interrupted_command_frees_its_chains(cluster, dask, folder, tmp_path):
     """Ctrl-C: the workers save and stop, and the run goes on from there."""
     config, store = SamplerConfig.load(folder / "config.toml", draws=40_000), Store(tmp_path / "out")
-    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--draws", "40000", "--quiet"]
-    command += ["--output", str(store.directory), "--cluster", dask.address]
+    options = ("--draws", 40_000, "--quiet", "--output", store.directory, "--cluster", dask.address)
+    command = austerity("run", folder / "config.toml", *options)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         eventually(lambda: store.chains() and store.chain(store.chains()[0]).latest() is not None)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; what there is is saved, --resume goes on" in said
+    assert "interrupted. Progress is saved; continue with --resume." in said
 
     def free() -> bool:
         try:

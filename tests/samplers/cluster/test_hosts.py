@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from samplers.config.config import SamplerConfig
 from samplers.runs.run import run_config
 from samplers.runs.store import Store
+from tests.commands import austerity
 from tests.samplers.cluster.dask_cluster import DaskCluster, eventually
 from tests.samplers.cluster.several_hosts import Hosts, NotPermitted, certificates
 
@@ -75,7 +75,7 @@ def command(hosts, folder: Path, address: str, settings: dict[str, str]) -> subp
     """The run, asked for from a host of its own."""
     words = ["run", str(folder / "config.toml"), "--draws", str(DRAWS), "--chains", str(CHAINS), "--quiet"]
     words += ["--output", str(folder / "out"), "--cluster", address]
-    full = [*hosts.hosts["caller"].within, sys.executable, "-m", "app.cli", *words]
+    full = [*hosts.hosts["caller"].within, *austerity(*words)]
     return subprocess.Popen(full, env=os.environ | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

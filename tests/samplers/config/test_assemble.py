@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import mmap
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -24,6 +23,7 @@ from samplers.proposals import Langevin, RandomWalk, StiefelWalk
 from samplers.runs.results import from_netcdf, steps, summary, to_netcdf
 from samplers.runs.run import audit_config, build, collect_pairs, run_config
 from samplers.runs.store import Store
+from tests.commands import austerity
 
 N = 2000
 EXACT = '[test]\nkind = "exact"\n'
@@ -115,8 +115,8 @@ def test_stopped_and_resumed_runs_of_every_model_are_bit_identical(folder, tmp_p
 
 def test_a_killed_run_of_ica_resumes_bit_for_bit(folder, tmp_path):
     config = load(folder, SEQUENTIAL + MODELS["ica"] + RUN, draws=20_000, chains=1)
-    command = [sys.executable, "-m", "app.cli", "run", str(folder / "config.toml"), "--output", str(tmp_path / "out")]
-    process = subprocess.Popen([*command, "--draws", "20000", "--chains", "1", "--quiet"], stdout=subprocess.DEVNULL)
+    options = ("--output", tmp_path / "out", "--draws", 20_000, "--chains", 1, "--quiet")
+    process = subprocess.Popen(austerity("run", folder / "config.toml", *options), stdout=subprocess.DEVNULL)
     saved, deadline = Store(tmp_path / "out").chain(0), time.monotonic() + 60
     while saved.latest() is None and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -272,7 +272,10 @@ def test_separable_data_ask_for_a_prior(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"], "test.n_data = 999: the data have 2,000 rows"),
+        (
+            SEQUENTIAL.replace(f"{N}", "999") + MODELS["ica"],
+            "test.n_data: the test was designed for n_data = 999, the data have 2,000 rows",
+        ),
         ('[test]\nkind = "barker"\nm = 3000\n' + MODELS["mixture"], "test.m = 3,000: the data have 2,000 rows"),
         ('[test]\nkind = "concentration"\nm = 3000\n' + MODELS["lasso"], "test.m = 3,000: the data have 2,000 rows"),
         (
@@ -285,12 +288,12 @@ def test_separable_data_ask_for_a_prior(folder):
         ),
         (
             EXACT + MODELS["mixture"].replace("mix.csv", "huge.csv"),
-            "huge.csv: no finite state to start from was found; the numbers are too large",
+            "huge.csv: no finite start was found; the numbers are too large",
         ),
         (EXACT + MODELS["ica"].replace("sound.csv", "mix.csv"), "data.path"),
         (EXACT + MODELS["ica"].replace('kind = "ica"', 'kind = "ica"\nwhiten = false'), "must be white"),
         (EXACT + MODELS["mixture"] + "[run]\nstart = [1.0]\n", "run.start: has 1 numbers, the model has 2 parameters"),
-        (EXACT + MODELS["ica"] + "[run]\nstart = [1.0, 0.0, 1.0, 0.0]\n", "run.start: the prior vanishes there"),
+        (EXACT + MODELS["ica"] + "[run]\nstart = [1.0, 0.0, 1.0, 0.0]\n", "run.start: the prior is 0 there"),
         (EXACT + MODELS["rj-logistic"] + "[run]\nstart = [0.0, 0.0, 0.0, 0.0]\n", "run.start: at least one active"),
     ],
 )

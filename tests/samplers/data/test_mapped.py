@@ -122,7 +122,7 @@ def test_bad_input():
         Logistic.mapped(x, np.ones(9))
     with pytest.raises(BadInput, match=r"y\[3\] = 2: must be 0 or 1"):
         Logistic.mapped(x, np.array([0, 1, 1, 2, 0, 0, 0, 0, 0, 0]))
-    with pytest.raises(BadInput, match="y has -1, 0 and more"):
+    with pytest.raises(BadInput, match="y has both -1 and 0"):
         Logistic.mapped(x, np.array([0, 1, 1, -1, 0, 0, 0, 0, 0, 0], dtype=np.int8))
     x[7, 1] = np.nan
     with pytest.raises(BadInput, match="not finite in or after row 0"):

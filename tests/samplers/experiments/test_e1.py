@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e1 import EXPERIMENT, _z
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e1"))
+from samplers.experiments.studies.e1 import _z
 
 
 def test_error_and_usage_lie_on_the_theory(done):

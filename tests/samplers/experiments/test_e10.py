@@ -13,16 +13,6 @@ from samplers.experiments.studies.e10 import EXPERIMENT
 from samplers.models.mixture import Mixture, draw_mixture
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e10")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
-
-
 def test_the_printed_average_is_that_of_a_standard_deviation(done):
     assert all(done.report.checks.values())
     rows = {(row[0], row[1]): row for row in done.report.tables[0].rows}

@@ -12,16 +12,6 @@ from samplers.models.logistic import Logistic
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e11")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
-
-
-@pytest.fixture(scope="module")
 def rows(done):
     table = done.report.tables[0]
     return {(row[0], row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, EXPERIMENT, FIXED, LEMMA, SHARE, WorstCaseResult
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e12"))
+from samplers.experiments.studies.e12 import BARKER, BERNSTEIN, EXACT, FIXED, LEMMA, SHARE, WorstCaseResult
 
 
 def rows(done, test):

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e13 import EXPERIMENT, PUBLISHED
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_experiment(EXPERIMENT, "tiny", tmp_path_factory.mktemp("e13"))
 
 
 def test_the_printed_errors_are_met(done):

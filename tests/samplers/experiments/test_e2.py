@@ -9,16 +9,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e2 import EXPERIMENT
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e2")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
-
-
 def test_simulation_lies_on_the_theory(done):
     assert all(done.report.checks.values())
     rows = np.array(done.report.tables[0].rows)

@@ -6,8 +6,7 @@ import pytest
 from samplers.chains.chain import Chain
 from samplers.data.sources import load
 from samplers.decide.exact import ExactTest
-from samplers.experiments import experiment
-from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.framework.running import Work
 from samplers.experiments.problems.exact_vs_sequential import estimate, judged
 from samplers.experiments.problems.replicated import replicated, risk_of
 from samplers.experiments.problems.timed_chain import timed_chain
@@ -16,11 +15,6 @@ from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
 
 NAMES = ("exact", "ε = 0.01", "ε = 0.1", "control variates", "proxy proposals")
-
-
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e3"), "tiny")
 
 
 def test_finding(done):

@@ -4,14 +4,9 @@ import pytest
 
 from designer.core.progress import Cancelled
 from samplers.experiments import experiment
-from samplers.experiments.framework.running import Work, run_experiment
+from samplers.experiments.framework.running import Work
 from samplers.experiments.framework.shared import Shared
 from samplers.experiments.studies import e4
-
-
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e4"), "tiny")
 
 
 def test_finding(done):

@@ -8,16 +8,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e5 import EXPERIMENT, SHOWN
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e5")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(EXPERIMENT, "tiny", folder)
-
-
 def rows(done, criterion):
     return {row[1]: row for row in done.report.tables[0].rows if row[0] == SHOWN[criterion]}
 

@@ -7,7 +7,7 @@ from samplers.decide.exact import ExactTest
 from samplers.experiments import experiment
 from samplers.experiments.framework.data_sets import choices, on_data_set
 from samplers.experiments.framework.running import run_experiment
-from samplers.experiments.studies.e6 import Counting, apart, inclusion_error
+from samplers.experiments.studies.e6 import Counting, inclusion_error, inclusion_of
 from samplers.models.rj_logistic import RJLogistic
 
 
@@ -41,11 +41,11 @@ def chains(count, seed, shift=0.0, second=1.0):
 def test_one_variable_that_differs_is_seen():
     """Of three variables one agrees within its noise, one never moves, one is off: the mean would hide it."""
     truth = chains(4, 1)
-    same, other, gone = (apart(chains(4, 2, *how), truth, 3) for how in ((0.0, 1.0), (0.4, 1.0), (0.0, 0.0)))
+    same, other, gone = (inclusion_of(chains(4, 2, *how), truth, 3) for how in ((0.0, 1.0), (0.4, 1.0), (0.0, 0.0)))
     assert same.furthest < 4.0 and same.largest < 0.1 and same.moved == 2
     assert other.furthest > 4.0 and other.largest == pytest.approx(0.4, abs=0.1)
     assert gone.furthest > 4.0 and gone.largest == 1.0  # in all four chains against none of four
-    assert apart(chains(1, 2, 0.0, 0.0), truth, 3).furthest < 4.0  # one chain that lost it may have had bad luck
+    assert inclusion_of(chains(1, 2, 0.0, 0.0), truth, 3).furthest < 4.0  # one chain that lost it may have had bad luck
 
 
 def test_errors_of_slow_variables():

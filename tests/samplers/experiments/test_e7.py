@@ -8,16 +8,6 @@ from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e7 import Settings, distance
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("e7")
-
-
-@pytest.fixture(scope="module")
-def done(folder):
-    return run_experiment(experiment("e7"), "tiny", folder)
-
-
 def test_finding(done):
     assert all(done.report.checks.values()), done.report.checks
     rows = {row[0]: row for row in done.report.tables[0].rows}

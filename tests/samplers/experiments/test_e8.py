@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from samplers.experiments import experiment
-from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.studies.e8 import Settings, _count, _errors
-
-
-@pytest.fixture(scope="module")
-def done():
-    return run_experiment(experiment("e8"), "tiny")
 
 
 def test_finding(done):

@@ -435,7 +435,7 @@ def test_sounds_of_any_loudness_are_whitened(size):
 def test_the_lassos_bound_takes_a_block_at_a_time(monkeypatch, blocks):
     x, y = draw_line(np.random.default_rng(1), 60)
     model = Lasso.from_data(x, y)
-    monkeypatch.setattr("samplers.models._kernels.BLOCK", 60 // blocks)
+    monkeypatch.setattr("samplers.models.arrays.BLOCK", 60 // blocks)
     sizes = []
     norm = np.linalg.norm
     monkeypatch.setattr(np.linalg, "norm", lambda rows, axis: sizes.append(len(rows)) or norm(rows, axis=axis))

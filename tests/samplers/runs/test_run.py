@@ -110,7 +110,7 @@ def test_resuming_on_other_data_is_refused_and_from_another_place_is_not(folder,
     with np.load(folder / "data.npz") as data:
         x, y = data["x"], data["y"]
     np.savez(folder / "data.npz", x=x, y=~y)
-    with pytest.raises(BadInput, match="another config"):
+    with pytest.raises(BadInput, match="another run"):
         run_config(SamplerConfig.load("config.toml", draws=70), "out", resume=True)
 
 
@@ -123,7 +123,7 @@ def test_more_chains_can_be_added_and_fewer_draws_asked_for(folder):
 
 
 def test_cancelling_in_warmup_says_so(folder):
-    with pytest.raises(BadInput, match="no draws after warmup yet"):
+    with pytest.raises(BadInput, match="no draws after warm-up yet"):
         run_config(SamplerConfig.load(folder / "config.toml"), folder / "out", cancelled=lambda: True)
 
 
@@ -159,7 +159,7 @@ def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
         (('path = "data.npz"', ""), "data.path: missing"),
         (("[data]", "[date]"), "date: unknown"),
         (("prior_precision = 1.0", "prior_precision = -1"), "model.prior_precision = -1"),
-        (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: the exact test has no parameters"),
+        (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: unknown; allowed are kind"),
         (('kind = "proxy"', 'kind = "proxy"\nscale = 2.0'), "proposal.scale: unknown; allowed are kind, beta"),
         (("[test]", "[test"), "broken TOML"),
     ],
@@ -180,7 +180,7 @@ def test_problems_with_the_data_are_told_before_sampling(folder):
         assert not (folder / "out").exists()
         return str(problem.value)
 
-    assert "test.n_data = 999: the data have 2,000 rows" in refused(
+    assert "test.n_data: the test was designed for n_data = 999, the data have 2,000 rows" in refused(
         CONFIG.replace(f"n_data = {N_DATA}", "n_data = 999")
     )
     assert "nowhere.npz: no such file" in refused(CONFIG.replace("data.npz", "nowhere.npz"))
@@ -192,9 +192,9 @@ def test_problems_with_the_data_are_told_before_sampling(folder):
 def test_a_directory_is_not_overwritten_by_accident(folder):
     config = SamplerConfig.load(folder / "config.toml", draws=50)
     run_config(config, folder / "out")
-    with pytest.raises(BadInput, match="give --resume"):
+    with pytest.raises(BadInput, match="holds a run already; continue it with --resume"):
         run_config(config, folder / "out")
-    with pytest.raises(BadInput, match="holds a run of another config"):
+    with pytest.raises(BadInput, match="holds another run"):
         run_config(SamplerConfig.load(folder / "config.toml", seed=6), folder / "out", resume=True)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from designer.core.errors import BadInput
 from samplers.study.posterior_files import pairs_of_file
 from samplers.study.posterior_pairs import trial_from_posterior
+from tests.commands import austerity
 from tests.signals import heed_interrupts
 
 HANGING = Path(__file__).parents[2] / "data" / "hanging.nc"
@@ -48,6 +48,13 @@ def test_problems_are_told_as_the_library_tells_them(posterior, tmp_path):
         assert str(found.value) == str(known.value)
 
 
+def test_files_in_the_users_folder_are_not_taken_for_our_packages(posterior, tmp_path, monkeypatch):
+    for name in ("samplers.py", "designer.py", "numpy.py"):
+        (tmp_path / name).write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert len(pairs_of_file(posterior, 3, count=20).trial) == 20
+
+
 def test_a_file_that_never_ends_is_given_up():
     """Or refused at once, by an HDF5 that has learned to."""
     with pytest.raises(BadInput, match=r"hanging\.nc: (not read within 8 s|is not a netCDF file|has )"):
@@ -56,7 +63,7 @@ def test_a_file_that_never_ends_is_given_up():
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_the_command_can_be_interrupted_meanwhile(tmp_path):
-    command = [sys.executable, "-m", "app.cli", "pairs", str(HANGING), "--output", str(tmp_path / "t.csv")]
+    command = austerity("pairs", HANGING, "--output", tmp_path / "t.csv")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         try:
             process.wait(6.0)

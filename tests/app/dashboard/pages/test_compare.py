@@ -56,7 +56,7 @@ def test_a_batch_of_more_than_all_the_data_reads_them_all():
 
 def test_compare_says_what_its_recommendation_leaves_out():
     barker = next(block.value for block in open_page("compare").markdown if "Barker minibatch** needs" in block.value)
-    assert "that of the correction table alone: the sample mean is taken as normal" in barker
+    assert "that of the correction table alone: the sample mean is treated as normal" in barker
 
 
 def test_compare_can_be_reset_and_linked():

@@ -23,6 +23,7 @@ from app.dashboard.serve.server import MOST_MEGABYTES, SCRIPT, listen
 from app.dashboard.widgets import plotting
 from benchmarks.dashboard.streamlit_client import Session, measure
 from benchmarks.reliability.load import complaints
+from tests.commands import austerity, finished
 from tests.serving import PATIENCE, Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
@@ -258,12 +259,7 @@ def test_the_script_has_no_pages_beside_it():
 
 
 def test_a_port_in_use_is_one_line(server):
-    found = subprocess.run(
-        [sys.executable, "-m", "app.cli", "app", "--no-browser", "--port", str(server.port)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    found = finished(austerity("app", "--no-browser", "--port", server.port))
     assert found.returncode == 2
     (line,) = found.stderr.splitlines()
     assert f"cannot listen on 127.0.0.1:{server.port}: address already in use" in line

@@ -1,0 +1,95 @@
+"""`austerity trial`: the pairs of an exact chain, recorded as a trial run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.cli import options as shared
+from app.cli.errors import UsageError
+from app.cli.files import check_target
+from app.cli.options import Commands, add_command
+from app.cli.resolve import cluster_at, given
+from app.cli.terminal import CommandOutput, progress_bar
+
+if TYPE_CHECKING:
+    from samplers.config.config import SamplerConfig
+
+SUMMARY = "Record the pairs of an exact chain as a trial run."
+EXAMPLE = "austerity trial e3 --pairs 200 --output trial.csv --config-output config.toml"
+
+
+def add(commands: Commands) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "trial",
+        run,
+        SUMMARY,
+        EXAMPLE,
+        shared.seed(),
+        shared.cluster(),
+        shared.output_file("TRIAL.csv", "write the trial run here (or .parquet, .npz)", required=True),
+    )
+    parser.add_argument(
+        "config",
+        metavar="CONFIG.toml|NAME",
+        help="config with [model], [data], [proposal] and [run]; or a built-in chain: e3, e3-control, e3-proxy, e4, e6",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="folder with the data of a built-in chain (default: a synthetic twin)"
+    )
+    parser.add_argument("--pairs", type=shared.integer, default=100, help="number of pairs (default: %(default)s)")
+    parser.add_argument(
+        "--every", type=shared.integer, default=10, help="steps from one pair to the next (default: %(default)s)"
+    )
+    parser.group("output").add_argument(
+        "--config-output", metavar="CONFIG.toml", help="also write the whole config here, for `austerity run`"
+    )
+
+
+def run(options: argparse.Namespace) -> CommandOutput:
+    """Run the command."""
+    from designer.core.errors import integer
+    from designer.core.files import write_whole
+    from designer.pairs.diagnostics import summarise
+    from samplers.config.built_in import twin_notice
+    from samplers.runs.run import collect_pairs
+
+    check_target(options.output)
+    check_target(options.config_output)
+    pairs, every = integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6)
+    config = _config(options)
+    with cluster_at(options.cluster) as cluster, progress_bar(options) as show:
+        collect = collect_pairs if cluster is None else cluster.collect_pairs
+        trial = collect(config, pairs, every, progress=show)
+    trial.save(options.output)
+    written = [f"written to {options.output}"]
+    if options.config_output is not None:
+        write_whole(options.config_output, config.to_toml())
+        written.append(f"its config to {options.config_output}")
+    summary, notice = summarise(trial), twin_notice(config)
+    remarks = summary.remarks if notice is None else [*summary.remarks, notice]
+    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
+    lines = [
+        f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
+        f"κ {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
+        *remarks,
+        ", ".join(written),
+    ]
+    return CommandOutput(data, lines)
+
+
+def _config(options: argparse.Namespace) -> SamplerConfig:
+    """The config of a file, or of a built-in chain."""
+    from samplers.config.built_in import BUILT_IN, built_in
+    from samplers.config.config import SamplerConfig
+
+    if options.config in BUILT_IN:
+        return built_in(options.config, options.data, **given(options, "seed"))
+    if options.data is not None:
+        raise UsageError("data: --data is for the built-in chains; a config names its own data")
+    if not Path(options.config).exists():
+        raise UsageError(f"{options.config}: no such file, and not a built-in chain ({', '.join(BUILT_IN)})")
+    return SamplerConfig.load(options.config, exact=True, **given(options, "seed"))

@@ -1,0 +1,90 @@
+"""What shared options stand for: a test, the limits of a search, a cluster."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from app.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from designer.pairs.trial_run import TrialRun
+    from designer.rule.design import Design
+    from designer.search.search import Options
+    from samplers.cluster.client import Cluster
+
+
+def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options among `names` that were given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def design_file(options: argparse.Namespace) -> Design | None:
+    """The design in the file of `--design`, if it was given."""
+    from designer.rule.design import Design
+
+    return None if options.design is None else Design.load(options.design)
+
+
+def chosen_design(options: argparse.Namespace, n_data: int | None) -> Design:
+    """The test of `--design`, or the one that `--m`, `--epsilon` and the others describe."""
+    from designer.rule.design import Design
+
+    knobs = given(options, "m", "epsilon", "alpha", "growth")
+    design = design_file(options)
+    if design is not None:
+        if knobs:
+            raise UsageError(f"give --design or --{next(iter(knobs))}, not both")
+        if n_data not in (None, design.n_data):
+            raise UsageError(f"{options.design}: the design is for n_data = {design.n_data:,}, not {n_data:,}")
+        return design
+    needed = {"--n-data": n_data, "--m": options.m, "--epsilon": options.epsilon}
+    if missing := [name for name, value in needed.items() if value is None]:
+        raise UsageError(f"the following arguments are required: {', '.join(missing)} (or --design FILE)")
+    assert n_data is not None
+    return Design(n_data, **knobs)
+
+
+def knobs_line(design: Design) -> str:
+    """The settings of a design in a few words."""
+    if design.explicit:
+        return f"m = {design.m:,}, growth = {design.growth:g}, explicit bounds at every look"
+    return f"m = {design.m:,}, ε = {design.epsilon:g}, α = {design.alpha:g}"
+
+
+def search_options(options: argparse.Namespace, trial: TrialRun | None) -> Options:
+    """What `design` and `frontier` tell the search."""
+    from designer.engine.step_error import check_rule
+    from designer.search.criteria import Cost
+    from designer.search.space import Space
+
+    space = Space(
+        options.m_low,
+        options.m_high,
+        (options.alpha[0], options.alpha[-1]),
+        tuple(options.growth),
+        (options.epsilon[0], options.epsilon[-1]),
+    )
+    return {
+        "n_data": options.n_data if trial is None else None,
+        "space": space,
+        "fixed_m": options.fixed_m,
+        "cost": None if options.cost is None else Cost(*options.cost),
+        "rule": check_rule(options.rule),
+        "quantile": options.quantile,
+        "skew": options.skew,
+    }
+
+
+@contextmanager
+def cluster_at(address: str | None) -> Iterator[Cluster | None]:
+    """The cluster whose scheduler is at an address; None if no address was given."""
+    if address is None:
+        yield None
+        return
+    from samplers.cluster.client import Cluster
+
+    with Cluster(address) as cluster:
+        yield cluster

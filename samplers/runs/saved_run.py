@@ -1,0 +1,237 @@
+"""A run in a directory: chains that are saved as they go and resumed where they stopped, and their results.
+
+`run_saved(spec, settings, store)` is the core of every saved run. A config (`samplers.runs.run`) and the arguments of
+`samplers.run` (`samplers.runs.run_chains`) are two ways to make the spec.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from designer.core.errors import BadInput
+from designer.core.files import csv_text, shorten, write_whole
+from samplers.adapt.phases import ScheduleTable, attributes_of, phases_of
+from samplers.adapt.redesign import Change, Redesign, from_json
+from samplers.adapt.warmup import Warmup
+from samplers.chains.blas import blas_threads
+from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.driver import in_blocks
+from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
+from samplers.chains.spec import ChainSpec
+from samplers.config.schema import RedesignTable
+from samplers.runs.store import ChainStore, Checkpoint, Store
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+BLAS_THREADS = 1  # for a run: its draws should not depend on how many cores a machine has
+RESULTS = "results.nc"  # in the directory of a run
+
+
+class RunSettings(NamedTuple):
+    """How many chains and draws, from which seed, how often they are saved, and whether the test changes on the way."""
+
+    draws: int
+    warmup: int = 0
+    chains: int = 4
+    seed: int = 0
+    checkpoint_seconds: float = 5.0
+    schedule: ScheduleTable | None = None
+    redesign: RedesignTable | None = None
+
+    @property
+    def steps(self) -> int:
+        """Of one chain, with its warm-up."""
+        return self.warmup + self.draws
+
+
+class Listener(Protocol):
+    """Hears of the steps of a chain: of those it had already, and of each block of new ones."""
+
+    def skip(self, steps: int) -> None: ...
+
+    def add(self, part: Draws) -> None: ...
+
+
+def run_saved(
+    spec: ChainSpec,
+    settings: RunSettings,
+    store: Store,
+    *,
+    workers: int | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> DataTree:
+    """Run the chains, or continue those in the store; return their draws after warm-up, also written to results.nc.
+
+    The draws depend on the spec and the seed alone: not on the workers, nor on where a run was killed and resumed.
+    """
+    with blas_threads(BLAS_THREADS):
+        describe(spec, settings, store)
+        report = Reporter(settings.chains * settings.steps, spec.data_per_step, progress)
+
+        def whole(number: int, stop: Callable[[], bool]) -> None:
+            run_chain(spec, settings, store, number, report, stop)
+
+        in_parallel(whole, range(settings.chains), workers, cancelled)
+    return write_results(store, settings)
+
+
+def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> None:
+    """Say in the directory what run it is; refuse a directory that holds another one."""
+    facts = {
+        "digest": spec.digest,
+        "config": dict(spec.entries),
+        "version": version("austerity"),
+        "warmup": settings.warmup,
+        "n_data": spec.data_per_step,
+        "model": spec.kind,
+        "names": None if spec.names is None else list(spec.names),
+        **spec.notes,
+    }
+    store.describe(facts | ({} if spec.design is None else {"design": spec.design.to_toml()}))
+
+
+def refuse_used(store: Store) -> None:
+    """A new run needs a directory that is empty or does not exist."""
+    where = store.directory
+    if where.exists() and not where.is_dir():
+        raise BadInput(f"{where}: is a file; must be a directory for the run")
+    if store.begun:
+        raise BadInput(f"{where}: holds a run already; continue it with --resume (resume=True) or choose another one")
+    if store.foreign:
+        raise BadInput(f"{where}: is not empty; a run needs a directory of its own")
+
+
+def run_chain(
+    spec: ChainSpec,
+    settings: RunSettings,
+    store: Store,
+    number: int,
+    report: Listener,
+    stop: Callable[[], bool],
+) -> None:
+    """One chain of a run, from its last checkpoint to its end, or until `stop` says so."""
+    rng = streams(settings.seed, settings.chains)[number]
+    with store.chain(number) as files:
+        _SavedChain(spec, settings, rng, files).run(settings.steps, report, stop)
+
+
+class _SavedChain:
+    """One chain with its files: advances, learns in warm-up, saves every few seconds."""
+
+    def __init__(self, spec: ChainSpec, settings: RunSettings, rng: np.random.Generator, files: ChainStore) -> None:
+        self.until, self.seconds, self.files = settings.warmup, settings.checkpoint_seconds, files
+        self.chain, self.warmup = spec.chain(rng), Warmup(spec)
+        self.redesign = Redesign.of(settings.redesign, spec, settings.warmup)
+        self.phases = phases_of(settings.schedule, spec.test, self.chain.n_data, settings.warmup)
+        self.unsaved: list[Draws] = []
+        self.reached: Checkpoint | None = None  # the end of the last of them
+        self.saved_at = time.monotonic()
+
+    def run(self, steps: int, report: Listener, stop: Callable[[], bool]) -> None:
+        """Go to `steps`, from the last checkpoint if there is one."""
+        self.resume()
+        report.skip(min(self.chain.steps, steps))
+        try:
+            for part in in_blocks(self.chain, steps, breaks=[self.until], advance=self._advance, stop=stop):
+                if self.chain.steps <= self.until:
+                    self.warmup.learn(self.chain, part)
+                self._remember(part)
+                report.add(part)
+                if time.monotonic() - self.saved_at >= self.seconds:
+                    self.save()
+        except BaseException as error:  # a likelihood that is not finite, no memory, ...: save the steps before it
+            if isinstance(error, ChainStopped):
+                self._remember(error.draws)
+            self._save_after(error)
+            raise
+        self.save()
+
+    def resume(self) -> None:
+        """Continue from the newest good checkpoint."""
+        last = self.files.latest()
+        if last is None:
+            return
+        self.chain.restore({"steps": last.step, "rng": last.rng, **last.state})
+        self.warmup.restore(self.chain, last.state)
+        if self.redesign is not None:
+            self.redesign.restore(self.chain, last.state["redesign"])
+
+    def _advance(self, steps: int) -> Draws:
+        follow = self.redesign or self.phases
+        return self.chain.advance(steps) if follow is None else follow.advance(self.chain, steps)
+
+    def _remember(self, part: Draws) -> None:
+        """Add steps to save, and copy the state at their end: later steps, which may fail, do not touch the copy."""
+        state = deepcopy(self.chain.state() | self.warmup.state())
+        if self.redesign is not None:
+            state["redesign"] = deepcopy(self.redesign.state())
+        self.unsaved.append(part)
+        self.reached = Checkpoint(state.pop("steps"), state.pop("rng"), state)
+
+    def save(self) -> None:
+        """Write what is new."""
+        if self.reached is not None and any(part.accepted.size for part in self.unsaved):
+            self.files.save(self.reached, Draws.joined(self.unsaved)._asdict())
+        self.unsaved, self.saved_at = [], time.monotonic()
+
+    def _save_after(self, error: BaseException) -> None:
+        """Save after an error; if that fails too, the first error is the one to report."""
+        try:
+            self.save()
+        except Exception as another:
+            if not isinstance(error, OSError):  # else it is the same one again
+                error.add_note(f"and the last steps could not be saved: {shorten(another, 100)}")
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def draws_in(store: Store, settings: RunSettings) -> dict[int, dict[str, np.ndarray]]:
+    """The draws after warm-up of the chains that have any, by the number of the chain."""
+    chains = {number: store.chain(number).draws() for number in store.chains() if number < settings.chains}
+    return {
+        number: {name: values[settings.warmup : settings.steps] for name, values in draws.items()}
+        for number, draws in chains.items()
+        if draws and draws["theta"].shape[0] > settings.warmup
+    }
+
+
+def write_results(store: Store, settings: RunSettings) -> DataTree:
+    """The draws after warm-up of all chains; they are also written to results.nc in the directory of the run."""
+    from samplers.runs.results import collect_run, to_netcdf
+
+    draws = draws_in(store, settings)
+    if not draws:
+        raise BadInput(f"{store.directory}: no draws after warm-up yet; progress is saved, resume to continue")
+    facts = store.meta() or {}
+    if settings.schedule is not None:
+        facts |= attributes_of(settings.schedule)  # its weights may be others now: no draw depends on them
+    logs = None if settings.redesign is None else redesign_logs(store, settings.chains)
+    if logs is not None:
+        facts["redesign"] = json.dumps([[change._asdict() for change in logs.get(number, [])] for number in draws])
+    results = collect_run(draws, facts)
+    with store.alone():
+        if logs is not None:
+            write_whole(store.directory / "redesign.csv", _log_table(logs))
+        to_netcdf(results, store.directory / RESULTS)
+    return results
+
+
+def redesign_logs(store: Store, chains: int) -> dict[int, list[Change]]:
+    """The changes of design of each chain that has a checkpoint."""
+    last = {number: store.chain(number).latest() for number in store.chains() if number < chains}
+    return {number: from_json(point.state["redesign"]["log"]) for number, point in last.items() if point is not None}
+
+
+def _log_table(logs: Mapping[int, Sequence[Change]]) -> str:
+    rows = [(number, *change) for number, log in logs.items() for change in log]
+    return csv_text(("chain", *Change._fields), rows)
