@@ -1,44 +1,71 @@
 """The acceptance tests at work: chains whose accept/reject step reads as little data as the design allows.
 
-A chain has a model (what the data say), a proposal and a test, each built in or one's own.
+A chain has a model (what the data say), a proposal and a test, each built in or your own.
 
-Chain, run
-    one chain; several in parallel, as `Draws`
+Chains:
+
+run
+    several chains at once, in memory or saved as they go and resumed after a stop
+Chain, JumpChain, SliceChain, GibbsChain, ValueGibbsChain
+    one chain: Metropolis-Hastings, reversible jumps, slice sampling, Gibbs sampling of two or of K values
+MarkovChain, SteppedChain
+    the protocol of all chains, and what a chain of your own derives from
+Draws, ChainStopped, RunProgress
+    what steps leave behind, why a chain stopped, how far a run has come
+
+The parts of a chain:
+
 SequentialTest, BarkerTest, ConcentrationTest, ExactTest
-    the tests; each also answers a `Comparison` in anybody's own loop (`samplers.decide`)
+    acceptance tests; a test of your own is an `AcceptTest`
+Comparison, Decision
+    what a test is asked and what it answers, also in your own loop
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
-    models (`samplers.models`, which also says what one's own needs)
+    models; a model of your own is a `Model`, or a `LinearModel`
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
-    proposals, and the lines of slice updates (`SliceChain`); reversible jumps have a `JumpChain`
+    proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 Controlled, find_mode
     control variates: the test sees only what a Taylor proxy of each datum misses
-observe, collect_pairs, trial_from_posterior
-    the pairs of a chain, of a run, of another tool's posterior as a `designer.TrialRun`
-audit, audit_config
-    what a test really did, beside what its design predicts
+
+Trial runs and audits:
+
+observe, collect_pairs, trial_from_posterior, trials_at
+    pairs of a chain, of a config's chain, of another tool's posterior, and of several step sizes, as a
+    `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
+audit, audit_config, audit_slice
+    what a test really did, beside what its design predicts: an `Audit`
+best_candidates, compare_tests
+    the cheapest test of each kind, and the module that compares tests
+time_costs
+    seconds and mixing of a chain, for a time budget
+
+Runs and results:
+
 SamplerConfig, run_config, Cluster
-    a run as a TOML file: saved as it goes, resumed after a stop; on a Dask cluster
+    a run as a TOML file; on a Dask cluster
 collect, summary, to_netcdf, from_netcdf
-    draws as ArviZ wants them
+    draws as ArviZ uses them, and their summary
 
-In modules of their own: `samplers.chains.gibbs` and `samplers.chains.gibbs_values` (Gibbs sampling), `samplers.fit`
-(reweighted least squares on growing samples), `samplers.study.compare_tests` and `samplers.study.best_tests` (which
-test is cheapest), `samplers.study.step_trials` (trial runs for `designer.best_step`), `samplers.adapt.redesign` and
-`samplers.adapt.phases` (tests that change during a run), `samplers.data.sources` (the papers' data) and
-`samplers.experiments`.
+Further modules:
 
-Names are imported when they are first asked for, so that `import samplers` costs nothing.
+gibbs, gibbs_values
+    Gibbs sampling in detail
+fit
+    reweighted least squares on growing samples
+
+`samplers.adapt` (tests that change during a run), `samplers.data.sources` (the papers' data) and `samplers.experiments`
+are imported by their full names.
+
+Names are imported when they are first used, so `import samplers` costs nothing.
 
 Examples
 --------
 >>> import numpy as np
 >>> from designer import Design
->>> from samplers import Logistic, RandomWalk, SequentialTest, run
+>>> from samplers import Logistic, RandomWalk, run
 >>> rng = np.random.default_rng(1)
 >>> x = rng.standard_normal((10_000, 2))
 >>> model = Logistic.from_data(x, rng.random(10_000) < 1.0 / (1.0 + np.exp(-x[:, 0])), prior_precision=1.0)
->>> test = SequentialTest.from_design(Design(10_000, 500, 0.01))
->>> chains = run(model, RandomWalk.isotropic(0.03, 2), test, start=[1.0, 0.0], draws=200)
+>>> chains = run(model, RandomWalk.isotropic(0.03, 2), Design(10_000, 500, 0.01), start=[1.0, 0.0], draws=200)
 >>> len(chains), chains[0].theta.shape, bool(chains[0].n_used.mean() < 10_000)
 (4, (200, 2), True)
 """
@@ -47,11 +74,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from samplers import fit
+    from samplers.chains import gibbs, gibbs_values
     from samplers.chains.chain import Chain
     from samplers.chains.draws import ChainStopped, Draws
+    from samplers.chains.gibbs import GibbsChain
+    from samplers.chains.gibbs_values import ValueGibbsChain
     from samplers.chains.jump_chain import JumpChain
     from samplers.chains.parallel import RunProgress
+    from samplers.chains.protocol import MarkovChain
     from samplers.chains.slice_chain import Slice, SliceChain
+    from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
     from samplers.config.config import SamplerConfig
     from samplers.decide import (
@@ -77,8 +110,13 @@ if TYPE_CHECKING:
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
     from samplers.runs.run_chains import run
+    from samplers.study import compare_tests
+    from samplers.study.best_tests import best_candidates
     from samplers.study.observe import Audit, Observed, audit, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
+    from samplers.study.slice_audit import audit_slice
+    from samplers.study.step_trials import trials_at
+    from samplers.study.time_costs import time_costs
 
 __all__ = [
     "ICA",
@@ -95,11 +133,13 @@ __all__ = [
     "DenseMRF",
     "Draws",
     "ExactTest",
+    "GibbsChain",
     "JumpChain",
     "Langevin",
     "Lasso",
     "LinearModel",
     "Logistic",
+    "MarkovChain",
     "Mixture",
     "Model",
     "Observed",
@@ -114,24 +154,42 @@ __all__ = [
     "SequentialTest",
     "Slice",
     "SliceChain",
+    "SteppedChain",
     "StiefelWalk",
+    "ValueGibbsChain",
     "ValuedMRF",
     "audit",
     "audit_config",
+    "audit_slice",
+    "best_candidates",
     "collect",
     "collect_pairs",
+    "compare_tests",
     "find_mode",
+    "fit",
     "from_netcdf",
+    "gibbs",
+    "gibbs_values",
     "observe",
     "run",
     "run_config",
     "summary",
     "tempered",
+    "time_costs",
     "to_netcdf",
     "trial_from_posterior",
+    "trials_at",
 ]
 
 _HOMES = {
+    "chains.gibbs": "GibbsChain",
+    "chains.gibbs_values": "ValueGibbsChain",
+    "chains.protocol": "MarkovChain",
+    "chains.stepping": "SteppedChain",
+    "study.slice_audit": "audit_slice",
+    "study.step_trials": "trials_at",
+    "study.time_costs": "time_costs",
+    "study.best_tests": "best_candidates",
     "decide": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
     "chains.chain": "Chain",
     "chains.draws": "ChainStopped Draws",
@@ -158,13 +216,23 @@ _HOMES = {
     "study.observe": "Audit Observed audit observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}
+_WHOLE = {  # modules that are public as a whole
+    "compare_tests": "samplers.study.compare_tests",
+    "fit": "samplers.fit",
+    "gibbs": "samplers.chains.gibbs",
+    "gibbs_values": "samplers.chains.gibbs_values",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import an exported name from where it is defined."""
-    if name not in _MODULES:
+    """Import a public name when it is first used."""
+    if name in _WHOLE:
+        value = import_module(_WHOLE[name])
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
     return value
 
 

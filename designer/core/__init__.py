@@ -1,1 +1,1 @@
-"""What every room needs: errors, array types, progress, files, compiled kernels."""
+"""Shared by all packages: errors, array types, progress, files, text tables, TOML, validation, compiled kernels."""

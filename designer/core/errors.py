@@ -1,7 +1,7 @@
 """One exception type for everything a user can get wrong, and the checks that raise it.
 
-``BadInput`` carries a single clear line: what, which value, what is allowed. The command line prints it and exits
-with 2; the dashboard shows it beside the knob.
+`BadInput` carries one clear line: what is wrong, which value, what is allowed. The command line prints it and exits
+with status 2; the dashboard shows it beside the input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from designer.core.files import shorten
 
 
 class BadInput(ValueError):
-    """What the caller gave cannot be used; the message is one line for people.
+    """The input cannot be used; the message is one line for people.
 
     Examples
     --------
@@ -29,11 +29,11 @@ class BadInput(ValueError):
 
 
 class Busy(BadInput):
-    """Another process is at work on what the caller wants to change; later it may not be."""
+    """Another process is changing the same files; try again later."""
 
 
 class NumericalFailure(ArithmeticError):
-    """A computation failed its own checks (probability was lost, an iteration did not converge): no number is returned.
+    """A computation failed its own checks (lost probability, an iteration that did not converge); it returns nothing.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def real(
 
 
 def shown(value: object) -> str:
-    """`value` in a message: texts in quotes, numpy's numbers like Python's, all of it short and in one line."""
+    """`value` for a message: strings in quotes, NumPy scalars like Python numbers, short and on one line."""
     value = _plain(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:39] + "…")
@@ -92,7 +92,7 @@ def shown(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
-    """What is in a numpy scalar or an array without dimensions; anything else as it is."""
+    """The Python value of a NumPy scalar or zero-dimensional array; anything else unchanged."""
     scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return value.item() if scalar else value  # type: ignore[attr-defined]
 

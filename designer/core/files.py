@@ -1,4 +1,4 @@
-"""Whole files or none, and values made fit to be shown in one line."""
+"""Files that are written completely or not at all, CSV text, and values shortened to one line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 
 def write_whole(target: Target, content: str | bytes) -> None:
-    """Write to a file object, or put a whole new file in the place of a path (of what it links to, if it is a link).
+    """Write to a file object, or replace the file at a path (or the target of a link) by a complete new one.
 
-    A pipe or a device is written into, not replaced. An OSError names the path, and leaves there what was there.
+    A pipe or a device is written to, not replaced. If writing fails, the OSError names the path and the old file stays.
     """
     if not isinstance(target, (str, os.PathLike)):
         try:
@@ -42,7 +42,7 @@ def write_whole(target: Target, content: str | bytes) -> None:
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a pipe, a device or a socket at a path, which can be written into but not replaced."""
+    """Whether the path is a pipe, a device or a socket, which can be written to but not replaced."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -52,13 +52,13 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def replacing(target: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
-    """The path of a new file to fill, which after the block takes the place of `target` (of what that links to).
+    """The path of a temporary file that replaces `target` (or the target of a link) when the block ends.
 
-    `durable`: by then it is on the disk for good. If anything fails, `target` is what it was; an OSError names it. A
-    pipe or a device is refused by one.
+    `durable` waits until the file is safely on the disk. If anything fails, `target` is unchanged and the OSError names
+    it. A pipe or a device raises an OSError.
     """
     if is_special(target):
-        raise OSError(errno.EINVAL, "is a pipe or a device; a file cannot take its place", os.fspath(target))
+        raise OSError(errno.EINVAL, "is a pipe or a device and cannot be replaced by a file", os.fspath(target))
     path = Path(os.path.realpath(target))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -67,16 +67,16 @@ def replacing(target: str | os.PathLike[str], *, durable: bool = False) -> Itera
             sync(temporary)
         os.replace(temporary, path)
         if durable:
-            sync(path.parent)  # the new name, too, must survive a power cut
-    except OSError as error:  # of the temporary file, which nobody asked for
+            sync(path.parent)  # the new name must survive a power cut, too
+    except OSError as error:  # it names the temporary file, which users do not know
         raise renamed(error, target) from None
     finally:
-        with suppress(OSError):  # it is gone if all went well
+        with suppress(OSError):  # it no longer exists if all went well
             temporary.unlink()
 
 
 def renamed(error: OSError, path: str | os.PathLike[str]) -> OSError:
-    """`error` as one of `path`, always with a number and a text."""
+    """`error` as an error about `path`, always with a number and a text."""
     return OSError(error.errno or errno.EIO, error.strerror or shorten(error, 200), os.fspath(path))
 
 
@@ -90,7 +90,7 @@ def sync(path: Path) -> None:
 
 
 def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table as CSV text, numbers to their last bit; empty where there is no value or none that is a number.
+    """A table as CSV text with exact numbers; fields are empty for None and NaN.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def csv_text(fields: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """
 
     def cell(value: Any) -> Any:
-        plain = value.item() if hasattr(value, "item") else value  # numpy's scalars
+        plain = value.item() if hasattr(value, "item") else value  # NumPy scalars
         if plain is None or plain != plain:
             return ""
         return str(plain).lower() if isinstance(plain, bool) else plain

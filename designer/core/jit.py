@@ -1,7 +1,7 @@
 """How every kernel of the project is compiled, in one place.
 
-Numba keeps compiled code for as long as the file of the function is unchanged, and does not see that a function in
-another file, which it calls, has changed. So a digest of all files concerned goes into its stamp.
+Numba reuses compiled code while the function's own file is unchanged; it does not notice changes in functions that the
+kernel calls from other files. So the cache key contains a digest of all files involved.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from designer.core.numba_cache import keep
 
 
 def _copy_baked() -> None:
-    """Work on a copy of compiled code that lies on a read-only disk: numba uses no directory it cannot write."""
+    """Copy compiled code from a read-only disk: numba does not use a directory that it cannot write to."""
     baked = Path(os.environ.get("NUMBA_CACHE_DIR") or ".")
     if not (os.environ.get("NUMBA_CACHE_DIR") and baked.is_dir()):
         return
     try:
         tempfile.TemporaryFile(dir=baked).close()
     except OSError:
-        with suppress(OSError):  # nowhere to write: `keep` tells
+        with suppress(OSError):  # nowhere to write: `keep` warns
             copy = Path(tempfile.mkdtemp(prefix="austerity-numba-"))
             atexit.register(shutil.rmtree, copy, ignore_errors=True)
             for file in filter(Path.is_file, baked.rglob("*")):
                 target = copy / file.relative_to(baked)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target)  # without its mode: the copy can be written
+                shutil.copyfile(file, target)  # without its mode, so that the copy is writable
             config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(copy)  # type: ignore[attr-defined]
 
 
@@ -55,12 +55,12 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Like `kernel`, for a few lines used inside other kernels' innermost loops."""
+    """Like `kernel`, for a few lines inside the innermost loops of other kernels."""
     return kernel_with(inline="always")(function)
 
 
 def kernel_with(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Like `kernel`, with more of numba's options."""
+    """Like `kernel`, with further options of numba."""
 
     def compiled(function: Callable[..., Any]) -> Any:
         dispatcher = njit(**options, **JIT)(function)
@@ -75,10 +75,10 @@ _digests: dict[str, str] = {}  # of modules
 
 
 def sources(names: dict[str, Any]) -> str:
-    """Digest of a module's file, given its names, and of the files whose kernels, records and functions it imports.
+    """Digest of a module's file and, recursively, of the files from which it imports kernels, records and functions.
 
-    And so on, through all of these. Functions count because `overload` gives some of them compiled bodies, in their own
-    file; constants are those of a module that also gives one of the others.
+    `names` is the module's namespace. Functions count because `overload` gives some of them compiled bodies in their
+    own files. Constants count only if their module also provides a kernel, a record or a function.
     """
     module = names["__name__"]
     if module not in _digests:
@@ -90,7 +90,7 @@ def sources(names: dict[str, Any]) -> str:
 
 
 def _home(value: object, user: str) -> str:
-    """Module of a kernel, of a record or of a function of ours; empty for anything else."""
+    """Module of one of our kernels, records or functions; empty for anything else."""
     if isinstance(value, Dispatcher):
         return str(value.py_func.__module__)
     if isinstance(value, FunctionType):

@@ -1,9 +1,9 @@
-"""Compiled code on disk, as numba keeps it, but proof against what happens to files.
+"""Numba's cache of compiled code on disk, made safe against damaged and outdated files.
 
-Numba believes what it finds: a damaged file is a traceback or, worse, other machine code. And it writes an index before
-the code that this names, so that a kill in between, after an edit, leaves the new index with the old code. Here every
-file has a checksum of its bytes and of the sources that they were made from, and what fails it is compiled anew. A
-disk that is full, or not to be written, costs a warning and the time to compile.
+Numba trusts its files: a damaged one causes a traceback or, worse, wrong machine code. It also writes the index before
+the code, so a process killed in between can leave a new index with old code. Here every file has a checksum of its
+bytes and of the sources they were compiled from; code that fails the check is compiled again. A full or read-only disk
+costs only a warning and the time to compile.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -19,28 +19,28 @@ from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-_told: set[str] = set()  # once is enough
+_warned: set[str] = set()  # one warning is enough
 
 
 def keep(dispatcher: Any, sources: str) -> None:
-    """Let a jitted function keep its code beside its file, or where numba else finds a place; `sources` is a digest."""
-    if not hasattr(dispatcher, "py_func"):  # numba is switched off
+    """Cache the code of a jitted function beside its file, or where numba finds a place; `sources` is a digest."""
+    if not hasattr(dispatcher, "py_func"):  # numba is disabled
         return
     try:
         dispatcher._cache = _Cache(dispatcher.py_func, sources)
-    except RuntimeError:  # numba's word for no place at all
-        _tell("compiled code cannot be kept")
+    except RuntimeError:  # numba found no place to write to
+        _warn("compiled code cannot be cached")
 
 
-def _tell(problem: str) -> None:
-    if not _told:
-        _told.add(problem)
-        advice = "so every start compiles anew: set NUMBA_CACHE_DIR to a writable directory"
+def _warn(problem: str) -> None:
+    if not _warned:
+        _warned.add(problem)
+        advice = "so every start compiles it again: set NUMBA_CACHE_DIR to a writable directory"
         warnings.warn(f"{problem}, {advice}", RuntimeWarning, stacklevel=2)
 
 
 class _Cache(FunctionCache):
-    """Of one function."""
+    """The cache of one function."""
 
     def __init__(self, function: Callable[..., Any], sources: str) -> None:
         super().__init__(function)
@@ -51,18 +51,18 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _tell(f"compiled code cannot be kept ({self.cache_path}: {error.strerror})")
+            _warn(f"compiled code cannot be cached ({self.cache_path}: {error.strerror})")
 
 
 class _Files(IndexDataCacheFile):
-    """The index of one function's code, and that code."""
+    """The index file and the code files of one function."""
 
     def save(self, key: Any, data: Any) -> None:
         super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
-        found = super().load(key)  # of two processes that began at once, the files may be mixed
-        return found[1] if found is not None and found[0] == key else None
+        stored = super().load(key)  # two processes that started together may have mixed their files
+        return stored[1] if stored is not None and stored[0] == key else None
 
     def _load_index(self) -> Any:
         return self._content(self._index_path) or {}
@@ -77,7 +77,7 @@ class _Files(IndexDataCacheFile):
         self._put(self._data_path(name), data)
 
     def _content(self, path: str) -> Any:
-        """What is in a file, if it is whole and of these sources."""
+        """The content of a file; None if it is damaged or was compiled from other sources."""
         try:
             data = Path(path).read_bytes()
         except OSError:
@@ -85,8 +85,8 @@ class _Files(IndexDataCacheFile):
         if data[:32] != self._seal(data[32:]):
             return None
         try:
-            return pickle.loads(data[32:])  # nosec B301  # numba's format, and what is in it is code anyway
-        except Exception:  # it names a record of the caller's, which has moved since; pickle throws what it likes
+            return pickle.loads(data[32:])  # nosec B301  # numba's format; it holds code in any case
+        except Exception:  # it may name a record that has moved since; pickle raises many types
             return None
 
     def _put(self, path: str, content: Any) -> None:

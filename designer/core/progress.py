@@ -1,4 +1,4 @@
-"""How long work reports progress, and how a caller stops it."""
+"""How long computations report progress, and how a caller cancels them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def raise_if(cancelled: Callable[[], bool] | None) -> None:
 
 
 class Cancelled(Exception):
-    """The caller asked the work to stop, through the argument `cancelled`.
+    """The caller cancelled the computation through the argument `cancelled`.
 
     Examples
     --------

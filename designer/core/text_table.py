@@ -16,6 +16,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -132,11 +133,9 @@ def _lines(source: Source, style: Style) -> Iterator[str]:
     """All lines with their ends; refuses one that is too long before it is read whole."""
     with _opened(source) as raw:
         text = io.TextIOWrapper(raw, encoding=encoding_of(source), errors=style.errors, newline="")
-        number = 0
         try:
-            while line := text.readline(style.max_line + 2):
-                number += 1
-                if len(line.rstrip("\r\n")) > style.max_line:
+            for number, line in enumerate(iter(partial(text.readline, style.max_line + 2), ""), 1):
+                if len(line) > style.max_line and len(line.rstrip("\r\n")) > style.max_line:
                     raise BadInput(f"line {number:,} has more than {style.max_line:,} characters")
                 yield line
         except UnicodeError:
@@ -281,29 +280,27 @@ def read_fast(
 def read_carefully(
     layout: Layout, columns: Sequence[int], label: int | None = None, *, point: str, most: int, stop: bool = False
 ) -> Rows:
-    """As `read_fast`, line by line, and whatever is in them.
+    """As `read_fast`, but line by line, for rows of any content.
 
-    `most` rows that do not fit are given in full. With `stop`, reading ends when more than `most` rows do not fit or
-    lack a finite number or a text.
+    The first `most` rows with too few or too many fields are returned as they are. With `stop`, reading ends when more
+    than `most` rows have a wrong number of fields, no finite number in a column, or no text.
     """
-    width, pick = len(layout.names), itemgetter(*columns, *columns[:1])  # one more, so that it is always several
+    width, pick = len(layout.names), itemgetter(*columns, *columns[:1])  # one more, so that it returns a tuple
     numbers, codes, texts = array("d"), array("q"), dict[str, int]()
     comments, misfits, count, flawed = [*layout.comments], list[Row](), 0, 0
     for row in rows(layout):
         if not row.fields:
             comments.append((row.line, row.text))
-            continue
-        if len(row.fields) != width:
+        elif len(row.fields) != width:
             misfits += [row] if count < most else []
             count += 1
         else:
             values = _numbers(pick(row.fields)[:-1], point)
             numbers.extend(values)
-            missing = not all(map(math.isfinite, values))
             if label is not None:
                 codes.append(_code(row.fields[label].strip(), texts))
-                missing = missing or codes[-1] < 0
-            flawed += missing
+            if stop:
+                flawed += not all(map(math.isfinite, values)) or (label is not None and codes[-1] < 0)
         if stop and count + flawed > most:
             break
     matrix = np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(columns))

@@ -1,4 +1,4 @@
-"""TOML and JSON: texts of bounded size and depth are read, tables are written."""
+"""Read TOML and JSON texts of bounded size and depth; write TOML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designer.core.files import shorten
 
 MAX_TEXT = 2**20
 
-# The parser takes time quadratic in the parts of a dotted key, so that a short text could keep it busy for hours.
+# The parser takes quadratic time in the number of parts of a dotted key: a short text could keep it busy for hours.
 _DEEP_KEY = re.compile(r"""(?<![\w\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
 
 
@@ -32,13 +32,13 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text, or BadInput saying where it is broken."""
+    """The tables of a TOML text; BadInput says where it is broken."""
     document: dict[str, Any] = _parse("TOML", text)
     return document
 
 
 def parse_json(text: str) -> Any:
-    """What a JSON text holds, or BadInput saying where it is broken; no key may appear twice."""
+    """The value of a JSON text; BadInput says where it is broken. No key may appear twice."""
     return _parse("JSON", text)
 
 

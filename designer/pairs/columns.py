@@ -1,7 +1,4 @@
-"""What every file of a trial run has in common: names of columns, what may stand in them, limits, words of refusal.
-
-Readers look limits up as `trial_table.MAX_PAIRS`: a name imported from here would not follow a change.
-"""
+"""The columns of a trial run's files: their names, the values that they may hold, and errors that list problems."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ NAMES = {
     "sigma": ("sigma", "σ", "sd", "std", "stdev", "std_dev"),
     "log_ratio": ("log_ratio", "logratio", "c"),
     "skew": ("skew", "skewness"),
-    "n_data": ("n_data", "ndata"),  # and N, but not n, which may as well number the rows
+    "n_data": ("n_data", "ndata"),  # and N, but not n, which may number the rows
 }
 _ALIASES = {alias: name for name, aliases in NAMES.items() for alias in aliases}
 NEEDED = "a header row must name the columns mu and sigma, and may name log_ratio, skew and n_data"
@@ -34,10 +31,10 @@ TEMPLATE = """\
 # A trial run: one row per move from θ to θ' that a chain proposed.
 # The number of data N:
 # n_data: 12214
-# mu, sigma: mean and population standard deviation, over all data, of l_i = log p(x_i; θ') - log p(x_i; θ).
+# mu, sigma: mean and population standard deviation, over all data, of lᵢ = log p(xᵢ; θ') - log p(xᵢ; θ).
 # log_ratio: c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))]. Mind the sign: this is MINUS the usual log ratio of
 #   priors and proposals. It is 0 for a flat prior and a symmetric proposal; the column is optional.
-# skew: skewness of the l_i; optional.
+# skew: skewness of the lᵢ; optional.
 mu,sigma,log_ratio,skew
 -6.1e-05,0.0118,0.0,0.41
 2.3e-05,0.0097,-0.02,-0.13
@@ -56,7 +53,7 @@ class TrialColumns(NamedTuple):
 
 
 class FileProblem(NamedTuple):
-    """One thing wrong in a file; `column` is empty when it is about the whole line."""
+    """One problem in a file; `column` is empty if it concerns the whole line."""
 
     line: int
     column: str
@@ -69,7 +66,7 @@ class FileProblem(NamedTuple):
 
 
 class BadFile(BadInput):
-    """A file that cannot be used: a summary, the first problems in full, and how many there are in all."""
+    """A file cannot be used: a summary, the first problems in full, and the number of all problems."""
 
     def __init__(self, summary: str, problems: Sequence[FileProblem] = (), count: int = 0) -> None:
         super().__init__(summary, problems, count)
@@ -81,7 +78,7 @@ class BadFile(BadInput):
 
 
 class Defect(NamedTuple):
-    """An entry that no trial run may have."""
+    """A value that no trial run may have."""
 
     row: int
     column: str
@@ -89,8 +86,8 @@ class Defect(NamedTuple):
 
 
 def defects(columns: Mapping[str, Floats], most: int) -> tuple[list[Defect], int]:
-    """The first `most` defects of the columns, by row, and how many there are."""
-    found, count = [], 0
+    """The first `most` defects of the columns, by row, and the number of all defects."""
+    listed, count = [], 0
     for name, x in columns.items():
         rules = [(~np.isfinite(x), "must be finite"), (np.abs(x) > LARGEST, f"must not exceed {LARGEST:g} in size")]
         if name == "sigma":
@@ -100,15 +97,15 @@ def defects(columns: Mapping[str, Floats], most: int) -> tuple[list[Defect], int
             rules += [(x != first, f"differs from the {first:.16g} of the first row")]
         sound = np.ones(x.size, dtype=bool)
         for broken, reason in rules:
-            rows = np.flatnonzero(broken & sound)  # the first reason is enough
+            rows = np.flatnonzero(broken & sound)  # one reason per value is enough
             sound[rows] = False
             count += rows.size
-            found += [Defect(int(row), name, reason) for row in rows[:most]]
-    return sorted(found)[:most], count
+            listed += [Defect(int(row), name, reason) for row in rows[:most]]
+    return sorted(listed)[:most], count
 
 
 def refusal(problems: list[FileProblem], count: int) -> BadFile:
-    """What to raise when a file has `count` defects, of which these are the first."""
+    """The error for a file with `count` problems, of which these are the first."""
     return BadFile(f"{count:,} problem{'s' * (count > 1)}, nothing loaded", problems, count)
 
 
@@ -140,13 +137,13 @@ def agreed(statements: list[NStatement]) -> int:
 
 
 def canonical(name: str) -> str | None:
-    """The column meant by a name, whatever its case, quotes and blanks; None if it is not ours."""
+    """The column that a name means, regardless of case, quotes and blanks; None for other columns."""
     name = name.strip(QUOTES)
     return "n_data" if name == "N" else _ALIASES.get(re.sub(r"[\s.-]+", "_", name.casefold()))
 
 
 def known(names: Sequence[str]) -> dict[str, int]:
-    """Where the columns are that we know."""
+    """The positions of the columns that a trial run has."""
     where: dict[str, int] = {}
     for position, given in enumerate(names):
         if (name := canonical(given)) in where:
@@ -157,9 +154,9 @@ def known(names: Sequence[str]) -> dict[str, int]:
 
 
 def required(names: Sequence[str]) -> dict[str, int]:
-    """As `known`, but mu and sigma must be there."""
+    """As `known`; mu and sigma are required."""
     where = known(names)
     if missing := [name for name in ("mu", "sigma") if name not in where]:
-        found = ", ".join(f"'{shorten(name)}'" for name in names[:10]) or "none"
-        raise BadFile(f"no column {' and no column '.join(missing)} (found: {found}); {NEEDED}")
+        listed = ", ".join(f"'{shorten(name)}'" for name in names[:10]) or "none"
+        raise BadFile(f"no column {' and no column '.join(missing)} (found: {listed}); {NEEDED}")
     return where

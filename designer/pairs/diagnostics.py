@@ -1,4 +1,4 @@
-"""Is a trial run fit for the theory? Summaries, and checks of the normal approximation with plain verdicts."""
+"""Does a trial run suit the theory? Summaries, and checks of the normal approximation with verdicts in words."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from designer.search.space import Space
 Verdict = Literal["good", "fair", "poor", "unknown"]
 
 GOOD, FAIR = 1.25, 2.0  # tail probabilities off by at most these factors
-MADE_UP = 200_000  # values of a made-up population, at most
-CLIP = 2.0  # a Q-Q plot shows t statistics up to so many times the theory's extremes
-USUAL_EPSILON, ROUGH = 0.05, 1e-4  # of the test that shows what the pairs ask for, and how exactly it is computed
-MUCH = 0.5  # share of the data per step from which on the pairs are remarked on
+MADE_UP = 200_000  # most values of a synthetic population
+CLIP = 2.0  # a Q-Q plot shows t statistics up to this multiple of the theoretical extremes
+USUAL_EPSILON, ROUGH = 0.05, 1e-4  # ε of the usual test in the summary, and its numerical accuracy
+MUCH = 0.5  # data use per step above which the summary has a remark
 SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -39,21 +39,20 @@ class Spread(NamedTuple):
 
 
 class TrialSummary(NamedTuple):
-    """What the pairs of a trial run look like, and what that says.
+    """The distribution of the pairs of a trial run, with remarks.
 
     Attributes
     ----------
     pairs, n_data
         Number of pairs, and of data N.
     log_acceptance, kappa, probability
-        `Spread` of A, of kappa and of the exact acceptance probability: mean, sd and quantiles over the pairs.
+        `Spread` of A, of κ and of the exact acceptance probability: mean, sd and quantiles over the pairs.
     skew
         `Spread` of the skewness; None if it is not recorded.
     usual, usage
-        A usual test (m as the search's smallest, constant bounds with epsilon = 0.05) and the mean share of the data
-        that it would read per step.
+        A usual test (the smallest m of the search, constant bounds with ε = 0.05) and its mean data use per step.
     remarks
-        What to know before trusting a design for these pairs, in plain words; empty if nothing.
+        What to know before trusting a design for these pairs; may be empty.
 
     Examples
     --------
@@ -74,18 +73,18 @@ class TrialSummary(NamedTuple):
 
 
 class TailCheck(NamedTuple):
-    """One-sided error rates of a single look at mu = mu_0: wanted, and as skewness makes them.
+    """One-sided error rates of the first look at μ = μ₀: nominal, and with skewness.
 
     Attributes
     ----------
     wanted
         The nominal rate on either side.
     accept, reject
-        As skewness makes them; None beyond the range of the first order.
+        The rates with skewness; None if the first-order correction does not apply.
     factor
-        The worse of their ratios to the wanted rate (or its inverse).
+        The worse of their ratios to the nominal rate (or the inverse ratio).
     verdict, sentence
-        "good", "fair", "poor", or "unknown" beyond the range of the first order; and the same in words.
+        "good", "fair", "poor", or "unknown" if the first-order correction does not apply; and the same in words.
 
     Examples
     --------
@@ -102,16 +101,16 @@ class TailCheck(NamedTuple):
 
 
 class StudentCheck(NamedTuple):
-    """The t statistic under resampling (K14 Fig. 7), held against Student's law.
+    """The t statistic under resampling (K14 Fig. 7), compared with Student's distribution.
 
     Attributes
     ----------
     t, theoretical
-        Sorted values, and the quantiles of Student's law that belong to them.
+        Sorted values, and the matching quantiles of Student's distribution.
     distance, p_value
-        Largest distance of the distribution functions (Kolmogorov and Smirnov), and how likely a larger one is.
+        Largest distance between the distribution functions (Kolmogorov-Smirnov), and the probability of a larger one.
     accept, reject, wanted
-        Error rates at the first look's bound on either side as seen, and as nominal.
+        Observed error rates at the first look's bounds, and the nominal rate.
     verdict, sentence
         "good", "fair" or "poor", and the same in words.
 
@@ -133,9 +132,9 @@ class StudentCheck(NamedTuple):
     sentence: str
 
     def curve(self, points: int = 200) -> tuple[Floats, Floats]:
-        """Theoretical and seen quantiles for a Q-Q plot: evenly spread ranks, and the extreme ones on both sides.
+        """Theoretical and observed quantiles for a Q-Q plot: evenly spread ranks, and the extremes on both sides.
 
-        Without those so far out that they would squeeze the others, of which there are `outside`.
+        Values too far out for the plot are left out; `outside` counts them.
         """
         last, tail = self.t.size - 1, min(20, self.t.size)
         ranks = np.linspace(0, last, min(points, self.t.size)).astype(int)
@@ -145,7 +144,7 @@ class StudentCheck(NamedTuple):
 
     @property
     def outside(self) -> int:
-        """How many values are too far out for a Q-Q plot."""
+        """The number of values too far out for a Q-Q plot."""
         return int(np.count_nonzero(~self._shown))
 
     @property
@@ -154,7 +153,7 @@ class StudentCheck(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Counts between edges; `below` and `above` count what lies outside the outermost."""
+    """Counts between edges; `below` and `above` count the values outside."""
 
     edges: Floats
     counts: npt.NDArray[np.int64]
@@ -163,7 +162,7 @@ class Histogram(NamedTuple):
 
     @property
     def centres(self) -> Floats:
-        """The middles of the bins."""
+        """The centres of the bins."""
         return 0.5 * (self.edges[1:] + self.edges[:-1])
 
     @property
@@ -173,12 +172,12 @@ class Histogram(NamedTuple):
 
     @property
     def outside(self) -> int:
-        """How many values lie outside."""
+        """The number of values outside."""
         return self.below + self.above
 
 
 def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
-    """A histogram that a few stragglers cannot squeeze: of the range of all but 0.5% at either end, somewhat widened.
+    """A histogram that outliers cannot squeeze: it covers all but 0.5% of the values at either end, and a margin.
 
     Examples
     --------
@@ -187,7 +186,7 @@ def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
     """
     x, bins = np.asarray(values, dtype=np.float64), integer("bins", bins, 1, 1000)
     if x.size == 0 or not np.all(np.isfinite(x)):
-        raise BadInput("values: must be finite, and at least one")
+        raise BadInput("values: must be one or more finite numbers")
     inner = np.quantile(x, [0.005, 0.995])
     room = 0.1 * (inner[1] - inner[0])
     low, high = max(x.min(), inner[0] - room), min(x.max(), inner[1] + room)
@@ -199,7 +198,7 @@ def histogram(values: npt.ArrayLike, bins: int = 30) -> Histogram:
 
 
 def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
-    """Summary of A, kappa, acceptance probability and skewness, with remarks in plain words.
+    """Summary of A, κ, acceptance probability and skewness, with remarks.
 
     Parameters
     ----------
@@ -223,30 +222,30 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     skew = None if trial.skew is None else _spread(trial.skew)
     usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
     usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
-    found = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
-    return found._replace(remarks=_remarks(found))
+    summary = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
+    return summary._replace(remarks=_remarks(summary))
 
 
 def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:
-    """Histograms of what `summarise` describes, under the same names."""
+    """Histograms of the quantities in `summarise`, by the same names."""
     columns = {"log_acceptance": trial.log_acceptance, "kappa": trial.kappa, "probability": _probability(trial, rule)}
     columns |= {} if trial.skew is None else {"skew": trial.skew}
     return {name: histogram(values) for name, values in columns.items()}
 
 
 def tail_check(design: Design | Plan, skew: float) -> TailCheck:
-    """How skewness of the l_i distorts the first look's error rates at mu = mu_0.
+    """How skewness of the lᵢ changes the first look's error rates at μ = μ₀.
 
-    First-order (Edgeworth) correction of the studentised mean without replacement: the sample standard deviation is
-    correlated with the mean, and the mean itself is skewed. Too much skewness for a first order
-    (`designer.engine.skew`) is called so, without rates.
+    Uses the first-order (Edgeworth) correction of the studentised mean without replacement: the sample standard
+    deviation is correlated with the mean, and the mean itself is skewed. If the skewness is too large for the first
+    order (`designer.engine.skew`), the verdict says so, without rates.
 
     Parameters
     ----------
     design
-        The test; its first look counts.
+        The test, of which the first look is checked.
     skew
-        Skewness of the l_i.
+        Skewness of the lᵢ.
 
     Returns
     -------
@@ -288,23 +287,23 @@ def worst_tail_check(trial: TrialRun, m: int, epsilon: float) -> TailCheck | Non
 def student_check(
     rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
 ) -> StudentCheck:
-    """Resample the first look's t statistic at mu = mu_0 from log-likelihood differences l_i (K14 Fig. 7).
+    """Resample the first look's t statistic at μ = μ₀ from log-likelihood differences lᵢ (K14 Fig. 7).
 
     Parameters
     ----------
     rng
         Random numbers.
     design
-        The test; its first look counts.
+        The test, of which the first look is checked.
     population
-        The l_i of one pair, N of them.
+        All N values lᵢ of one pair.
     repeats
-        Samples to draw.
+        Number of samples.
 
     Returns
     -------
     StudentCheck
-        Seen and theoretical quantiles, and a verdict.
+        Observed and theoretical quantiles, and a verdict.
 
     Examples
     --------
@@ -321,7 +320,7 @@ def student_check(
     if values.shape != (plan.schedule.n_data,) or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
         raise BadInput(f"population: must be {plan.schedule.n_data:,} finite numbers, not all equal")
     wanted = epsilon_of(upper)
-    # rare exceedances need many repeats: about a hundred of them must be expected
+    # rare exceedances need many repeats: expect at least a hundred of them
     repeats = max(integer("repeats", repeats, 100, 10**7), min(10**6, math.ceil(100.0 / wanted)))
     t = np.empty(repeats)
     _t_test_kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
@@ -332,21 +331,21 @@ def student_check(
     distance = float(max(np.max(grid[1:] - cdf), np.max(cdf - grid[:-1])))
     p_value = float(kolmogorov(math.sqrt(repeats) * distance))
     noise = 2.0 * math.sqrt(wanted * (1.0 - wanted) / repeats)
-    # what the sample's own noise cannot explain
+    # beyond sampling noise
     excess = [wanted + math.copysign(max(0.0, abs(rate - wanted) - noise), rate - wanted) for rate in (accept, reject)]
     verdict = _verdict(_worse_factor(excess, wanted))
     sentence = (
         f"{verdict}: at m = {n:,} the t statistic exceeds its {wanted:.2g} bound with probability {accept:.2g} above "
-        f"and {reject:.2g} below (±{0.5 * noise:.1g}); distance to Student's law {distance:.3f}"
+        f"and {reject:.2g} below (±{0.5 * noise:.1g}); distance to Student's distribution {distance:.3f}"
     )
     theoretical = stdtrit(n - 1.0, (np.arange(repeats) + 0.5) / repeats)
     return StudentCheck(t, theoretical, distance, p_value, accept, reject, wanted, verdict, sentence)
 
 
 def skewed_population(n_data: int, skew: float) -> Floats:
-    """N made-up values with mean 0 and standard deviation 1 that have this skewness: quantiles of a gamma distribution.
+    """N synthetic values with mean 0, standard deviation 1 and this skewness: quantiles of a gamma distribution.
 
-    What the l_i of a pair might look like when only their skewness is known; the tails of the real ones may differ.
+    They stand for the lᵢ of a pair when only their skewness is known; the tails of the real lᵢ may differ.
     """
     from scipy.special import gammaincinv, ndtri
 
@@ -361,15 +360,14 @@ def skewed_population(n_data: int, skew: float) -> Floats:
 
 
 def _most_skewness(n_data: int) -> float:
-    """Of N numbers: all are equal but one."""
+    """The largest skewness of N numbers: all but one are equal."""
     return (n_data - 2) / math.sqrt(n_data - 1)
 
 
 def worst_student_check(rng: np.random.Generator, trial: TrialRun, m: int, epsilon: float) -> StudentCheck | None:
-    """`student_check` on made-up l_i as skewed as those of the most skewed pair; None without skewness.
+    """`student_check` on synthetic lᵢ as skewed as those of the most skewed pair; None without skewness.
 
-    At most MADE_UP of them, as skewed as so many can be: what a first look sees hardly depends on how many more there
-    are.
+    There are at most MADE_UP of them, as skewed as that many numbers can be: the first look hardly depends on N.
     """
     if trial.skew is None:
         return None
@@ -381,17 +379,17 @@ def worst_student_check(rng: np.random.Generator, trial: TrialRun, m: int, epsil
 
 def _first_look(plan: Plan) -> tuple[int, float, float]:
     if plan.schedule.size == 1:
-        raise BadInput("the test looks at all the data at once: there is nothing to check")
+        raise BadInput("the test reads all the data at its first look: there is nothing to check")
     n = plan.schedule.m
     pi = n / plan.schedule.n_data
     lower, upper = plan.boundary.at(np.zeros(1, dtype=np.int64), np.array([pi]))
     if not 0 <= upper[0] < math.inf or lower[0] != -upper[0]:
-        raise BadInput("the check is for bounds that are symmetric and finite at the first look")
+        raise BadInput("the check needs symmetric, finite bounds at the first look")
     return n, pi, float(upper[0])
 
 
 def _effective_bound(side: float, bound: float, skew: float, n: int, pi: float) -> float:
-    """The normal bound with the same exceedance as the studentised mean's, to first order in the skewness."""
+    """The normal bound that the studentised mean exceeds as often, to first order in the skewness."""
     d = side * bound * (1.0 + 0.5 * skew * math.sqrt((1.0 - pi) / n) * side * bound)
     k3 = skew * (1.0 - 2.0 * pi) / math.sqrt(n * (1.0 - pi))
     return side * (d - k3 / 6.0 * (d * d - 1.0))
@@ -415,21 +413,22 @@ def _spread(values: Floats) -> Spread:
     return Spread(float(values.mean()), float(values.std()), quantiles)
 
 
-def _remarks(found: TrialSummary) -> list[str]:
-    probability, skew, remarks = found.probability, found.skew, []
-    if found.pairs < 50:
-        remarks.append(f"{found.pairs} pairs are few: 100 or more give steadier designs")
+def _remarks(summary: TrialSummary) -> list[str]:
+    probability, skew, remarks = summary.probability, summary.skew, []
+    if summary.pairs < 50:
+        remarks.append(f"{summary.pairs} pairs are few: 100 or more give steadier designs")
     if probability.mean < 0.05:
-        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps look too large")
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps are probably too large")
     if probability.mean > 0.95:
         remarks.append(f"mean acceptance is {probability.mean:.2g}: a random walk's steps would be too small")
-    if found.usage > MUCH:
+    if summary.usage > MUCH:
         remarks.append(
-            f"kappa is {found.kappa.mean:.2g} on average, and a usual test (m = {found.usual.m:,}, epsilon = "
-            f"{found.usual.epsilon:g}) would read {found.usage:.0%} of the data per step: control variates lower both"
+            f"κ is {summary.kappa.mean:.2g} on average, and a usual test (m = {summary.usual.m:,}, "
+            f"ε = {summary.usual.epsilon:g}) would read {summary.usage:.0%} of the data per step: "
+            "control variates lower both"
         )
     if skew is None:
-        remarks.append("no skewness recorded: the check of the normal approximation is limited")
+        remarks.append("no skewness recorded: the normal approximation can hardly be checked")
     elif max(abs(skew.quantiles[1]), abs(skew.quantiles[-2])) > 2:
         remarks.append("skewness beyond 2 in some pairs: prefer a larger m, and audit the chain")
     return remarks

@@ -1,4 +1,4 @@
-"""The files of a trial run: text tables, Parquet, NumPy archives.
+"""The files of a trial run: text tables, Parquet files, NumPy archives.
 
 Readers return a `TrialColumns` of checked columns or raise `BadFile`, which lists what is wrong and where. Nothing is
 loaded in part.
@@ -74,15 +74,15 @@ def read_csv(source: Source, n_data: int | None = None) -> TrialColumns:
 
 
 def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) -> TrialColumns:
-    """The table that `parse` finds in `source`; problems carry the name of the source."""
+    """The columns that `parse` reads from `source`; error messages name the source."""
     argument = [] if n_data is None else [NStatement("the argument", integer("n_data", n_data, 2, MAX_N_DATA))]
     try:
-        columns, said = parse(_content(source))
+        columns, statements = parse(_content(source))
         if not 0 < (pairs := columns["mu"].size) <= limits.MAX_PAIRS:
             raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}" if pairs else "no rows")
         if "n_data" in columns:
-            said = [*said, NStatement("the column", float(columns["n_data"][0]))]
-        number = agreed(argument + said)
+            statements = [*statements, NStatement("the column", float(columns["n_data"][0]))]
+        number = agreed(argument + statements)
     except BadInput as error:
         name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "the data")
         known = error if isinstance(error, BadFile) else BadFile(str(error))
@@ -91,7 +91,7 @@ def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) 
 
 
 def _content(source: Source) -> bytes:
-    """All of `source`, unless that is more than MAX_BYTES."""
+    """All bytes of `source`, but no more than MAX_BYTES."""
     if isinstance(source, (bytes, bytearray)):
         source = io.BytesIO(source)
     pieces, size = [], 0
@@ -133,8 +133,8 @@ def _parse_parquet(data: bytes) -> Parsed:
         table = file.read(columns=[*names.values()])
         columns = {name: table.column(given).cast(pa.float64()).to_numpy() for name, given in names.items()}
         stated = (schema.metadata or {}).get(b"n_data")
-    said = [NStatement("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
-    return _sound(columns), said
+    statements = [NStatement("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
+    return _sound(columns), statements
 
 
 def read_npz(source: Source, n_data: int | None = None) -> TrialColumns:
@@ -148,23 +148,23 @@ def _parse_npz(data: bytes) -> Parsed:
             sizes = {file.filename: file.file_size for file in archive.infolist() if file.filename.endswith(".npy")}
         members = [*sizes]
         where = required([name.removesuffix(".npy") for name in members])
-        wanted = {name: members[position] for name, position in where.items()}
+        chosen = {name: members[position] for name, position in where.items()}
         largest = 8 * limits.MAX_PAIRS + limits.MAX_LINE
-        if too_large := [name for name in wanted.values() if sizes[name] > largest]:
-            raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run can have")
+        if too_large := [name for name in chosen.values() if sizes[name] > largest]:
+            raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run may have")
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            columns = {name: np.asarray(arrays[member]) for name, member in wanted.items()}
-    if (pairs := columns["mu"].size) > limits.MAX_PAIRS:  # bytes of which become eight times as many
+            columns = {name: np.asarray(arrays[member]) for name, member in chosen.items()}
+    if (pairs := columns["mu"].size) > limits.MAX_PAIRS:  # int8 arrays would grow eightfold
         raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}")
     for name, values in columns.items():
         if values.dtype.kind not in "iuf" or values.shape not in {(), (pairs,)}:
-            raise BadFile(f"{wanted[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")
+            raise BadFile(f"{chosen[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")
     return _sound({name: np.full(pairs, values, dtype=np.float64) for name, values in columns.items()}), []
 
 
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
-    """Whatever a parser throws at a broken file becomes BadFile; the list of what they throw has no end."""
+    """Turn any exception of a parser into BadFile: parsers raise many types for broken files."""
     try:
         yield
     except BadFile:
@@ -174,11 +174,11 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def _sound(columns: Columns) -> Columns:
-    """The columns, if there is nothing wrong in them."""
-    found, count = defects(columns, most=limits.MAX_LISTED)
+    """The columns, if all values are allowed."""
+    flaws, count = defects(columns, most=limits.MAX_LISTED)
     if count:
         problems = [
-            FileProblem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in found
+            FileProblem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in flaws
         ]
         raise refusal(problems, count)
     return columns
@@ -188,7 +188,7 @@ def _sound(columns: Columns) -> Columns:
 
 
 def write_csv(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
-    """Write a CSV file; repr keeps every bit of a float."""
+    """Write a CSV file; repr writes floats exactly."""
     rows = zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True)
     write_whole(target, "\n".join([f"# n_data: {n_data}", ",".join(columns), *map(",".join, rows)]) + "\n")
 

@@ -1,8 +1,8 @@
-"""Pairs at stationarity: what a random walk's proposals look like when nothing but kappa is known of them.
+"""Pairs at stationarity: the proposals of a random walk when only κ is known.
 
-A proposal's A = log[pi(theta') / pi(theta)] satisfies E e^A = 1 when theta is a draw of pi and the proposal is
-symmetric. For steps in which A is nearly normal with the standard deviation kappa that forces A ~ N(-kappa²/2, kappa²)
-(`docs/no_trial_run.md` derives it, and says when sd(A) is kappa).
+If θ is a draw from π and the proposal is symmetric, A = log[π(θ') / π(θ)] satisfies E e^A = 1. If A is also nearly
+normal with standard deviation κ, it must be A ~ N(-κ²/2, κ²) (`docs/no_trial_run.md` derives this and says when
+sd(A) is κ).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 
 LEAST_ACCEPTANCE = 1e-6
-MOST_SPREAD = 3.0  # of log kappa; beyond, its largest values are more than a thousand times the median
+MOST_SPREAD = 3.0  # of log κ; beyond, the largest κ exceed the median more than a thousandfold
 HALVINGS = 200
 
 
 def acceptance_at(kappa: Floats) -> Floats:
-    """Mean acceptance of pairs with this kappa: E min(1, e^A) = 2 Phi(-kappa / 2).
+    """Mean acceptance of pairs with this κ: E min(1, e^A) = 2 Φ(-κ / 2).
 
-    e^A tilts the density of A into N(kappa²/2, kappa²), so that E min(1, e^A) = P(A > 0) + P(N(kappa²/2, kappa²) < 0).
+    e^A tilts the density of A to N(κ²/2, κ²), so E min(1, e^A) = P(A > 0) + P(N(κ²/2, κ²) < 0).
     """
     mean: Floats = 2.0 * scipy.special.ndtr(-0.5 * kappa)
     return mean
 
 
 def kappa_at(acceptance: float) -> float:
-    """The one kappa with this mean acceptance.
+    """The κ with this mean acceptance.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def kappa_at(acceptance: float) -> float:
 
 
 def scale_to(kappa: Floats, acceptance: float) -> float:
-    """By how much to stretch all steps, and so all kappa, for this mean acceptance over the pairs.
+    """The factor for all steps, and so for all κ, that gives this mean acceptance over the pairs.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def scale_to(kappa: Floats, acceptance: float) -> float:
     if kappa.size == 0 or not (np.all(np.isfinite(kappa)) and np.all(kappa > 0.0)):
         raise BadInput("kappa: must be positive numbers")
     one = kappa_at(acceptance)
-    low, high = one / float(kappa.max()), one / float(kappa.min())  # every pair accepts more, or less
+    low, high = one / float(kappa.max()), one / float(kappa.min())  # all pairs accept more, or less
     for _ in range(HALVINGS):
         middle = math.sqrt(low) * math.sqrt(high)
         if not low < middle < high:
@@ -63,7 +63,7 @@ def scale_to(kappa: Floats, acceptance: float) -> float:
 
 
 def spread_kappa(rng: np.random.Generator, acceptance: float, pairs: int, spread: float = 0.0) -> Floats:
-    """kappa of so many pairs: log kappa is normal with standard deviation `spread`, the mean acceptance as wanted."""
+    """κ of `pairs` pairs with this mean acceptance; log κ is normal with standard deviation `spread`."""
     spread = real("spread", spread, 0.0, MOST_SPREAD)
     if spread == 0.0:
         return np.full(pairs, kappa_at(acceptance))
@@ -73,7 +73,7 @@ def spread_kappa(rng: np.random.Generator, acceptance: float, pairs: int, spread
 
 
 def log_acceptance_at(rng: np.random.Generator, kappa: Floats) -> Floats:
-    """A ~ N(-kappa²/2, kappa²) for each pair."""
+    """A ~ N(-κ²/2, κ²) for each pair."""
     return rng.normal(-(kappa**2) / 2.0, kappa)
 
 

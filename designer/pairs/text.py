@@ -45,7 +45,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,
 
 
 def style() -> Style:
-    """What a trial run's file may hold. Bytes that are no text are replaced: they may stand in columns of others."""
+    """What the file of a trial run may hold. Bytes that are no text are replaced: they may stand in ignored columns."""
     return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace")
 
 
@@ -92,7 +92,7 @@ def _split(header: str) -> tuple[str | None, list[str]]:
 
 
 def plain_columns(layout: Layout) -> Columns | None:
-    """The columns, if the rows are so plain that there can be no doubt about them: no quotes, no comments."""
+    """The columns, if the rows are plain: numbers without quotes, and no comments between them."""
     assert isinstance(layout.source, bytes)
     for mark in '"#':
         if layout.source.count(mark.encode()) > sum(line.count(mark) for line in layout.above):
@@ -135,7 +135,7 @@ def _misvalue(row: Row, layout: Layout, place: int, reason: str, point: str) -> 
 
 def number_of_data(text: str) -> float | str:
     """A number of data, perhaps with separated thousands or an exponent; the text itself if it is none."""
-    text = text.rstrip(",;" + QUOTES)  # a spreadsheet fills up the line with separators
+    text = text.rstrip(",;" + QUOTES)  # spreadsheets fill up the line with separators
     if _THOUSANDS.fullmatch(text):
         text = re.sub(r"\D", "", text)
     number = parse_number(text)

@@ -1,4 +1,4 @@
-"""The `TrialRun`: the proposals that a test is chosen for. Checked once, when it is made; files in `trial_files`."""
+"""The `TrialRun`: the pairs for which a design is chosen. It is checked when it is made; `files` saves it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from designer.rule.looks import MAX_N_DATA
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class TrialRun:
-    """What a chain met: for pairs (theta, theta'), the moments of l_i = log p(x_i; theta') - log p(x_i; theta).
+    """Pairs (θ, θ') that a chain proposed, with the moments of lᵢ = log p(xᵢ; θ') - log p(xᵢ; θ) over the data.
 
-    With control variates mu, sigma and skew are those of the residuals, and c absorbs the proxies' sum.
+    With control variates, mu, sigma and skew describe the residuals, and c contains the sum of the proxies.
 
     Parameters
     ----------
     n_data
         Number of data N, 2 to 10^15.
     mu, sigma
-        Mean and population standard deviation of the l_i of each pair; sigma > 0.
+        Mean μ and population standard deviation σ > 0 of the lᵢ of each pair.
     log_ratio
-        c = log[prior(theta) q(theta'|theta) / (prior(theta') q(theta|theta'))], one number or one per pair. Mind the
-        sign: it is *minus* the usual log ratio of priors and proposals; 0 for a flat prior and a symmetric proposal.
+        c = log[prior(θ) q(θ'|θ) / (prior(θ') q(θ|θ'))], one number or one per pair. Mind the sign: c is *minus* the
+        usual log ratio of priors and proposals. It is 0 for a flat prior and a symmetric proposal.
     skew
-        Skewness of the l_i of each pair, if known.
+        Skewness of the lᵢ of each pair, if known.
 
     Examples
     --------
@@ -63,10 +63,10 @@ class TrialRun:
         columns["log_ratio"] = _column("log_ratio", log_ratio, pairs, repeat=True)
         if skew is not None:
             columns["skew"] = _column("skew", skew, pairs)
-        found, count = defects(columns, most=5)
-        if found:
-            lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in found]
-            raise BadInput("; ".join(lines + [f"and {count - len(found):,} more"] * (count > len(found))))
+        flaws, count = defects(columns, most=5)
+        if flaws:
+            lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in flaws]
+            raise BadInput("; ".join(lines + [f"and {count - len(flaws):,} more"] * (count > len(flaws))))
         fields = {"n_data": integer("n_data", n_data, 2, MAX_N_DATA), "skew": None, **columns}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -75,10 +75,10 @@ class TrialRun:
     def at_stationarity(
         cls, n_data: int, acceptance: float, pairs: int, rng: np.random.Generator, spread: float = 0.0
     ) -> TrialRun:
-        """Pairs as a random walk at stationarity meets them, for when there is no trial run yet.
+        """Pairs of a random walk at stationarity, for use before there is a trial run.
 
-        A ~ N(-kappa²/2, kappa²), with the kappa that gives the wanted acceptance rate 2 Phi(-kappa/2): one for all
-        pairs, or log kappa normal with standard deviation `spread` (`designer.pairs.stationary`).
+        A ~ N(-κ²/2, κ²), where κ gives the acceptance rate 2 Φ(-κ/2): one κ for all pairs, or log κ normal with
+        standard deviation `spread` (`designer.pairs.stationary`).
 
         Examples
         --------
@@ -93,30 +93,30 @@ class TrialRun:
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """The columns by name, in the order of the files; without skew if it is not known."""
+        """The columns by name, in the order of the files; without skew if it is unknown."""
         columns = {"mu": self.mu, "sigma": self.sigma, "log_ratio": self.log_ratio}
         return columns if self.skew is None else columns | {"skew": self.skew}
 
     @property
     def log_acceptance(self) -> Floats:
-        """A = N mu - c, the log of the Metropolis ratio of each pair."""
+        """A = N μ - c, the log of the Metropolis ratio of each pair."""
         return self.n_data * self.mu - self.log_ratio
 
     @property
     def kappa(self) -> Floats:
-        """N sigma / sqrt(N - 1), the scale of the log ratio's sampling noise."""
+        """κ = N σ / √(N - 1), the scale of the sampling noise in the log ratio."""
         return self.sigma * (self.n_data / math.sqrt(self.n_data - 1))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of N and the columns, the same on every machine and after a trip through any file format."""
+        """SHA-256 of N and the columns; the same on every machine and in every file format."""
         sha = hashlib.sha256(f"trial run 1, n_data {self.n_data}, pairs {len(self)}".encode())
         for name, column in self.columns.items():
             sha.update(f", {name} ".encode() + column.astype("<f8").tobytes())
         return sha.hexdigest()
 
     def subset(self, indices: ArrayLike) -> TrialRun:
-        """The pairs with these indices (repeats allowed, as in a bootstrap) or where a mask is true."""
+        """The pairs with these indices (repeats allowed, as in a bootstrap), or those where a mask is true."""
         try:
             columns = {name: column[np.atleast_1d(indices)] for name, column in self.columns.items()}
         except IndexError as error:
@@ -138,12 +138,12 @@ class TrialRun:
         return f"TrialRun(n_data={self.n_data}, pairs={len(self)}, digest={self.digest[:12]}…)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor: arrays would otherwise come out of a pickle writable.
+        # Through the constructor: unpickled arrays would otherwise be writable.
         return TrialRun, (self.n_data, *self.columns.values())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_data: int | None = None) -> TrialRun:
-        """The trial run in a file, by its suffix: .csv, .tsv, .txt, .parquet or .npz."""
+        """The trial run in a file: .csv, .tsv, .txt, .parquet or .npz."""
         return cls(*files.load(path, n_data))
 
     @classmethod
@@ -157,7 +157,7 @@ class TrialRun:
 
     @classmethod
     def from_csv(cls, source: Source, n_data: int | None = None) -> TrialRun:
-        """The trial run in a text table; see `designer.pairs.files.read_csv` for what is understood."""
+        """The trial run in a text table; `designer.pairs.files.read_csv` says which formats are understood."""
         return cls(*files.read_csv(source, n_data))
 
     @classmethod
@@ -171,20 +171,20 @@ class TrialRun:
         return cls(*files.read_npz(source, n_data))
 
     def to_csv(self, target: Target) -> None:
-        """Write a CSV file, exact to the last bit; a path is replaced as a whole or not at all."""
+        """Write a CSV file with exact numbers; an old file is replaced as a whole or not at all."""
         files.write_csv(target, self.n_data, self.columns)
 
     def to_parquet(self, target: Target) -> None:
-        """Write a Parquet file with N in its metadata; a path is replaced as a whole or not at all."""
+        """Write a Parquet file with N in its metadata; an old file is replaced as a whole or not at all."""
         files.write_parquet(target, self.n_data, self.columns)
 
     def to_npz(self, target: Target) -> None:
-        """Write a NumPy archive; a path is replaced as a whole or not at all."""
+        """Write a NumPy archive; an old file is replaced as a whole or not at all."""
         files.write_npz(target, self.n_data, self.columns)
 
 
 def _column(name: str, values: ArrayLike, pairs: int | None = None, *, repeat: bool = False) -> Floats:
-    """A read-only float64 copy of `values`, one per pair (a lone number is repeated if `repeat`)."""
+    """A read-only float64 copy of `values`, one per pair; with `repeat`, a single number is repeated."""
     try:
         given = np.asarray(values)
     except ValueError as error:
@@ -195,8 +195,8 @@ def _column(name: str, values: ArrayLike, pairs: int | None = None, *, repeat: b
         given = np.full(pairs or 1, given)
     if pairs is not None and given.size != pairs:
         raise BadInput(f"{name} has {given.size:,} values, mu has {pairs:,}")
-    with np.errstate(over="ignore"):  # wider floats may become inf, which is then refused with its row
+    with np.errstate(over="ignore"):  # wider floats may become inf, which is refused later with its row
         column = np.atleast_1d(given).astype(np.float64)
-    column += 0.0  # turns -0.0 into 0.0, so that equal runs have one digest
+    column += 0.0  # turns -0.0 into 0.0, so that equal trial runs have the same digest
     column.setflags(write=False)
     return column

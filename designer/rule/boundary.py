@@ -1,4 +1,4 @@
-"""Where the test stops: at look j it decides when z_j > upper_j (accept) or z_j < lower_j (reject)."""
+"""The bounds of a test: at look j it accepts when z_j > upper_j and rejects when z_j < lower_j."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from designer.core.errors import BadInput, real
 
 NORMAL = NormalDist()
 ANY_BOUND = 1e6
-ROUGH = 1e-3  # second difference of bounds from which on looks are not merged
-TINY = 1e-300  # the smallest epsilon with a finite quantile
+ROUGH = 1e-3  # looks are not merged if second differences of the bounds exceed this
+TINY = 1e-300  # the smallest ε with a finite quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +28,15 @@ class Boundary:
     Parameters
     ----------
     epsilon, alpha
-        Of the Wang-Tsiatis family; None and its default for explicit bounds.
+        ε and α of the Wang-Tsiatis family; None and the default for explicit bounds.
     lower, upper
         Explicit bounds, one per interim look; None for the family.
 
     Notes
     -----
-    K14 supplement D writes the family as G_j = G_0 pi_j^(0.5 - alpha), with G_0 = Phi^-1(1 - epsilon): alpha = 0.5 is
-    Pocock (constant bounds) and alpha = 1 O'Brien-Fleming. The power is of the *fraction of the data* pi, not of the
-    information t = pi / (1 - pi) of the group-sequential textbooks.
+    K14 supplement D writes the family as G_j = G_0 π_j^(0.5 - α), with G_0 = Φ⁻¹(1 - ε): α = 0.5 is Pocock (constant
+    bounds) and α = 1 is O'Brien-Fleming. The power is taken of the *fraction of the data* π, not of the information
+    t = π / (1 - π) of the group-sequential textbooks.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Boundary:
 
     @classmethod
     def wang_tsiatis(cls, epsilon: float, alpha: float) -> Boundary:
-        """G_j = G_0 pi_j^(0.5 - alpha)."""
+        """G_j = G_0 π_j^(0.5 - α)."""
         return cls(check_epsilon(epsilon), real("alpha", alpha, 0.5, 1.0))
 
     @classmethod
@@ -64,12 +64,12 @@ class Boundary:
 
     @classmethod
     def obrien_fleming(cls, epsilon: float) -> Boundary:
-        """Reluctant to stop early: G_j = G_0 / sqrt(pi_j)."""
+        """Wide bounds at early looks: G_j = G_0 / √π_j."""
         return cls.wang_tsiatis(epsilon, 1.0)
 
     @classmethod
     def explicit(cls, lower: Sequence[float] | Floats, upper: Sequence[float] | Floats) -> Boundary:
-        """Any lower <= upper at each interim look; -inf and +inf mean no stopping on that side."""
+        """Any lower <= upper at each interim look; an infinite bound means no stopping on that side."""
         try:
             low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
         except (TypeError, ValueError):
@@ -90,14 +90,14 @@ class Boundary:
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether bounds change so little from look to look that neighbouring looks may be merged."""
+        """Whether the bounds are smooth enough to merge neighbouring looks."""
         if self.lower is None or self.upper is None:
             return True
-        bounds = np.clip([self.lower, self.upper], -ANY_BOUND, ANY_BOUND)  # infinite ones as very wide
+        bounds = np.clip([self.lower, self.upper], -ANY_BOUND, ANY_BOUND)  # infinite bounds count as very wide
         return bool(np.all(np.abs(np.diff(bounds, n=2)) <= ROUGH))
 
     def at(self, index: Ints, pi: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper bounds at interim looks, given their indices and fractions of the data."""
+        """Lower and upper bounds at interim looks with these indices and fractions of the data."""
         if self.lower is not None and self.upper is not None:
             return self.lower[index], self.upper[index]
         assert self.epsilon is not None
@@ -106,12 +106,12 @@ class Boundary:
 
 
 def check_epsilon(epsilon: float) -> float:
-    """The threshold on the tail probability at one look, if allowed."""
+    """ε, the tail probability at one look, if it is allowed."""
     return max(real("epsilon", epsilon, 0.0, 0.5, open_low=True), TINY)
 
 
 def threshold(epsilon: float) -> float:
-    """G = Phi^-1(1 - epsilon) (K14 supplement A prints Phi(1 - epsilon))."""
+    """G = Φ⁻¹(1 - ε) (K14 supplement A prints Φ(1 - ε))."""
     return abs(NORMAL.inv_cdf(epsilon))
 
 

@@ -1,6 +1,6 @@
-"""The `Design`: which sequential test to run. Checked once, when it is made; TOML and JSON.
+"""The `Design`: which sequential test to run. It is checked when it is made, and saved as TOML or JSON.
 
-Every refusal is a `BadInput` that names the field, the value and what is allowed.
+Errors are `BadInput`; they name the field, the value and what is allowed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from designer.pairs.limits import MAX_PAIRS
 from designer.rule.boundary import TINY, Boundary, epsilon_of
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 
-FORMAT = 1  # of the design file; raise it when an old reader would misunderstand a new file
-BOUNDS_FORMAT = 2  # of one with explicit bounds
+FORMAT = 1  # of design files; to be raised when an old reader would misunderstand a new file
+BOUNDS_FORMAT = 2  # of design files with explicit bounds
 MOST_BOUNDS = 10_000
 KIND = "sequential"
-REMOVED = "stratified"  # several designs by κ, which 0.1 could write
+REMOVED = "stratified"  # several designs by κ, a kind of 0.1
 
 
 def _whole(low: int, high: int) -> BeforeValidator:
@@ -45,18 +45,18 @@ def _check_m(value: object, info: ValidationInfo) -> int:
 
 
 def _check_bounds(value: object, info: ValidationInfo) -> tuple[float, ...] | None:
-    """Bounds at the interim looks as a tuple of numbers; infinite ones mean no stopping on that side."""
+    """Bounds at the interim looks as a tuple; an infinite bound means no stopping on that side."""
     if value is None:
         return None
     if not isinstance(value, (list, tuple, np.ndarray)) or not 1 <= len(value) <= MOST_BOUNDS:
         raise BadInput(f"{info.field_name} = {shown(value)}: must be a list of 1 to {MOST_BOUNDS:,} numbers")
     bad = [bound for bound in value if isinstance(bound, bool) or not isinstance(bound, Real) or bound != bound]
     if bad:
-        raise BadInput(f"{info.field_name}: {shown(bad[0])} is not a bound; must be numbers")
+        raise BadInput(f"{info.field_name}: {shown(bad[0])} is not a bound; bounds must be numbers")
     try:
         return tuple(float(bound) for bound in value)
     except OverflowError:
-        raise BadInput(f"{info.field_name}: an integer in it is too large for a bound") from None
+        raise BadInput(f"{info.field_name}: an integer is too large for a bound") from None
 
 
 def _text(pattern: str, meaning: str) -> BeforeValidator:
@@ -74,16 +74,16 @@ _Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 
 
 
 class Predicted(Record):
-    """What the theory promises of a design; a part of its file. None where it is not known.
+    """What the theory predicts for a design; part of the design's file. Unknown values are None.
 
     Parameters
     ----------
     mean_abs_delta, mean_usage
-        Mean |Delta| and mean share of the data over the pairs of the trial run.
+        Mean |Δ| and mean data use over the pairs of the trial run.
     worst_error, worst_usage
-        Error and share of the data at mu_std = 0, the hardest decision.
+        Error and data use at μ_std = 0, the hardest decision.
     estimate
-        A bound on the numerical error of the other numbers.
+        A bound on the numerical error of the other values.
 
     Examples
     --------
@@ -99,16 +99,16 @@ class Predicted(Record):
 
 
 class Provenance(Record):
-    """How a design was found; a part of its file.
+    """How a design was found; part of the design's file.
 
     Parameters
     ----------
     version
-        Of this package.
+        Version of this package.
     tolerance, criterion
-        What was asked for.
+        What the search was asked for.
     trial, pairs
-        Digest and number of pairs of the trial run that it was made for.
+        Digest and number of pairs of the trial run.
 
     Examples
     --------
@@ -127,25 +127,25 @@ _Bounds: TypeAlias = Annotated[tuple[float, ...] | None, BeforeValidator(_check_
 
 
 class Design(Record):
-    """A sequential test: what the search returns, a file holds and a sampler runs.
+    """A sequential test: the search finds it, a file stores it, a sampler runs it.
 
     Parameters
     ----------
     n_data
         Number of data N, 2 to 10^15.
     m
-        Size of the first batch (of every batch if growth is 1), 2 to N.
+        Size of the first mini-batch (of every mini-batch if growth is 1), 2 to N.
     epsilon
-        Error allowed at each look, in (0, 0.5]; the bound is G_0 = Phi^-1(1 - epsilon).
+        Tail probability ε at each look, in (0, 0.5]; the bound is G_0 = Φ⁻¹(1 - ε).
     alpha
-        Shape of the bounds, in [0.5, 1]: 0.5 is Pocock, 1 is O'Brien-Fleming.
+        Shape α of the bounds, in [0.5, 1]: 0.5 is Pocock, 1 is O'Brien-Fleming.
     growth
-        Factor from one look to the next; 1 means equal batches, else in [1.05, 10^6].
+        Factor from one look to the next: 1 for equal mini-batches, or a number in [1.05, 10^6].
     predicted, provenance
-        What the theory promises and how the design was found; optional, and part of its identity.
+        What the theory predicts and how the design was found; optional. Designs that differ in them are not equal.
     lower, upper
-        Bounds of z at each interim look, in place of those of epsilon and alpha, which are then nominal: the test
-        rejects below `lower` and accepts above `upper`. Both or none; make such a design with `with_bounds`.
+        Explicit bounds of z at each interim look: the test rejects below `lower` and accepts above `upper`. They
+        replace the bounds given by ε and α, which are then nominal. Give both or neither; see `with_bounds`.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class Design(Record):
     def with_bounds(
         cls, n_data: int, m: int, lower: Sequence[float] | Floats, upper: Sequence[float] | Floats, growth: float = 1.0
     ) -> Design:
-        """A test with its own bounds at every interim look; its nominal epsilon is the tail beyond the narrowest one.
+        """A design with explicit bounds at every interim look; its nominal ε is the tail beyond the narrowest bound.
 
         Examples
         --------
@@ -202,7 +202,7 @@ class Design(Record):
     @model_validator(mode="after")
     def _bounds_fit(self) -> Design:
         if (self.lower is None) != (self.upper is None):
-            raise BadInput("bounds: give lower and upper, or none of them")
+            raise BadInput("bounds: give both lower and upper, or neither")
         if self.lower is not None and self.upper is not None:
             Boundary.explicit(self.lower, self.upper)
             interim = Schedule.geometric(self.n_data, self.m, self.growth).size - 1
@@ -212,25 +212,25 @@ class Design(Record):
 
     @property
     def explicit(self) -> bool:
-        """Whether the bounds are given look by look."""
+        """Whether the bounds are given explicitly, look by look."""
         return self.lower is not None
 
     @property
     def without_notes(self) -> Design:
-        """The same test without prediction and provenance: what a cache of numerical results should key on."""
+        """The same test without `predicted` and `provenance`: the key for caches of numerical results."""
         return self.model_copy(update=dict.fromkeys(_NOTES))
 
     def to_toml(self) -> str:
-        """The design as TOML text, which `from_toml` reads back exactly."""
+        """The design as TOML text; `from_toml` reads back every value exactly."""
         return toml_text(self.to_document())
 
     def to_json(self) -> str:
-        """The design as JSON text with the layout of the TOML file."""
+        """The design as JSON text with the structure of the TOML file."""
         return json.dumps(self.to_document(), indent=2) + "\n"
 
     @classmethod
     def from_toml(cls, text: str) -> Design:
-        """The design in a TOML text; tables that are not about the test (those of a run's config) are skipped."""
+        """The design in a TOML text; other tables, such as those of a config, are ignored."""
         return cls.from_document(parse_toml(text))
 
     @classmethod
@@ -272,13 +272,15 @@ class Design(Record):
 
     @classmethod
     def from_document(cls, document: Any) -> Design:
-        """The design in what a TOML or JSON text holds, as a dict."""
+        """The design in the parsed content of a TOML or JSON file."""
         if not isinstance(document, dict) or "test" not in document:
-            raise BadInput("test: missing; a design file needs a table of this name")
+            raise BadInput("test: missing; a design file needs a table [test]")
         refuse_strata(document["test"])
         version = integer("format", document.get("format", FORMAT), 1, 10**6)
         if version > BOUNDS_FORMAT:
-            raise BadInput(f"format = {version}: written by a newer version; this one reads format {BOUNDS_FORMAT}")
+            raise BadInput(
+                f"format = {version}: written by a newer version; this version reads formats up to {BOUNDS_FORMAT}"
+            )
         for name in ("test", *_NOTES):
             if not isinstance(document.get(name, {}), dict):
                 raise BadInput(f"{name} = {shown(document[name])}: must be a table")
@@ -287,7 +289,7 @@ class Design(Record):
 
 
 def refuse_strata(table: object) -> None:
-    """Refuse a table `test` that version 0.1 wrote for several designs, one per range of κ."""
+    """Refuse a table [test] of version 0.1 with strata: several designs, one for each range of κ."""
     if isinstance(table, dict) and (table.get("kind") == REMOVED or "strata" in table):
         why = "strata (several designs, chosen by κ) were removed in 0.2.0"
         raise BadInput(f"test: {why}; choose a single design with `austerity design`")
@@ -299,7 +301,7 @@ _Made = TypeVar("_Made")
 
 
 def _test_values(table: dict[str, Any]) -> dict[str, Any]:
-    """The fields in the table `test`, once its keys are right."""
+    """The fields of a design in the table [test], after a check of the keys."""
     keys = ["kind", *_FIELDS]
     required = ["kind", *(name for name, field in _FIELDS.items() if field.is_required())]
     problems = [f"test.{name}: missing" for name in required if name not in table]
@@ -313,7 +315,7 @@ def _test_values(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _located(table: str, make: Callable[..., _Made], values: dict[str, Any]) -> _Made:
-    """A record made from a table of a file; its problems carry their path in the file."""
+    """A record from a table of a file; error messages name the table."""
     try:
         return make(**values)
     except BadFields as error:

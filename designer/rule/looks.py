@@ -1,4 +1,4 @@
-"""When the test looks at the data: n_1 < n_2 < ... < n_J = N. The only place in the product that computes looks."""
+"""The looks of a test, n_1 < n_2 < ... < n_J = N. No other module computes looks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real, shown
 
-MAX_N_DATA = 10**15  # whole numbers up to here are exact in floating point, with room for products
+MAX_N_DATA = 10**15  # whole numbers up to here are exact in floating point, with some room for products
 MIN_GROWTH, MAX_GROWTH = 1.05, 1e6
-MAX_LISTED = 10**7  # looks that are ever written out one by one
+MAX_LISTED = 10**7  # looks in a list
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """When a test looks: increasing numbers of data, the last one all of them.
+    """The looks of a test: increasing numbers of data, of which the last is N.
 
     Make one with `equal`, `geometric` or `explicit`.
 
@@ -28,9 +28,9 @@ class Schedule:
     n_data
         Number of data N.
     m
-        The first look; and the distance of all others when `listed` is None.
+        The first look, and the distance between looks if `listed` is None.
     listed
-        Every look, unless they are m, 2m, ...
+        All looks; None if they are m, 2m, ...
 
     Examples
     --------
@@ -41,18 +41,18 @@ class Schedule:
     """
 
     n_data: int
-    m: int  # the first look; and the distance of all others when `listed` is None
-    listed: Ints | None = None  # every look, unless they are m, 2m, ...
+    m: int
+    listed: Ints | None = None
 
     @classmethod
     def equal(cls, n_data: int, m: int) -> Schedule:
-        """Looks after m, 2m, ... data, the last batch as short as it must be (K14 Alg. 1)."""
+        """Looks after m, 2m, ... data; the last mini-batch may be shorter (K14 Alg. 1)."""
         n_data = integer("n_data", n_data, 2, MAX_N_DATA)
         return cls(n_data, integer("m", m, 2, n_data))
 
     @classmethod
     def geometric(cls, n_data: int, m: int, growth: float) -> Schedule:
-        """Each look at `growth` times the data of the one before, rounded up; growth = 1 means equal batches."""
+        """Each look has `growth` times the data of the look before, rounded up; 1 means equal mini-batches."""
         first, growth = cls.equal(n_data, m), check_growth(growth)
         if growth == 1:
             return first
@@ -64,7 +64,7 @@ class Schedule:
 
     @classmethod
     def explicit(cls, n_data: int, looks: Sequence[int] | Ints) -> Schedule:
-        """Any increasing looks; all the data is appended as the last one if it is missing."""
+        """Any increasing looks; N is appended if it is not the last one."""
         n_data = integer("n_data", n_data, 2, MAX_N_DATA)
         try:
             numbers = np.asarray(looks)
@@ -81,31 +81,31 @@ class Schedule:
 
     @property
     def size(self) -> int:
-        """J, the number of looks including the last one at all the data."""
+        """J, the number of looks, including the last one at N."""
         return -(-self.n_data // self.m) if self.listed is None else self.listed.size
 
     @cached_property
     def n(self) -> Ints:
-        """Every look, as numbers of data."""
+        """All looks, as numbers of data."""
         if self.size > MAX_LISTED:
             raise BadInput(f"{self.size:,} looks are too many to list; at most {MAX_LISTED:,}")
         return self.at(np.arange(self.size))
 
     @property
     def pi(self) -> Floats:
-        """Every look, as fractions of the data."""
+        """All looks, as fractions of the data."""
         return self.n / self.n_data
 
     @cached_property
     def even(self) -> bool:
-        """Whether the distance of looks changes so little that neighbouring looks may be merged (the end apart)."""
+        """Whether the looks are spaced evenly enough to merge neighbouring ones (except at the end)."""
         if self.listed is None:
             return True
         step = np.diff(self.listed[:-1]).astype(np.float64)
         return bool(np.all(np.abs(np.diff(step)) <= 0.1 * step[1:] + 1.0)) if step.size > 1 else True
 
     def at(self, index: Ints) -> Ints:
-        """Numbers of data at the looks with these indices (0 is the first look)."""
+        """Numbers of data at the looks with these indices; 0 is the first look."""
         if self.listed is None:
             return np.minimum((np.asarray(index, dtype=np.int64) + 1) * self.m, self.n_data)
         return self.listed[index]

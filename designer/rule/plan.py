@@ -1,4 +1,4 @@
-"""A test to analyse: when it looks and where it stops. Every function of the engine takes a `Plan` or a `Design`."""
+"""A test to analyse: its looks and its bounds. Every function of the engine takes a `Plan` or a `Design`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from designer.rule.looks import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Any test to analyse: a schedule of looks with the bounds at its interim looks.
+    """Any test to analyse: a schedule of looks, and bounds at the interim looks.
 
-    Every function of the calculator takes a `Plan` where it takes a `Design`, which is a plan that can be filed.
+    Every function of the calculator that takes a `Design` also takes a `Plan`. A design is a plan that can be saved.
 
     Parameters
     ----------
     schedule
-        When the test looks, a `Schedule`.
+        The looks, a `Schedule`.
     boundary
-        Where it stops, a `Boundary`.
+        The bounds, a `Boundary`.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class Plan:
 
     @property
     def mergeable(self) -> bool:
-        """Whether looks and bounds are so even that neighbouring looks may be merged."""
+        """Whether looks and bounds are even enough to merge neighbouring looks."""
         return self.boundary.smooth and self.schedule.even
 
 
 def as_plan(design: Design | Plan) -> Plan:
-    """The plan of a design; a plan as it is."""
+    """The plan of a design; a plan unchanged."""
     if isinstance(design, Plan):
         return design
     if not isinstance(design, Design):

@@ -1,7 +1,7 @@
-"""Tests that change on the way: `[schedule]` of a config, the chain that follows it, the weighted mean of its draws.
+"""Tests that change during a run: the table `[schedule]` of a config, its phases, the weighted mean of the draws.
 
-A phase ends at a number of steps, not at a time, so that a run makes the same draws on every machine and goes on after
-a stop as if there had been none.
+A phase ends at a number of steps, not at a time. So a run makes the same draws on every machine, and after a stop it
+continues as if there had been none.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MOST_PHASES = 100
 class ScheduleTable(ConfigTable):
     """Phases before `[test]`: for so many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
 
-    The steps of warmup are made with the first of them, and are not counted. `weights`, if given, are those of the
-    phases' means in an estimate, the last one that of `[test]`.
+    Warm-up uses the first test, and its steps are not counted. `weights`, if given, are the weights of the phases'
+    means in an estimate; the last one is that of `[test]`.
     """
 
     steps: tuple[Annotated[Whole, Field(ge=1, le=MAX_DRAWS)], ...] = Field(min_length=1, max_length=MOST_PHASES)
@@ -61,7 +61,7 @@ class ScheduleTable(ConfigTable):
         return self
 
     def tests(self, n_data: int) -> list[AcceptTest]:
-        """Of the phases."""
+        """The tests of the phases."""
         if unfit := [m for m in self.m if m > n_data]:
             raise BadInput(f"schedule.m = {unfit[0]:,}: the data have {n_data:,} rows")
         return [
@@ -71,7 +71,7 @@ class ScheduleTable(ConfigTable):
 
 
 def check_schedule(table: ScheduleTable | None, redesign: object, proposal: ConfigTable) -> None:
-    """Refuse a schedule where something else chooses the test, or where no test can be exchanged."""
+    """Refuse a schedule beside a re-design, or for a proposal whose test cannot change."""
     if table is not None and redesign is not None:
         raise BadInput("schedule: cannot be given together with redesign")
     if table is not None and getattr(proposal, "kind", None) == "slice":
@@ -79,7 +79,7 @@ def check_schedule(table: ScheduleTable | None, redesign: object, proposal: Conf
 
 
 class Phases(NamedTuple):
-    """Tests and the steps of a chain at which they end; the last one goes on for ever.
+    """Tests, and the steps of a chain at which they end; the last one has no end.
 
     Examples
     --------
@@ -94,16 +94,16 @@ class Phases(NamedTuple):
 
     @classmethod
     def of(cls, first: Sequence[tuple[int, AcceptTest]], last: AcceptTest, warmup: int = 0) -> Phases:
-        """Some tests for so many steps after warmup, then another one."""
+        """Each of the first tests for so many steps after warm-up, then the last one."""
         ends = warmup + np.cumsum([steps for steps, _ in first], dtype=np.int64)
         return cls(tuple(ends.tolist()), (*(test for _, test in first), last))
 
     def number(self, step: int) -> int:
-        """Of the phase that makes the step after so many."""
+        """Number of the phase that makes the next step after `step` steps."""
         return int(np.searchsorted(self.ends, step, side="right"))
 
     def at(self, step: int) -> AcceptTest:
-        """The test that decides the step after so many."""
+        """The test that decides the next step after `step` steps."""
         return self.tests[self.number(step)]
 
     def advance(self, chain: MarkovChain, steps: int) -> Draws:
@@ -119,7 +119,7 @@ class Phases(NamedTuple):
 
 
 def phases_of(table: ScheduleTable | None, last: AcceptTest, n_data: int, warmup: int) -> Phases | None:
-    """Of a config whose `[test]` is the last; None without a schedule."""
+    """The phases of a schedule before the test `last`; None without a schedule."""
     if table is None:
         return None
     return Phases.of(list(zip(table.steps, table.tests(n_data), strict=True)), last, warmup)
@@ -149,9 +149,9 @@ def schedule_text(plan: TimePlan, n_data: int) -> str:
 
 
 def weighted_mean(values: Floats, ends: Sequence[int], weights: Sequence[float]) -> Floats:
-    """Of values (steps x ...): the phases' means, weighted; `ends` are the phases' ends but that of the last.
+    """The weighted mean of the phases' means of values (steps x ...); `ends` are the ends of all phases but the last.
 
-    Phases that were not reached are left out, and the other weights scaled up.
+    Phases that were not reached are left out, and the other weights are scaled up.
 
     Examples
     --------
@@ -161,20 +161,20 @@ def weighted_mean(values: Floats, ends: Sequence[int], weights: Sequence[float])
     parts = np.split(values, [end for end in ends if end < len(values)])
     given = np.array(weights[: len(parts)], dtype=np.float64)
     if given.sum() <= 0.0:
-        raise BadInput("weights: the phases so far have none")
+        raise BadInput("weights: those of the phases so far are all 0")
     means = np.array([part.mean(axis=0) for part in parts])
     total: Floats = np.tensordot(given / given.sum(), means, axes=1)
     return total
 
 
 def attributes_of(table: ScheduleTable) -> dict[str, str]:
-    """What the results of a run keep of its schedule."""
-    kept: Mapping[str, Any] = {"ends": np.cumsum(table.steps).tolist(), "weights": table.weights}
-    return {"schedule": json.dumps(kept)}
+    """The schedule as attributes of the results."""
+    attributes: Mapping[str, Any] = {"ends": np.cumsum(table.steps).tolist(), "weights": table.weights}
+    return {"schedule": json.dumps(attributes)}
 
 
 class ScheduledMean(NamedTuple):
-    """Of a parameter over all chains, and its standard error by what the chains differ (nan for a single chain)."""
+    """The mean of a parameter over all chains, and its standard error between chains (nan for a single chain)."""
 
     value: Floats
     se: Floats
@@ -183,12 +183,12 @@ class ScheduledMean(NamedTuple):
 def scheduled_mean(results: DataTree, name: str = "theta") -> ScheduledMean:
     """The mean of a parameter over all chains of a run, its phases weighted as its `[schedule]` says."""
     if "schedule" not in results.attrs:
-        raise BadInput("these results are not of a run with a [schedule]")
-    kept = json.loads(results.attrs["schedule"])
-    if kept["weights"] is None:
-        raise BadInput("schedule.weights: not given; the phases' means have no weights")
+        raise BadInput("schedule: the run of these results had none")
+    schedule = json.loads(results.attrs["schedule"])
+    if schedule["weights"] is None:
+        raise BadInput("schedule.weights: missing, so the phases' means have no weights")
     chains = np.asarray(results[f"posterior/{name}"])
-    means = np.array([weighted_mean(chain, kept["ends"], kept["weights"]) for chain in chains])
+    means = np.array([weighted_mean(chain, schedule["ends"], schedule["weights"]) for chain in chains])
     if len(means) == 1:
         return ScheduledMean(means[0], np.full(means[0].shape, np.nan))
     return ScheduledMean(means.mean(axis=0), means.std(axis=0, ddof=1) / math.sqrt(len(means)))

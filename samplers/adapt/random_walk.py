@@ -1,7 +1,7 @@
-"""A random walk that learns its covariance and scale during warmup, and then stays as it is.
+"""A random walk that learns its covariance and scale during warm-up, and then stays as it is.
 
 Haario's adaptive Metropolis with a Robbins-Monro scale: after each block of steps the covariance of the states so far
-and the acceptance rate move the proposal. After warmup nothing changes, so the chain is then a proper Markov chain.
+and the acceptance rate move the proposal. After warm-up nothing changes, so the chain is then a proper Markov chain.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REGULAR = 1e-6  # of the mean variance, added to the diagonal
 
 @dataclass
 class Adaptation:
-    """What warmup has learned so far; `state` and `restore` carry it over a stop."""
+    """What warm-up has learned so far; `state` and `restore` are for checkpoints."""
 
     walk: RandomWalk
     count: int = 0
@@ -37,7 +37,7 @@ class Adaptation:
         self.mean, self.scatter = np.zeros(dimension), np.zeros((dimension, dimension))
 
     def learn(self, draws: Draws) -> RandomWalk:
-        """Take a block of steps into account; returns the proposal for the next one."""
+        """Learn from a block of steps; returns the proposal for the next one."""
         for theta in draws.theta:  # Welford: one pass, no cancellation
             self.count += 1
             difference = theta - self.mean
@@ -49,7 +49,7 @@ class Adaptation:
         return self.proposal()
 
     def proposal(self) -> RandomWalk:
-        """The walk as it is now: the first one, rescaled, until there are states enough for a covariance."""
+        """The current walk: the first one, rescaled, until there are enough states for a covariance."""
         dimension, scale = self.mean.size, math.exp(self.log_scale)
         if self.count < 20 * dimension:
             return RandomWalk(self.walk.factor * scale)

@@ -1,4 +1,4 @@
-"""Control variates that follow the chain during warmup, and then stay where they are.
+"""Control variates that follow the chain during warm-up and stay fixed after it.
 
 Far from their centre the proxies miss much, and a sequential test needs many data. When a chain has wandered off, or
 has begun to read more, they are expanded anew at the mean of its latest states. The posterior stays the same.
@@ -24,7 +24,7 @@ COSTLY = 1.5  # times the least data read since the last expansion
 
 @dataclass
 class Recentring:
-    """What a chain has done since the last decision; `state` and `restore` carry it over a stop.
+    """What a chain has done since the last decision; `state` and `restore` are for checkpoints.
 
     Every `every` blocks of steps one pass over the data at most. The new expansions are not stored, 24 bytes per datum
     and chain, but computed for the data read.
@@ -59,7 +59,7 @@ class Recentring:
         self._begin()
 
     def learn(self, draws: Draws) -> bool:
-        """Take a block of steps into account; whether `model` is another one now."""
+        """Learn from a block of steps; True if `model` has changed."""
         away = draws.theta - self.model.centre
         self.total += away.sum(axis=0)
         self.squares += (away * away).sum(axis=0)
@@ -79,7 +79,7 @@ class Recentring:
         return moving
 
     def follow(self, proposal: Proposal) -> Proposal:
-        """The proposal for the model as it is now: a proxy proposal is made from its proxies, others stay."""
+        """The proposal for the current model: a proxy proposal is made anew from its proxies, others stay the same."""
         if isinstance(proposal, ProxyStep) and self.model.order == 2 and self.moves:
             return ProxyStep.of(self.model, proposal.beta)
         return proposal
@@ -105,7 +105,7 @@ class Recentring:
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """From a checkpoint; expands again where the chain was."""
+        """From a checkpoint; expands again at the same centre."""
         self.moves, self.blocks = int(state["moves"]), int(state["blocks"])
         self.count, self.used, self.least = int(state["count"]), int(state["used"]), float(state["least"])
         self.total, self.squares = np.array(state["total"]), np.array(state["squares"])

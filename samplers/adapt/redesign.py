@@ -1,8 +1,8 @@
-"""Design from the running chain: pairs recorded on the way, a new search every so often, every attempt in a log.
+"""Design from the running chain: record pairs on the way, search again every so often, log every attempt.
 
-K14 supplement D suggests to re-design as the chain goes. A pair costs a pass over all the data, so they are recorded
-only as fast as a share of the data read allows. The designs stop changing at a given step, by default the end of the
-warmup: from there on the chain is a Markov chain with one fixed test.
+K14 supplement D suggests re-designing the test as the chain runs. A pair costs a pass over all the data, so pairs are
+recorded only as fast as a given share of the data read allows. The designs stop changing at a given step, by default at
+the end of the warm-up: from there on the chain is a Markov chain with one fixed test.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from samplers.config.schema import RedesignTable, check_redesign
 from samplers.decide.sequential import SequentialTest
 from samplers.study.observe import Pair, observing
 
-GRAIN = 16  # a pair is recorded at a multiple of so many steps, or not: the same however a run is stopped and resumed
-LEAST_PAIRS = 20  # no search on fewer; so many are recorded before the first one, whatever they cost
+GRAIN = 16  # pairs are recorded at multiples of so many steps only: the same ones however a run is stopped and resumed
+LEAST_PAIRS = 20  # needed for a search; so many are recorded before the first one, whatever they cost
 
 
 class Change(NamedTuple):
     """One attempt to re-design, made after `step` steps on the latest `pairs` pairs.
 
-    `m` to `growth` are those of the design in use from here on; `error` and `usage` what is predicted of it on these
-    pairs, `old_error` and `old_usage` of the one before. `passes` over all data were made for pairs so far, `read` data
-    by the tests; `reason` says why the design was changed or kept.
+    `m` to `growth` are those of the design in use from here on. `error` and `usage` are its predictions on these pairs,
+    `old_error` and `old_usage` those of the design before. So far `passes` over all data were made for pairs, and the
+    tests have read `read` data. `reason` says why the design was changed or not.
     """
 
     step: int
@@ -64,7 +64,7 @@ class Change(NamedTuple):
 
     @property
     def line(self) -> str:
-        """In words."""
+        """The attempt in one line."""
         what = "changed to" if self.changed else "kept"
         return (
             f"step {self.step:,}: {what} m = {self.m:,}, epsilon = {self.epsilon:g}, alpha = {self.alpha:g} "
@@ -74,17 +74,17 @@ class Change(NamedTuple):
 
 
 class Redesign:
-    """Advances a chain, records pairs, and gives it new designs; `state` and `restore` carry it over a stop.
+    """Advances a chain, records pairs, and gives it new designs; `state` and `restore` are for checkpoints.
 
-    A pair is recorded once the tests have read enough to pay for it: of all data read up to any moment at most
-    `table.share` were read for pairs. Only the first 20 come by time instead, or a test so careless that it reads next
-    to nothing would never be found out.
+    A pair is recorded once the tests have read enough to pay for it: at any time at most `table.share` of all data read
+    were read for pairs. The first 20 pairs are recorded at fixed steps instead. Otherwise a test so careless that it
+    reads next to nothing would never be replaced.
     """
 
     def __init__(self, table: RedesignTable, until: int, design: Design, rule: Rule = "metropolis") -> None:
         self.table, self.until, self.rule = table, until, rule
         self.design = design.without_notes
-        self.pairs: Floats = np.empty((0, 4))  # mu, sigma, skew, log_ratio
+        self.pairs: Floats = np.empty((0, 4))  # μ, σ, skew, log_ratio
         self.passes = self.read = 0
         self.log: list[Change] = []
 
@@ -120,12 +120,12 @@ class Redesign:
         return part
 
     def _affordable(self) -> bool:
-        """Whether one more pass keeps the share of pairs in all data read."""
+        """Whether the share of data read for pairs allows one more pass."""
         share = self.table.share
         return (self.passes + 1) * self.design.n_data * (1.0 - share) <= share * self.read
 
     def _due(self, step: int) -> bool:
-        """Whether the next of the first few pairs is due, to have them all when the first search comes."""
+        """Whether the next of the first pairs is due, so that all of them are there for the first search."""
         return self.passes < LEAST_PAIRS and step * LEAST_PAIRS >= self.passes * self.table.every
 
     def _observed(self, chain: MarkovChain) -> Draws:
@@ -146,25 +146,25 @@ class Redesign:
         return TrialRun(self.design.n_data, mu, sigma, log_ratio, skew)
 
     def _redesign(self, chain: MarkovChain) -> None:
-        """Search anew, and use what is found if that is worth it; the log has it in any case."""
+        """Search again, use the best design if it is worth it, and log the attempt."""
         if len(self.pairs) < LEAST_PAIRS:
             return
         trial, table = self.trial, self.table
         judge = OverPairs(trial, self.rule)
         old = judge(as_plan(self.design), ACCURACY)
-        found = search(trial, table.tolerance, rule=self.rule, space=table.space, workers=1)
-        new, kept = old, self.design
-        if found.best is None or found.usage is None or found.error is None:
+        result = search(trial, table.tolerance, rule=self.rule, space=table.space, workers=1)
+        new, before = old, self.design
+        if result.best is None or result.usage is None or result.error is None:
             reason = "no design keeps the tolerance"
-        elif old.error <= table.tolerance and found.usage > (1.0 - table.gain) * old.usage:
+        elif old.error <= table.tolerance and result.usage > (1.0 - table.gain) * old.usage:
             reason = "none saves enough"
         else:
             reason = "tolerance broken" if old.error > table.tolerance else "fewer data"
-            self.design, new = found.best.without_notes, judge(as_plan(found.best), ACCURACY)
+            self.design, new = result.best.without_notes, judge(as_plan(result.best), ACCURACY)
             chain.use_test(SequentialTest.from_design(self.design))
         design, predicted = self.design, (new.error, new.usage, old.error, old.usage)
         knobs = design.m, design.epsilon, design.alpha, design.growth
-        entry = chain.steps, len(trial), design != kept, *knobs, *predicted, self.passes, self.read, reason
+        entry = chain.steps, len(trial), design != before, *knobs, *predicted, self.passes, self.read, reason
         self.log.append(Change(*entry))
 
     def state(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def from_json(text: str) -> list[Change]:
 
 
 def logs_in(attributes: Mapping[Any, Any]) -> list[list[Change]]:
-    """The log of every chain in the attributes of results; empty if there was nothing to re-design."""
+    """The log of every chain in the attributes of results; empty for a run without re-designs."""
     return [[Change(**entry) for entry in log] for log in json.loads(attributes.get("redesign", "[]"))]
 
 
@@ -206,7 +206,7 @@ def logs_in(attributes: Mapping[Any, Any]) -> list[list[Change]]:
 
 
 class Window(NamedTuple):
-    """A few consecutive steps: where they end, the acceptance rate, and the share of the data that the tests read."""
+    """A few consecutive steps: where they end, their acceptance rate and data use."""
 
     step: int
     acceptance: float
@@ -214,7 +214,7 @@ class Window(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """A chain that was re-designed on its way: the log, what it did from window to window, its last pairs.
+    """A chain that was re-designed as it ran: the log, what it did from window to window, its last pairs.
 
     `passes` over all data were made for the pairs; `read` data were read by the tests while the designs could change.
     """
@@ -228,7 +228,7 @@ class Followed(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of the data read up to the last change, the part that was read for pairs."""
+        """Share of the data read for pairs, of all data read while the design could change."""
         return self.passes * self.n_data / max(1, self.passes * self.n_data + self.read)
 
 
@@ -241,8 +241,8 @@ def follow(
 ) -> Followed:
     """The first chain of a config with `[redesign]`, its first `steps` steps, in memory.
 
-    It makes the draws of `run_config`. `progress` is told (steps done, all); when `cancelled` says so, `Cancelled` is
-    raised.
+    It makes the same draws as `run_config`. `progress` is called with (steps done, all steps); once `cancelled` says
+    True, `Cancelled` is raised.
     """
     if config.redesign is None:
         raise BadInput("redesign: missing; this table says how to re-design the chain")
@@ -262,7 +262,7 @@ def follow_from(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Followed:
-    """`follow` for a config with any test: the chain begins with this batch (at most N) and this threshold.
+    """`follow` for a config with any test: the chain starts with this m (at most N) and this ε.
 
     The rule stays that of the config's own test.
     """

@@ -1,7 +1,7 @@
-"""How many threads BLAS uses: sums over many rows come out differently, in the last bits, with another number.
+"""How many threads BLAS uses: the last bits of sums over many rows depend on it.
 
-The mode of a posterior is such a sum, and every draw depends on it. So work that is to be the same on any machine says
-how many threads it wants.
+The mode of a posterior is such a sum, and every draw depends on it. So work that must give the same numbers on any
+machine sets the number of threads.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import scipy.linalg  # noqa: F401  brings its own BLAS, which must be there to b
 from threadpoolctl import threadpool_info, threadpool_limits
 
 _changed = threading.Condition()
-_users: list[int] = []  # the number that each block inside wants: all the same
+_users: list[int] = []  # the number of each block in force: all the same
 _limits: list[threadpool_limits] = []  # in force while there are users
 _thread = threading.local()
 
 
 def default_threads() -> int:
-    """As many as BLAS uses at the moment."""
+    """The number that BLAS uses now."""
     return max((info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"), default=1)
 
 
 @contextmanager
 def blas_threads(count: int | None) -> Iterator[None]:
-    """In this block BLAS uses so many threads; None: as many as it does already.
+    """In this block BLAS uses so many threads; None: no change.
 
-    Of blocks inside each other, in one thread, the outermost decides. The number is one for the whole process: a block
-    that wants another one than those of other threads waits for their end.
+    Of nested blocks in one thread, the outermost decides. The number holds for the whole process: a block that needs
+    another number than the blocks of other threads waits until those end.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def compare(
             return model.terms(theta, theta_new, indices)
 
     log_ratio = model.log_prior(theta) - model.log_prior(theta_new) + log_q
-    range_bound = getattr(model, "range_bound", None)  # of max |l_i|; a model may know one
+    range_bound = getattr(model, "range_bound", None)  # of max |lᵢ|; a model may know one
     bound = None if range_bound is None else lambda: range_bound(theta, theta_new)  # may cost a pass: only if asked
     return Comparison(model.n_data, terms, log_ratio, rule, bound)
 

@@ -72,14 +72,14 @@ class ChainStopped(ArithmeticError):
     Examples
     --------
     >>> ChainStopped(7, np.array([1.0, 2.0]), 3, Draws.empty(7, 2))
-    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at theta = [1, 2]')
+    ChainStopped('step 7: the log-likelihood of datum 3 is not finite at θ = [1, 2]')
     """
 
     def __init__(
         self, step: int, theta: npt.NDArray[Any], index: int | None, draws: Draws, what: str | None = None
     ) -> None:
         name = what or ("prior or proposal" if index is None else f"log-likelihood of datum {index:,}")
-        super().__init__(f"step {step:,}: the {name} is not finite at theta = {_short(theta)}")
+        super().__init__(f"step {step:,}: the {name} is not finite at θ = {_short(theta)}")
         self.step, self.theta, self.index, self.draws, self.what = step, theta, index, draws, what
 
     @classmethod

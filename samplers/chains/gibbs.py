@@ -6,24 +6,36 @@ X_i becomes 1 when logit u < log-odds, a sum of many terms: the question of a Ba
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Ints
-from designer.core.errors import BadInput, integer
-from samplers.compiled import gibbs_sweeps
-from samplers.decide import _permutation
-from samplers.decide.comparison import AcceptTest, Comparison, NonFiniteTerm
-from samplers.decide.exact import ExactTest
-from samplers.decide.sequential import SequentialTest
-from samplers.models.mrf import Bits, DenseMRF
+from designer.core.errors import integer
+from designer.engine.step_error import Rule
+from samplers.chains.draws import MAX_DRAWS, Draws
+from samplers.chains.driver import in_blocks
+from samplers.chains.gibbs_updates import (
+    BinaryField,
+    Failed,
+    GibbsStopped,
+    Updates,
+    checked_bits,
+    fill,
+    is_compiled,
+    room,
+    updates,
+)
+from samplers.chains.stepping import SteppedChain, all_steps_or_none
+from samplers.decide.comparison import AcceptTest, Comparison, Decision
+from samplers.models.mrf import Bits
 
 __all__ = [
     "BinaryField",
     "Conditional",
+    "GibbsChain",
     "GibbsDraws",
     "GibbsStopped",
     "Sweep",
@@ -34,63 +46,9 @@ __all__ = [
     "updates",
 ]
 
-MAX_DRAWS, MAX_THIN = 10**9, 10**4
-BLOCK = 4096  # updates between looks at the cancel switch, or those of one draw if they are more
-
-
-class _Failed(Exception):
-    """Update number `update` met a term that is not finite."""
-
-    def __init__(self, update: int, index: int) -> None:
-        super().__init__(update, index)
-        self.update, self.index = update, index
-
-
-class BinaryField(Protocol):
-    """A distribution of binary variables whose conditional log-odds are sums of n_data terms.
-
-    Examples
-    --------
-    >>> field: BinaryField = DenseMRF.random(np.random.default_rng(1), dimension=20)
-    >>> field.comparison(np.zeros(20, dtype=np.int8), 3).rule
-    'barker'
-    """
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables."""
-
-    @property
-    def n_data(self) -> int:
-        """Terms of one conditional."""
-
-    def comparison(self, x: Bits, site: int) -> Comparison:
-        """X_site = 1?  With rule="barker"; the answer may not depend on x[site]."""
-
-
-class Updates(NamedTuple):
-    """What consecutive updates did.
-
-    Attributes
-    ----------
-    x
-        The state after the last.
-    value
-        What each assigned.
-    n_used, n_looks
-        Terms it read and looks it took.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> updates(rng, DenseMRF.random(rng, dimension=20), ExactTest(), np.zeros(20), [3, 5]).value.shape
-    (2,)
-    """
-
-    x: Bits
-    value: Bits
-    n_used: Ints
-    n_looks: Ints
+MAX_THIN = 10**4
+PROBES = 4  # variables whose conditionals tell a field from another
+BLOCK = 4096  # updates of one compiled call, or those of one draw if they are more
 
 
 class Sweep(NamedTuple):
@@ -105,6 +63,7 @@ class Sweep(NamedTuple):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> sweep(rng, DenseMRF.random(rng, dimension=20), ExactTest(), np.zeros(20)).n_looks
     20
@@ -121,12 +80,13 @@ class GibbsDraws(NamedTuple):
     Attributes
     ----------
     x
-        The state after every kept sweep.
+        The state after every thin-th sweep.
     n_used, n_looks
         Terms read and looks taken since the one before.
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20)
     >>> run(rng, mrf, ExactTest(), start=np.zeros(20), draws=10).n_used.tolist() == [20 * mrf.n_data] * 10
@@ -154,6 +114,7 @@ class Conditional(NamedTuple):
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20)
     >>> conditional(rng, mrf, ExactTest(), np.ones(20), 3, repeats=100).usage
@@ -165,82 +126,93 @@ class Conditional(NamedTuple):
     usage: float
 
 
-class GibbsStopped(ArithmeticError):
-    """A term was not finite, so that no test can decide.
+class GibbsChain(SteppedChain):
+    """One chain of Gibbs sweeps over binary variables; it follows the chain protocol (`samplers.chains.protocol`).
+
+    A step updates every variable `thin` times, in order. It counts as accepted if the state changed.
 
     Parameters
     ----------
-    sweep
-        How many were made before.
-    site, index
-        Of which variable, and which of its terms.
-    draws
-        Those before.
-
-    Examples
-    --------
-    >>> GibbsStopped(7, 3, 12).site
-    3
-    """
-
-    def __init__(self, sweep: int, site: int, index: int, draws: GibbsDraws | None = None) -> None:
-        super().__init__(f"sweep {sweep:,}, site {site:,}: term {index:,} of the log-odds is not finite")
-        self.sweep, self.site, self.index, self.draws = sweep, site, index, draws
-
-
-def updates(
-    rng: np.random.Generator,
-    field: BinaryField,
-    test: AcceptTest,
-    x: npt.ArrayLike,
-    sites: npt.ArrayLike,
-    *,
-    fuse: bool = True,
-) -> Updates:
-    """Update the given sites, one after the other.
-
-    A `DenseMRF` with the exact or the sequential test runs as one compiled call, from the same random numbers and with
-    the same decisions as on the protocols (fuse = False).
-
-    Parameters
-    ----------
-    rng
-        Random numbers.
     field
-        The distribution.
+        The distribution, a `BinaryField`.
     test
         Decides each conditional: a Barker step (K14 Eqn 40).
-    x
-        The state to begin with.
-    sites
-        Variables to update; repeats allowed.
+    theta
+        The start, zeros and ones.
+    rng
+        Random numbers.
+    thin
+        Sweeps per step.
     fuse
         Whether to use the compiled call where it exists.
 
-    Returns
-    -------
-    Updates
-        The state after the last, and what each did.
-
     Examples
     --------
-    >>> rng = np.random.default_rng(1)
-    >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
-    >>> updates(rng, mrf, ExactTest(), np.zeros(20), [3, 3, 3, 3]).n_used
-    array([171, 171, 171, 171])
+    >>> from samplers import DenseMRF, ExactTest
+    >>> field = DenseMRF.random(np.random.default_rng(1), dimension=20)
+    >>> chain = GibbsChain(field, ExactTest(), np.zeros(20), np.random.default_rng(2))
+    >>> chain.advance(10).theta.shape
+    (10, 20)
     """
-    state, order = _check(field, test, x), np.asarray(sites)
-    if order.ndim != 1 or (order.size and order.dtype.kind not in "iu"):
-        raise BadInput(f"sites: must be a list of whole numbers, not {order.dtype} of shape {order.shape}")
-    order = order.astype(np.int64)
-    if order.size and not (order.min() >= 0 and order.max() < field.dimension):
-        raise BadInput(f"sites: must lie in 0 to {field.dimension - 1}")
-    done = _room(state, order.size)
-    try:
-        _fill(rng, field, test, order, done, fuse)
-    except _Failed as bad:
-        raise GibbsStopped(0, int(order[bad.update]), bad.index) from None
-    return done
+
+    rule: Rule = "barker"
+
+    def __init__(
+        self,
+        field: BinaryField,
+        test: AcceptTest,
+        theta: npt.ArrayLike,
+        rng: np.random.Generator,
+        *,
+        thin: int = 1,
+        fuse: bool = True,
+    ) -> None:
+        self.model, self.test, self.rng, self.fuse = field, test, rng, fuse
+        self.thin, self.theta = integer("thin", thin, 1, MAX_THIN), checked_bits(field, test, theta)
+
+    @property
+    def data_per_step(self) -> int:
+        """Terms of all conditionals of a step."""
+        return self.thin * int(self.model.dimension) * self.n_data
+
+    def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
+        """The conditionals of a few variables, at the state and at random ones."""
+        d = self.model.dimension
+        for x in (self.theta, rng.integers(0, 2, d).astype(np.int8)):
+            for site in np.linspace(0, d - 1, min(d, PROBES)).astype(np.int64).tolist():
+                yield self.model.comparison(x, site)
+
+    def step(self, rng: np.random.Generator, theta: Bits) -> tuple[Bits, Decision]:
+        """`thin` sweeps."""
+        done = self._sweep(rng, theta, 1)
+        return done.x, Decision(bool(np.any(done.x != theta)), int(done.n_used.sum()), int(done.n_looks.sum()))
+
+    def advance(self, steps: int) -> Draws:
+        """Make so many steps; compiled, many at a time."""
+        if not (self.fuse and is_compiled(self.model, self.test)):
+            return super().advance(steps)
+        draws, d = Draws.empty(steps, self.theta.size, self.theta.dtype), self.theta.size
+        block = max(1, BLOCK // (d * self.thin))
+        with all_steps_or_none(self):
+            for begin in range(0, steps, block):
+                size = min(block, steps - begin)
+                done = self._sweep(self.rng, self.theta, size)
+                filled, shape = slice(begin, begin + size), (size, self.thin, d)
+                value, n_used, n_looks = (part.reshape(shape) for part in done[1:])
+                states = np.vstack([self.theta, value[:, -1]])  # what the last sweep assigned is the state after it
+                draws.theta[filled], draws.accepted[filled] = states[1:], np.any(states[1:] != states[:-1], axis=1)
+                draws.n_used[filled], draws.n_looks[filled] = n_used.sum((1, 2)), n_looks.sum((1, 2))
+                self.theta, self.steps = done.x, self.steps + size
+        return draws
+
+    def _sweep(self, rng: np.random.Generator, x: Bits, steps: int) -> Updates:
+        sweeps, d = steps * self.thin, self.model.dimension
+        sites, done = np.tile(np.arange(d), sweeps), room(x, sweeps * d)
+        try:
+            fill(rng, self.model, self.test, sites, done, self.fuse)
+        except Failed as bad:
+            raise GibbsStopped(bad.update // d, int(sites[bad.update]), bad.index, thin=self.thin) from None
+        return done
 
 
 def sweep(
@@ -260,6 +232,7 @@ def sweep(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
     >>> sweep(rng, mrf, ExactTest(), np.zeros(20)).n_used == 20 * mrf.n_data
@@ -297,10 +270,11 @@ def conditional(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf, x = DenseMRF.random(rng, dimension=20, sd=0.1), np.ones(20, dtype=np.int8)
-    >>> seen = conditional(rng, mrf, ExactTest(), x, 3, repeats=4000)
-    >>> abs(seen.probability - mrf.probability(x, 3)) < 4 * seen.se
+    >>> share = conditional(rng, mrf, ExactTest(), x, 3, repeats=4000)
+    >>> abs(share.probability - mrf.probability(x, 3)) < 4 * share.se
     True
     """
     repeats = integer("repeats", repeats, 1, 10**9)
@@ -323,7 +297,7 @@ def run(
     cancelled: Callable[[], bool] | None = None,
     fuse: bool = True,
 ) -> GibbsDraws:
-    """draws x thin sweeps; every thin-th state is kept.
+    """Make draws x thin sweeps, and return every thin-th state.
 
     Parameters
     ----------
@@ -332,9 +306,11 @@ def run(
     start
         The state to begin with.
     draws, thin
-        States that are kept, and sweeps for each.
-    progress, cancelled
-        Now and then called with the number of draws so far, and asked; what there is is returned when it says True.
+        States to return, and sweeps for each.
+    progress
+        Called now and then with the number of draws so far.
+    cancelled
+        Asked as often; once it says True, the draws so far are returned.
 
     Returns
     -------
@@ -348,73 +324,27 @@ def run(
 
     Examples
     --------
+    >>> from samplers import DenseMRF, ExactTest
     >>> rng = np.random.default_rng(1)
     >>> mrf = DenseMRF.random(rng, dimension=20, sd=0.1)
     >>> run(rng, mrf, ExactTest(), start=np.zeros(20), draws=50, thin=2).x.shape
     (50, 20)
     """
-    draws, thin = integer("draws", draws, 1, MAX_DRAWS), integer("thin", thin, 1, MAX_THIN)
-    x, d = _check(field, test, start), field.dimension
-    counts = np.empty(draws, dtype=np.int64), np.empty(draws, dtype=np.int64)
-    kept, block = GibbsDraws(np.empty((draws, d), dtype=np.int8), *counts), max(1, BLOCK // (d * thin))
-    for begin in range(0, draws, block):
-        size = min(block, draws - begin)
-        sites, done = np.tile(np.arange(d), size * thin), _room(x, size * thin * d)
-        try:
-            _fill(rng, field, test, sites, done, fuse)
-        except _Failed as bad:
-            whole = bad.update // (d * thin)
-            _keep(kept, begin, whole, thin, done)
-            stop = begin * thin + bad.update // d, int(sites[bad.update]), bad.index
-            raise GibbsStopped(*stop, kept.first(begin + whole)) from None
-        _keep(kept, begin, size, thin, done)
-        x = done.x
-        if progress is not None:
-            progress(begin + size)
-        if cancelled is not None and cancelled():
-            return kept.first(begin + size)
-    return kept
+    draws = integer("draws", draws, 1, MAX_DRAWS)
+    chain, parts = GibbsChain(field, test, start, rng, thin=thin, fuse=fuse), []
+    try:
+        for part in in_blocks(chain, draws, size=max(1, BLOCK // (field.dimension * thin))):
+            parts.append(part)
+            if progress is not None:
+                progress(chain.steps)
+            if cancelled is not None and cancelled():
+                break
+    except GibbsStopped as stopped:
+        stopped.draws = _gibbs_draws(chain, [*parts, stopped.draws])
+        raise
+    return _gibbs_draws(chain, parts)
 
 
-def _check(field: BinaryField, test: AcceptTest, x: npt.ArrayLike) -> Bits:
-    """A state of the field as a fresh array, or BadInput."""
-    state = np.asarray(x)
-    if state.shape != (field.dimension,) or state.dtype.kind not in "biuf" or not np.all((state == 0) | (state == 1)):
-        raise BadInput(f"state: must be {field.dimension} zeros and ones")
-    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != field.n_data:
-        made_for = test.plan.schedule.n_data
-        raise BadInput(f"the test was designed for n_data = {made_for:,}, an update has {field.n_data:,} terms")
-    return state.astype(np.int8)
-
-
-def _room(x: Bits, size: int) -> Updates:
-    counts = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    return Updates(x.copy(), np.empty(size, dtype=np.int8), *counts)
-
-
-def _keep(kept: GibbsDraws, begin: int, size: int, thin: int, done: Updates) -> None:
-    """Note the first `size` draws of these updates: what the last sweep of a draw assigned is the state after it."""
-    draws, shape = slice(begin, begin + size), (size, thin, kept.x.shape[1])
-    value, n_used, n_looks = (part[: math.prod(shape)].reshape(shape) for part in done[1:])
-    kept.x[draws], kept.n_used[draws], kept.n_looks[draws] = value[:, -1], n_used.sum((1, 2)), n_looks.sum((1, 2))
-
-
-def _fill(
-    rng: np.random.Generator, field: BinaryField, test: AcceptTest, sites: Ints, done: Updates, fuse: bool
-) -> None:
-    """Make the updates."""
-    if fuse and isinstance(field, DenseMRF) and isinstance(test, ExactTest):
-        gibbs_sweeps.update_exactly(rng, field.steps, field.pairs, sites, done.x, done.value)
-        done.n_used[:], done.n_looks[:] = field.n_data, 1
-        return
-    if fuse and isinstance(field, DenseMRF) and isinstance(test, SequentialTest):
-        work = *test.bounds(), _permutation.dense(field.n_data)
-        gibbs_sweeps.update_sequentially(rng, field.steps, field.pairs, sites, done.x, *work, *done[1:])
-        return
-    for s, site in enumerate(sites.tolist()):
-        try:
-            decision = test.decide(rng, field.comparison(done.x, site))
-        except NonFiniteTerm as bad:
-            raise _Failed(s, bad.index) from None
-        done.x[site] = done.value[s] = decision.accept
-        done.n_used[s], done.n_looks[s] = decision.n_used, decision.n_looks
+def _gibbs_draws(chain: GibbsChain, parts: Sequence[Draws]) -> GibbsDraws:
+    draws = Draws.joined([Draws.empty(0, chain.theta.size, chain.theta.dtype), *parts])
+    return GibbsDraws(draws.theta.astype(np.int8, copy=False), draws.n_used, draws.n_looks)

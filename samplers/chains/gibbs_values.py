@@ -1,4 +1,4 @@
-"""Gibbs sampling of K-valued variables with a test (what K14 supplement F says is also possible).
+"""Gibbs sampling of K-valued variables with a test (K14 supplement F mentions it as possible).
 
 log P(X = a | the others) = S_a + constant, S_a a sum of many terms. With independent Gumbel variables g_a the value of
 the largest S_a + g_a has exactly that distribution. It is found by K - 1 comparisons, each with the best value so far:
@@ -11,26 +11,30 @@ Every test that takes a threshold applies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from designer.engine.step_error import acceptance
+from designer.engine.step_error import Rule, acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan
-from samplers.decide.comparison import Comparison, LevelTest
-from samplers.decide.sequential import SequentialTest
+from samplers.chains.draws import MAX_DRAWS
+from samplers.chains.stepping import SteppedChain
+from samplers.decide.comparison import Comparison, Decision, LevelTest
+from samplers.decide.sequential import check_designed_for
 from samplers.models.mrf_values import Values
 from samplers.study.observe import moments
 
 __all__ = [
     "Frequencies",
     "ValueDraws",
+    "ValueGibbsChain",
     "ValueRisk",
     "ValueUpdate",
     "ValuedField",
@@ -41,6 +45,10 @@ __all__ = [
 ]
 
 
+PROBES = 4  # variables whose conditionals tell a field from another
+
+
+@runtime_checkable
 class ValuedField(Protocol):
     """A distribution of variables with values 0 ... n_values - 1; conditional log-odds are sums of n_data terms.
 
@@ -65,7 +73,7 @@ class ValuedField(Protocol):
         """Terms of one conditional."""
 
     def terms(self, x: Values, site: int, value: int, than: int, indices: Ints) -> Floats:
-        """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); may not depend on x[site]."""
+        """The given terms of log P(X_site = value | ...) - log P(X_site = than | ...); must not depend on x[site]."""
 
 
 class ValueUpdate(NamedTuple):
@@ -153,8 +161,8 @@ class ValueRisk(NamedTuple):
     --------
     >>> from samplers.models.mrf_values import ValuedMRF
     >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=30, n_values=3)
-    >>> found = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
-    >>> bool(0.5 * np.abs(found.assigned - found.probability).sum() <= found.bound)
+    >>> risk = value_error(Design(mrf.n_data, 100, 0.01), mrf, np.zeros(30), 7)
+    >>> bool(0.5 * np.abs(risk.assigned - risk.probability).sum() <= risk.bound)
     True
     """
 
@@ -208,7 +216,7 @@ def update_value(rng: np.random.Generator, field: ValuedField, test: LevelTest, 
 def run_values(
     rng: np.random.Generator, field: ValuedField, test: LevelTest, *, start: npt.ArrayLike, sweeps: int
 ) -> ValueDraws:
-    """Update every variable once per sweep, in order; the state after each sweep is kept.
+    """Update every variable once per sweep, in order, and return the state after each sweep.
 
     Parameters
     ----------
@@ -233,20 +241,59 @@ def run_values(
     >>> run_values(np.random.default_rng(2), mrf, test, start=np.zeros(30), sweeps=5).x.shape
     (5, 30)
     """
-    x, sweeps = checked_state(field, test, start), integer("sweeps", sweeps, 1, 10**9)
-    draws = ValueDraws(
-        np.empty((sweeps, field.dimension), dtype=np.int64),
-        np.zeros(sweeps, dtype=np.int64),
-        np.zeros(sweeps, dtype=np.int64),
-    )
-    for s in range(sweeps):
-        for site in range(field.dimension):
-            found = update_value(rng, field, test, x, site)
-            x[site] = found.value
-            draws.n_used[s] += found.n_used
-            draws.n_looks[s] += found.n_looks
-        draws.x[s] = x
-    return draws
+    draws = ValueGibbsChain(field, test, start, rng).advance(integer("sweeps", sweeps, 1, MAX_DRAWS))
+    return ValueDraws(draws.theta.astype(np.int64, copy=False), draws.n_used, draws.n_looks)
+
+
+class ValueGibbsChain(SteppedChain):
+    """One chain of Gibbs sweeps over K-valued variables; it follows the chain protocol (`samplers.chains.protocol`).
+
+    A step updates every variable once, in order. It counts as accepted if the state changed.
+
+    Parameters
+    ----------
+    field
+        The distribution, a `ValuedField`.
+    test
+        Any that takes a threshold: the exact or the sequential one.
+    theta
+        The start, whole numbers from 0 to K - 1.
+    rng
+        Random numbers.
+
+    Examples
+    --------
+    >>> from samplers import ExactTest, ValuedMRF
+    >>> field = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3)
+    >>> ValueGibbsChain(field, ExactTest(), np.zeros(10), np.random.default_rng(2)).advance(5).theta.shape
+    (5, 10)
+    """
+
+    rule: Rule = "barker"
+
+    def __init__(self, field: ValuedField, test: LevelTest, theta: npt.ArrayLike, rng: np.random.Generator) -> None:
+        self.model, self.test, self.rng = field, test, rng
+        self.theta = checked_state(field, test, theta)
+
+    @property
+    def data_per_step(self) -> int:
+        """Terms of the K - 1 comparisons of all variables."""
+        return int(self.model.dimension) * (int(self.model.n_values) - 1) * self.n_data
+
+    def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
+        """Comparisons of two values of a few variables, at the state and at random ones."""
+        d, k = self.model.dimension, self.model.n_values
+        for x in (self.theta, rng.integers(0, k, d)):
+            for site in np.linspace(0, d - 1, min(d, PROBES)).astype(np.int64).tolist():
+                yield _question(self.model, x, site, k - 1, 0)
+
+    def step(self, rng: np.random.Generator, theta: Values) -> tuple[Values, Decision]:
+        """One sweep."""
+        x, n_used, n_looks = theta.copy(), 0, 0
+        for site in range(self.model.dimension):
+            done = update_value(rng, self.model, self.test, x, site)
+            x[site], n_used, n_looks = done.value, n_used + done.n_used, n_looks + done.n_looks
+        return x, Decision(bool(np.any(x != theta)), n_used, n_looks)
 
 
 def frequencies(
@@ -270,17 +317,17 @@ def frequencies(
     --------
     >>> from samplers import ExactTest, ValuedMRF
     >>> mrf, x = ValuedMRF.random(np.random.default_rng(1), dimension=10, n_values=3), np.zeros(10, dtype=np.int64)
-    >>> seen = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
-    >>> bool(np.all(np.abs(seen.probability - mrf.probabilities(x, 4)) < 4 * seen.se))
+    >>> counted = frequencies(np.random.default_rng(2), mrf, ExactTest(), x, 4)
+    >>> bool(np.all(np.abs(counted.probability - mrf.probabilities(x, 4)) < 4 * counted.se))
     True
     """
     state, repeats = checked_state(field, test, x), integer("repeats", repeats, 1, 10**9)
     site = integer("site", site, 0, field.dimension - 1)
-    found = [update_value(rng, field, test, state, site) for _ in range(repeats)]
-    share = np.bincount([one.value for one in found], minlength=field.n_values) / repeats
+    updates = [update_value(rng, field, test, state, site) for _ in range(repeats)]
+    share = np.bincount([one.value for one in updates], minlength=field.n_values) / repeats
     se = np.sqrt((share * repeats + 1.0) * ((1.0 - share) * repeats + 1.0) / (repeats + 2.0)) / repeats
     most = (field.n_values - 1) * field.n_data
-    return Frequencies(share, se, float(np.mean([one.n_used for one in found])) / most)
+    return Frequencies(share, se, float(np.mean([one.n_used for one in updates])) / most)
 
 
 def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, site: int) -> ValueRisk:
@@ -292,7 +339,7 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
 
         A = S_k - log(sum_{a < k} e^(S_a))
 
-    and kappa that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
+    and κ that of the pair (k, b), b with probability in proportion to e^(S_b). So the bound is a sum of
     P(wrong decision) of Barker steps, which the calculator knows (K14 Eqns 40-42).
 
     Parameters
@@ -311,8 +358,8 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
     --------
     >>> from samplers.models.mrf_values import ValuedMRF
     >>> mrf = ValuedMRF.random(np.random.default_rng(1), dimension=60, n_values=3, sd=0.05)
-    >>> found = value_error(Design(mrf.n_data, 200, 0.01), mrf, np.zeros(60), 7)
-    >>> bool(0.0 < found.bound < 0.1), bool(np.isclose(found.probability.sum(), 1.0))
+    >>> risk = value_error(Design(mrf.n_data, 200, 0.01), mrf, np.zeros(60), 7)
+    >>> bool(0.0 < risk.bound < 0.1), bool(np.isclose(risk.probability.sum(), 1.0))
     (True, True)
     """
     state, k = checked_state(field, None, x), field.n_values
@@ -326,12 +373,12 @@ def value_error(design: Design | Plan, field: ValuedField, x: npt.ArrayLike, sit
     for a in range(1, k):
         n, champions = field.n_data, float(np.logaddexp.reduce(scores[:a]))
         log_ratio = n * mu[a, :a] - (scores[a] - champions)  # A is the same for every b
-        tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides, and rightly
-        found = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
+        tested = np.maximum(sigma[a, :a], np.finfo(float).tiny)  # equal terms: the first look decides correctly
+        step = acceptance(design, TrialRun(n, mu[a, :a], tested, log_ratio), "barker")
         share = np.exp(scores[:a] - champions)
-        bound += float(share @ found.wrong)
-        usage += float(share @ found.usage) / (k - 1)
-        wins = float(share @ (found.probability + found.delta))
+        bound += float(share @ step.wrong)
+        usage += float(share @ step.usage) / (k - 1)
+        wins = float(share @ (step.probability + step.delta))
         assigned[:a] *= 1.0 - wins
         assigned[a] = wins
     return ValueRisk(np.exp(scores - np.logaddexp.reduce(scores)), assigned, min(bound, 1.0), usage)
@@ -343,12 +390,10 @@ def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) 
     whole = state.dtype.kind in "iuf" and state.shape == (field.dimension,) and bool(np.all(state == np.round(state)))
     if not whole or state.min() < 0 or state.max() >= field.n_values:
         raise BadInput(f"state: must be {field.dimension} whole numbers from 0 to {field.n_values - 1}")
-    if isinstance(test, SequentialTest) and test.plan.schedule.n_data != field.n_data:
-        made_for = test.plan.schedule.n_data
-        raise BadInput(f"the test was designed for n_data = {made_for:,}, an update has {field.n_data:,} terms")
+    check_designed_for(test, field.n_data, "an update has", " terms")
     return state.astype(np.int64)
 
 
 def _question(field: ValuedField, x: Values, site: int, value: int, than: int) -> Comparison:
-    """Is `value` better than `than`?  With a threshold to be given."""
+    """The question whether `value` beats `than`; the threshold is given later."""
     return Comparison(field.n_data, partial(field.terms, x, site, value, than), rule="barker")

@@ -1,4 +1,4 @@
-"""Log-likelihoods of the current state, kept per datum, so that an exact test evaluates each datum once per step."""
+"""Log-likelihoods of the current state, one per datum, so that an exact test evaluates each datum once per step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from designer.core.errors import BadInput
 from samplers.decide.comparison import BLOCK
 from samplers.models import Model
 
-MOST_KEPT = 2**24  # data: 256 MB for the two states
+MOST_CACHED = 2**24  # data: 256 MB for the two states
 CHECKED = 16  # data whose terms are compared with the difference of their log-likelihoods
 TOLERANCE = 1e-6
 
@@ -21,26 +21,26 @@ TOLERANCE = 1e-6
 class Likelihoods:
     """For a model with `log_likelihood(theta, indices)`: N evaluations per decision instead of 2 N.
 
-    `full` makes the shortcut of a `Comparison`; after an accepted step `moved` says that theta' is the state now.
+    `full` gives a `Comparison` its sum of all lᵢ; call `moved` after an accepted step.
     """
 
     def __init__(self, model: Any) -> None:
         self.model, self.n = model, int(model.n_data)
-        self.at: Floats | None = None  # theta of `current`
-        self.asked: Floats | None = None  # theta' of `proposed`
+        self.at: Floats | None = None  # θ of `current`
+        self.asked: Floats | None = None  # θ' of `proposed`
         self.checked = False
         self.current, self.proposed = np.empty(self.n), np.empty(self.n)
 
     @classmethod
     def of(cls, model: Model) -> Likelihoods | None:
-        """None if the model cannot do it, or has too many data."""
-        return cls(model) if hasattr(model, "log_likelihood") and model.n_data <= MOST_KEPT else None
+        """None if the model has no `log_likelihood`, or too many data."""
+        return cls(model) if hasattr(model, "log_likelihood") and model.n_data <= MOST_CACHED else None
 
     def full(self, theta: Floats, theta_new: Floats) -> Callable[[], float]:
-        """The sum of all l_i, from theta's log-likelihoods as they are kept."""
+        """The sum of all lᵢ, from the stored log-likelihoods of θ."""
 
         def total() -> float:
-            with np.errstate(all="ignore"):  # what is not finite is noticed by the test, and named
+            with np.errstate(all="ignore"):  # the test notices and names what is not finite
                 if self.at is None or not np.array_equal(self.at, theta):
                     self._fill(self.current, theta)
                     self.at = theta.copy()
@@ -55,7 +55,7 @@ class Likelihoods:
         return total
 
     def moved(self, theta: Floats) -> None:
-        """The chain is at theta now."""
+        """The chain is at θ now."""
         if theta is self.asked:
             self.current, self.proposed, self.at = self.proposed, self.current, theta.copy()
         self.asked = None
@@ -70,7 +70,7 @@ class Likelihoods:
             out[indices] = values
 
     def _check(self, theta: Floats, theta_new: Floats) -> None:
-        """Once: a model with its own `terms` may have somebody else's `log_likelihood`."""
+        """Check once that `terms` and `log_likelihood` agree: a subclass may have changed only one of them."""
         some = np.arange(0, self.n, max(1, self.n // CHECKED))
         old, new = self.current[some], self.proposed[some]
         terms = np.asarray(self.model.terms(theta, theta_new, some), dtype=np.float64)

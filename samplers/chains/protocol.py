@@ -56,6 +56,10 @@ class MarkovChain(Protocol):
         """Number of data N that a decision can read."""
 
     @property
+    def data_per_step(self) -> int:
+        """Data that a step reads when its decisions are exact, as a rule: data use is relative to that."""
+
+    @property
     def evaluations_per_datum(self) -> float:
         """Likelihood evaluations for each datum that a test reads: 2, or 1 if those of the state are stored."""
 

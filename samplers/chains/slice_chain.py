@@ -1,10 +1,10 @@
 """Slice sampling whose membership tests are sequential tests (K16 section 3; DuBois et al. 2014).
 
-An update draws a level, log y = log posterior(theta) + log u, and a point of the slice {log posterior > log y} on a
-line through theta: an interval of random position is stepped out until both ends are outside, then shrunk towards
-theta until a point drawn from it is inside (Neal 2003). Whether theta' is inside,
+An update draws a level, log y = log posterior(θ) + log u, and a point of the slice {log posterior > log y} on a
+line through θ: an interval of random position is stepped out until both ends are outside, then shrunk towards
+θ until a point drawn from it is inside (Neal 2003). Whether θ' is inside,
 
-    sum_i l_i - c > log u,    l_i = log p(x_i; theta') - log p(x_i; theta),    c = log prior(theta) - log prior(theta')
+    sum_i lᵢ - c > log u,    lᵢ = log p(x_i; θ') - log p(x_i; θ),    c = log prior(θ) - log prior(θ')
 
 is the question of a Metropolis step with the update's u for every point: any test that takes a threshold answers it.
 """
@@ -31,7 +31,7 @@ from samplers.proposals import RandomWalk
 
 WIDTH = 3.0  # of the first interval, in standard deviations along the line
 MOST_OUT = 8  # widths that the interval may grow to
-MOST_SHRINKS = 200  # then rounding has brought the interval to theta itself
+MOST_SHRINKS = 200  # then rounding has brought the interval to θ itself
 
 
 class Line(NamedTuple):
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """Lines and first intervals of slice updates: direction L xi / |xi|, an interval of `width` around the state.
+    """Lines and first intervals of slice updates: direction L ξ / |ξ|, an interval of `width` around the state.
 
     Make one with `isotropic` or `with_covariance`.
 
@@ -109,33 +109,33 @@ def update(
 ) -> Update:
     """One slice update on any model, with the exact or the sequential test.
 
-    `likelihoods` are the log-likelihoods at theta, for tests that want the sum of all l_i.
+    `likelihoods` are the log-likelihoods at θ, for tests that want the sum of all lᵢ.
 
     Examples
     --------
     >>> from samplers.models.logistic import Logistic
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
-    >>> found = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
-    >>> found.moved, found.n_used == 500 * found.n_tests
+    >>> done = update(np.random.default_rng(1), model, Slice.isotropic(0.3, 2), ExactTest(), np.zeros(2))
+    >>> done.moved, done.n_used == 500 * done.n_tests
     (True, True)
     """
     level = draw_threshold(rng, "metropolis")
     line = lines.line(rng)
-    asked = _Membership(rng, model, test, theta, line.direction, level, likelihoods)
-    left, right = _stepped_out(rng, asked, line, lines)
+    membership = _Membership(rng, model, test, theta, line.direction, level, likelihoods)
+    left, right = _stepped_out(rng, membership, line, lines)
     for _ in range(MOST_SHRINKS):
         at = left + (right - left) * rng.random()
-        if asked.inside(at):
-            point = asked.last
+        if membership.inside(at):
+            point = membership.last
             if likelihoods is not None:
                 likelihoods.moved(point)
-            return Update(point, True, asked.n_used, asked.n_looks, asked.n_tests)
+            return Update(point, True, membership.n_used, membership.n_looks, membership.n_tests)
         left, right = (at, right) if at < 0.0 else (left, at)
-    return Update(theta, False, asked.n_used, asked.n_looks, asked.n_tests)
+    return Update(theta, False, membership.n_used, membership.n_looks, membership.n_tests)
 
 
-def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
+def _stepped_out(rng: np.random.Generator, membership: _Membership, line: Line, lines: Slice) -> tuple[float, float]:
     """Both ends moved out, a width at a time, until they are outside or the steps are used up (Neal 2003, Fig. 3).
 
     How many of the steps each side gets is drawn first: otherwise the update would not be reversible.
@@ -143,9 +143,9 @@ def _stepped_out(rng: np.random.Generator, asked: _Membership, line: Line, lines
     left, right = line.left, line.right
     leftwards = math.floor(lines.most_out * rng.random())
     rightwards = lines.most_out - 1 - leftwards
-    while leftwards > 0 and asked.inside(left):
+    while leftwards > 0 and membership.inside(left):
         left, leftwards = left - lines.width, leftwards - 1
-    while rightwards > 0 and asked.inside(right):
+    while rightwards > 0 and membership.inside(right):
         right, rightwards = right + lines.width, rightwards - 1
     return left, right
 

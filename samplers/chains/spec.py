@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from samplers.chains.chain import Chain
+from samplers.chains.gibbs import BinaryField, GibbsChain
+from samplers.chains.gibbs_values import ValuedField, ValueGibbsChain
 from samplers.chains.jump_chain import JumpChain
 from samplers.chains.protocol import MarkovChain, State
 from samplers.chains.slice_chain import Slice, SliceChain
@@ -25,9 +28,9 @@ class ChainSpec(NamedTuple):
     Attributes
     ----------
     model
-        A `Model`; or an `RJLogistic`, whose chains jump between dimensions.
+        A `Model`; an `RJLogistic`, whose chains jump between dimensions; or a field for Gibbs sampling.
     proposal
-        A `Proposal`, or a `Slice`; None if the model proposes itself.
+        A `Proposal`, or a `Slice`; None if the model proposes states itself.
     test
         Decides.
     start
@@ -76,5 +79,15 @@ class ChainSpec(NamedTuple):
             return JumpChain(self.model, self.test, self.start, rng, self.rule, self.temperature)
         if isinstance(self.proposal, Slice):
             return SliceChain(self.model, self.proposal, self.test, self.start, rng)
-        assert self.proposal is not None
-        return Chain(self.model, self.proposal, self.test, self.start, rng, self.rule, fuse=self.fuse)
+        if self.proposal is not None:
+            return Chain(self.model, self.proposal, self.test, self.start, rng, self.rule, fuse=self.fuse)
+        if isinstance(self.model, ValuedField):
+            return ValueGibbsChain(self.model, self.test, self.start, rng)
+        if isinstance(self.model, BinaryField):
+            return GibbsChain(self.model, self.test, self.start, rng, fuse=self.fuse)
+        raise BadInput(f"proposal: missing; a {type(self.model).__name__} does not propose states itself")
+
+    @property
+    def data_per_step(self) -> int:
+        """Data that a step reads when its decisions are exact."""
+        return self.chain(np.random.default_rng(0)).data_per_step

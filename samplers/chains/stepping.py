@@ -50,6 +50,11 @@ class SteppedChain:
         return int(self.model.n_data)
 
     @property
+    def data_per_step(self) -> int:
+        """One decision on all data."""
+        return self.n_data
+
+    @property
     def evaluations_per_datum(self) -> float:
         """Both states are evaluated at each datum that a test reads."""
         return 2.0

@@ -1,8 +1,8 @@
 """Chains, trial runs, experiments and searches on a Dask cluster, with the same results, bit for bit, as here.
 
-The caller sends texts, numbers and paths. Workers read the data themselves; chains are saved by the workers into the
-run's directory, which therefore is on a file system that all of them share, as it is for `--resume`. When a worker
-dies, the scheduler gives its chains to others, which go on from the last checkpoints.
+The caller sends texts, numbers and paths. Workers read the data themselves and save their chains in the run's
+directory, so this must be on a file system that all of them share. When a worker dies, the scheduler gives its chains
+to others, which continue from the last checkpoints.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from samplers.experiments.framework.running import Batch, Values
 
 CONNECT = 10.0  # seconds to find the scheduler, and a worker
-POLL = 0.2  # seconds between looks at the cancel switch
+POLL = 0.2  # seconds between two calls of `cancelled`
 RETRIES = 3  # after an error of the file system
-SAVING = 60.0  # seconds for cancelled chains to save what they have
+SAVING = 60.0  # seconds for cancelled chains to save
 MARKER = "cluster.marker"  # in the directory of a run, while it is on a cluster
 
 Hear = Callable[[dict[str, Any]], None]
@@ -84,10 +84,10 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster as it was."""
+        """Close the connection; the cluster runs on."""
         self.client.close()
 
-    # --- what can be done ---------------------------------------------------------------------------------------------
+    # --- public ------------------------------------------------------------------------------------------------------
 
     def run_config(
         self,
@@ -127,7 +127,7 @@ class Cluster:
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> TrialRun:
-        """As `samplers.runs.run.collect_pairs`: one task; if its worker dies, another one begins anew."""
+        """As `samplers.runs.run.collect_pairs`: one task; if its worker dies, another one starts again."""
 
         def hear(message: dict[str, Any]) -> None:
             if progress is not None:
@@ -147,8 +147,8 @@ class Cluster:
                 tell(sum(shares.values()) / len(shares), message["note"])
 
         folder = None if batch.folder is None else str(batch.folder.resolve())
-        asked = batch.experiment.name, tuple(batch.experiment.data), batch.settings
-        tasks = [PartTask(*asked, name, folder, batch.known, self.threads) for name in batch.names]
+        experiment = batch.experiment.name, tuple(batch.experiment.data), batch.settings
+        tasks = [PartTask(*experiment, name, folder, batch.known, self.threads) for name in batch.names]
         for number, values in self._each(tasks, hear, cancelled):
             name = batch.names[number]
             hear({"part": name, "share": 1.0, "note": name})
@@ -191,21 +191,25 @@ class Cluster:
                 self.client.cancel(submitted)
 
     def _value(self, future: Any) -> Any:
-        """What a task found, or the problem that it met, as it would be raised here."""
+        """The value of a task; its problem is raised here."""
         from distributed import KilledWorker
 
         try:
             result: TaskResult = future.result()
         except KilledWorker:
-            raise BadInput(f"cluster: {self.address}: every worker that tried died; what was saved is there") from None
+            raise BadInput(
+                f"cluster: {self.address}: every worker that tried died; progress is saved, continue with --resume"
+            ) from None
         except CancelledError:
-            raise BadInput(f"cluster: {self.address}: the connection was lost; what was saved is there") from None
+            raise BadInput(
+                f"cluster: {self.address}: the connection was lost; progress is saved, continue with --resume"
+            ) from None
         if result.problem is not None:
             raise ArithmeticError(result.problem) if result.numerical else BadInput(result.problem)
         return result.value
 
     def _check(self, marker: str | None) -> None:
-        """Every worker has our packages, and sees the file `marker`; other last bits are worth a warning."""
+        """Check that every worker has our packages and sees the file `marker`; warn if its sums end in other bits."""
         ours = cluster_tasks.probe(None)
         answers = self.client.run(cluster_tasks.probe, marker, on_error="return")
         for worker, theirs in answers.items():
@@ -217,7 +221,9 @@ class Cluster:
                 if theirs[name] != ours[name]:
                     raise BadInput(f"worker {worker}: has {name} {theirs[name]}, here is {ours[name]}")
             if theirs[SUMS] != ours[SUMS]:
-                message = f"worker {worker}: its processor rounds sums otherwise; draws may differ in their last digits"
+                message = (
+                    f"worker {worker}: its processor rounds sums differently; draws may differ in their last digits"
+                )
                 warnings.warn(message, OtherArithmetic, stacklevel=3)
 
 
@@ -243,33 +249,33 @@ def _client(address: str) -> Any:
 
 
 def _check_certificates(address: str) -> None:
-    """Dask's settings name the certificates for a tls:// address, and they can be read.
+    """Check that Dask's settings name certificates for a tls:// address, and that they can be read.
 
-    Asked before there is a client: one that fails for want of them is never closed, and complains when we leave.
+    Checked before there is a client: a client that fails without them is never closed, and complains at exit.
     """
     from distributed.security import Security
 
     if not address.startswith("tls://"):
         return
     try:
-        found = Security().get_connection_args("client").get("ssl_context")
+        context = Security().get_connection_args("client").get("ssl_context")
     except OSError as error:
         raise BadInput(f"cluster: the certificates of Dask's settings: {shorten(error, 80)}") from None
-    if found is None:
-        wanted = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
-        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {wanted}")
+    if context is None:
+        settings = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
+        raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {settings}")
 
 
 def _portable(config: SamplerConfig) -> str:
     """The text of a config with paths that mean the same in any directory."""
     paths = {name: getattr(config.data, name) for name in PLACES}
-    found = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
-    return config.model_copy(update={"data": config.data.model_copy(update=found)}).to_toml()
+    resolved = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
+    return config.model_copy(update={"data": config.data.model_copy(update=resolved)}).to_toml()
 
 
 @contextmanager
 def _marked(store: Store) -> Iterator[str]:
-    """A new file in the directory of a run, by which workers know that they see the same one."""
+    """A new file in the directory of a run: a worker that sees it sees the same directory."""
     marker = store.directory / f"{MARKER}.{secrets.token_hex(4)}"
     store.directory.mkdir(parents=True, exist_ok=True)
     write_whole(marker, b"")
@@ -280,7 +286,7 @@ def _marked(store: Store) -> Iterator[str]:
 
 
 def _wait_for_writers(store: Store, numbers: Iterable[int]) -> None:
-    """Until cancelled chains have saved what they have."""
+    """Wait until cancelled chains have saved their steps."""
     until = time.monotonic() + SAVING
     for number in numbers:
         while number in store.chains() and time.monotonic() < until:
@@ -290,9 +296,9 @@ def _wait_for_writers(store: Store, numbers: Iterable[int]) -> None:
 
 
 class _Tally:
-    """Adds up how far chains have come; steps that died with a worker and are made again count once.
+    """Adds up the progress of chains; steps lost with a worker and made again count once.
 
-    Messages of tasks arrive in Dask's own thread, their results in the caller's: one is heard at a time.
+    Messages of tasks arrive in Dask's own thread, their results in the caller's; a lock keeps them apart.
     """
 
     def __init__(self, total: int, tell: Callable[[RunProgress], None] | None) -> None:
@@ -302,7 +308,7 @@ class _Tally:
         self.lock = threading.Lock()
 
     def hear(self, reached: ChainProgress) -> None:
-        """Of one chain."""
+        """Take in the progress of one chain."""
         with self.lock:
             self._hear(reached)
 
@@ -311,8 +317,8 @@ class _Tally:
         self.latest[reached.chain] = reached
         if self.tell is None:
             return
-        made = sum(chain.step - chain.start for chain in self.latest.values())
+        steps = sum(chain.step - chain.start for chain in self.latest.values())
         accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
         done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
-        shares = accepted / max(made, 1), used / max(made, 1) / reached.n_data
+        shares = accepted / max(steps, 1), used / max(steps, 1) / reached.n_data
         self.tell(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))

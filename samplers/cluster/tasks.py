@@ -1,8 +1,8 @@
 """What the workers of a cluster do: one chain, one trial run, one part of an experiment, or one call for a search.
 
-A task carries texts, numbers and paths, never data: a worker reads those itself, and keeps them for the next chain.
-Bad input comes back as a line, so that it is neither tried again nor lost on the way; errors of the file system are
-raised, and the scheduler tries again.
+A task carries texts, numbers and paths, never data: a worker reads the data itself and stores them for the next
+chain. Bad input comes back as one line, so that it is not tried again; errors of the file system are raised, and the
+scheduler tries again.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ QUIET = 0.2  # seconds between two messages of a task
 PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere
 SUMS = "sums"  # should be
 SAID = "said"  # a message within the event that carries it
-PATIENCE = 150.0  # seconds to wait for a lock: NFS lets go of those of a machine that died after 90
+PATIENCE = 150.0  # seconds to wait for a lock: NFS releases the locks of a dead machine after 90
 
 
 class WorkerContext:
-    """The worker that runs a task: where its progress goes, and whether anybody still wants it."""
+    """The worker that runs a task: sends its progress, and knows whether the task was cancelled."""
 
     def __init__(self, topic: str) -> None:
         from distributed import get_worker
 
         self.topic, self.worker = topic, get_worker()
-        self.key, self.told = self.worker.get_current_task(), 0.0
+        self.key, self.sent_at = self.worker.get_current_task(), 0.0
 
     def tell(self, message: dict[str, Any]) -> None:
-        """To those who listen, a few times a second."""
-        if time.monotonic() - self.told >= QUIET:
-            self.told = time.monotonic()
+        """Send a message to the caller, a few times a second at most."""
+        if time.monotonic() - self.sent_at >= QUIET:
+            self.sent_at = time.monotonic()
             self.worker.log_event(self.topic, {SAID: message})
 
     def stopped(self) -> bool:
-        """The caller cancelled, or is gone, or the worker has lost its scheduler."""
+        """Whether the caller cancelled or is gone, or the worker has lost its scheduler."""
         task = self.worker.state.tasks.get(self.key)
-        wanted = task is not None and task.state in ("executing", "long-running")
-        return not wanted or self.worker.status.name not in ("running", "paused", "closing_gracefully")
+        active = task is not None and task.state in ("executing", "long-running")
+        return not active or self.worker.status.name not in ("running", "paused", "closing_gracefully")
 
 
 class TaskResult(NamedTuple):
-    """What came of a task: a value, or a problem in a line."""
+    """The result of a task: a value, or a problem in one line."""
 
     value: Any = None
     problem: str | None = None
@@ -68,7 +68,7 @@ class TaskResult(NamedTuple):
 
 
 class Task(Protocol):
-    """Something a worker can do; `threads` is how many BLAS is to use."""
+    """Something a worker can do, with this number of BLAS threads."""
 
     @property
     def threads(self) -> int: ...
@@ -77,7 +77,7 @@ class Task(Protocol):
 
 
 def perform(task: Task, topic: str) -> TaskResult:
-    """What a worker is sent."""
+    """Run a task on a worker; this is the function that the scheduler sends."""
     here = WorkerContext(topic)
     try:
         with blas_threads(task.threads):
@@ -94,7 +94,7 @@ def perform(task: Task, topic: str) -> TaskResult:
 
 
 class ChainProgress(NamedTuple):
-    """How far a chain has come: where this task took it up, where it is, and what its steps were like."""
+    """How far a chain has come: where this task resumed it, where it is, and totals over the steps since."""
 
     chain: int
     start: int
@@ -105,7 +105,7 @@ class ChainProgress(NamedTuple):
 
 
 class ChainTask(NamedTuple):
-    """One chain of a run, from its last checkpoint on; `marker` is a file in the run's directory."""
+    """One chain of a run, from its last checkpoint; `marker` is a file in the run's directory."""
 
     config: str
     output: str
@@ -120,29 +120,29 @@ class ChainTask(NamedTuple):
         describe(spec, settings, store)
         until = time.monotonic() + PATIENCE
         while True:
-            relay = Relay(here, self.number, spec.model.n_data)
+            relay = Relay(here, self.number, spec.data_per_step)
             try:
                 run_chain(spec, settings, store, self.number, relay, here.stopped)
                 return relay.reached
-            except Busy:  # by a worker that is thought to be dead, or just is
+            except Busy:  # another worker holds the lock; it may be dead
                 if here.stopped() or time.monotonic() > until:
                     raise
                 time.sleep(0.5)
 
 
 class Relay:
-    """Passes on what one chain reports."""
+    """Sends the progress of one chain to the caller."""
 
     def __init__(self, here: WorkerContext, number: int, n_data: int) -> None:
         self.here, self.reached = here, ChainProgress(number, 0, 0, 0, 0, n_data)
 
     def skip(self, steps: int) -> None:
-        """Steps that were there already."""
+        """Do not count steps of an earlier run."""
         self.reached = self.reached._replace(start=steps, step=steps)
         self.here.tell(self.reached._asdict())
 
     def add(self, part: Draws) -> None:
-        """Steps made just now."""
+        """Count steps made just now."""
         now = self.reached
         self.reached = now._replace(
             step=now.step + part.accepted.size,
@@ -177,10 +177,10 @@ def forget() -> None:
 
 
 def check_marker(marker: str) -> None:
-    """Whether a file, which the caller has just written, is seen here, and more can be written beside it."""
+    """Check that this worker sees a file that the caller has just written, and can write beside it."""
     folder = Path(marker).parent
     if not Path(marker).is_file():
-        raise BadInput(f"output: {folder}: not seen here; a run needs a directory that all workers share")
+        raise BadInput(f"output: {folder}: not visible here; a run needs a directory that all workers share")
     if not os.access(folder, os.W_OK):
         raise BadInput(f"output: {folder}: cannot be written here")
 
@@ -194,11 +194,11 @@ class TrialTask(NamedTuple):
     threads: int = BLAS_THREADS
 
     def do(self, here: WorkerContext) -> Any:
-        def told(done: int, total: int) -> None:
+        def tell(done: int, total: int) -> None:
             here.tell({"done": done, "total": total})
 
         config = SamplerConfig.from_toml(self.config)
-        return collect_pairs(config, self.pairs, self.every, progress=told, cancelled=here.stopped)
+        return collect_pairs(config, self.pairs, self.every, progress=tell, cancelled=here.stopped)
 
 
 # --- experiments and searches -----------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ _ONE_PART = threading.Lock()  # parts share what they prepare, and some measure 
 
 
 class PartTask(NamedTuple):
-    """One part of an experiment. `known` is its identity: a worker with other code or other data is found out."""
+    """One part of an experiment. `known` is its identity: a worker with other code or data is refused."""
 
     experiment: str
     data: Sequence[str]
@@ -222,15 +222,15 @@ class PartTask(NamedTuple):
         from samplers.experiments.framework.identity import identity
         from samplers.experiments.framework.running import Work, computed, fingerprints_of
 
-        def told(share: float, note: str) -> None:
+        def tell(share: float, note: str) -> None:
             here.tell({"part": self.part, "share": share, "note": note})
 
-        found = replace(experiment(self.experiment), data=self.data)
+        local = replace(experiment(self.experiment), data=self.data)
         folder = None if self.folder is None else Path(self.folder)
-        if identity(found.name, found.work, self.settings, fingerprints_of(found, folder)) != self.known:
+        if identity(local.name, local.work, self.settings, fingerprints_of(local, folder)) != self.known:
             raise BadInput(f"{self.experiment}: its code or its data sets are others here than where it was started")
         with _ONE_PART:
-            return computed(found, self.settings, self.part, Work(folder, told, here.stopped))
+            return computed(local, self.settings, self.part, Work(folder, tell, here.stopped))
 
 
 def call(function: Callable[[Any], Any], item: Any, threads: int) -> TaskResult:
@@ -240,7 +240,7 @@ def call(function: Callable[[Any], Any], item: Any, threads: int) -> TaskResult:
 
 
 def unchanged(value: Any) -> Any:
-    """A task whose result is its argument: sent once, and made again if the worker that holds it dies."""
+    """Return the argument: a value that is sent once, and sent again if the worker that holds it dies."""
     return value
 
 
@@ -255,7 +255,7 @@ def probe(marker: str | None) -> dict[str, str]:
 
 
 def _sums() -> str:
-    """A digest of sums like those of a run, too small for threads: the processor decides about their last bits."""
+    """A digest of sums like those of a run, too small for threads: their last bits depend on the processor."""
     x = np.random.default_rng(1).standard_normal((60, 60))
     parts = x @ x.T, np.linalg.inv(x), x @ x[0], np.log1p(np.exp(x))
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:12]

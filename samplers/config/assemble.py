@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput, NumericalFailure
+from designer.core.errors import BadInput, NumericalFailure, prefix_errors
 from designer.rule.design import Design
 from samplers.chains.jump_chain import state_of
 from samplers.chains.slice_chain import WIDTH, Slice
@@ -52,7 +50,7 @@ from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, Stiefe
 
 
 class ModelParts(NamedTuple):
-    """What a table `[model]` with its `[proposal]` makes; `names` are the parameters', if they have any."""
+    """Model, proposal and start that the tables `[model]` and `[proposal]` describe, and the parameters' names."""
 
     model: Any
     proposal: Proposal | Slice | None
@@ -68,7 +66,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         with prefix_errors("redesign."):
             config.redesign.space.checked(data.x.shape[0])
     if config.schedule is not None:
-        config.schedule.tests(data.x.shape[0])  # batches that the data do not have are refused now
+        config.schedule.tests(data.x.shape[0])  # refuse now batches larger than the data
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name
@@ -116,7 +114,7 @@ def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
 
 
 def _parts(config: SamplerConfig, data: Dataset) -> ModelParts:
-    """Model, proposal, start and the parameters' names; the data are what the model wants, as `load` sees to."""
+    """Model, proposal, start and the parameters' names; `load` has checked that the data suit the model."""
     match config.model:
         case LogisticTable():
             return _logistic(config.model, config, data)
@@ -156,7 +154,7 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
 
 
 def _orders(table: LogisticTable, proposal: object) -> set[int]:
-    """Of the control variates that are needed: the model's, and the second for proposals that use the curvature."""
+    """Orders of the control variates needed: the model's own, and 2 for proposals that use the curvature."""
     return {table.control, 0 if isinstance(proposal, LangevinTable) else 2} - {0}
 
 
@@ -209,13 +207,13 @@ def _jumps(table: RJTable, config: SamplerConfig, data: Dataset) -> ModelParts:
 
 
 def _copied(rows: Floats, why: str) -> Floats:
-    """Rows that will be copied into memory, also those of a mapped file, if they may be so many."""
+    """The rows, if a copy of them fits into memory; BadInput if not."""
     memory.refuse(f"{why} copies the rows, which takes", 8 * rows.size)
     return rows
 
 
 def _walk(config: SamplerConfig, dimension: int) -> RandomWalk | Slice:
-    """The same steps, or slices, in every parameter; adaptation starts with them, too."""
+    """The same step size, or slice width, for every parameter; adaptation starts with it too."""
     asked = config.proposal
     if isinstance(asked, SliceTable):
         assert asked.width is not None
@@ -225,12 +223,10 @@ def _walk(config: SamplerConfig, dimension: int) -> RandomWalk | Slice:
 
 
 def _start(config: SamplerConfig, parts: ModelParts) -> Floats:
-    """`run.start`, if the model can be there, or else the one that was found."""
+    """`run.start` if given and possible, or else the start that was found."""
     if config.run.start is None:
         if not np.all(np.isfinite(parts.start)):
-            raise BadInput(
-                f"{config.data.location}: no finite state to start from was found; the numbers are too large"
-            )
+            raise BadInput(f"{config.data.location}: no finite start was found; the numbers are too large")
         return parts.start
     theta = np.array(config.run.start, dtype=np.float64)
     if theta.size != parts.start.size:
@@ -239,14 +235,5 @@ def _start(config: SamplerConfig, parts: ModelParts) -> Floats:
         with prefix_errors("run."):
             parts.model.checked(state_of(theta))
     elif not np.isfinite(parts.model.log_prior(theta)):
-        raise BadInput("run.start: the prior vanishes there")
+        raise BadInput("run.start: the prior is 0 there")
     return theta
-
-
-@contextmanager
-def prefix_errors(place: str) -> Iterator[None]:
-    """Messages of BadInput in the block begin with their place in the config."""
-    try:
-        yield
-    except BadInput as problem:
-        raise BadInput(f"{place}{problem}") from None

@@ -1,4 +1,4 @@
-"""Configs of the papers' chains: whole runs on built-in data, for trial runs and as exports of the dashboard."""
+"""Configs of the papers' chains on built-in data, for trial runs and for exports from the dashboard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from samplers.data.sources import fingerprint
 
 
 class BuiltIn(NamedTuple):
-    """A chain that anybody can run: its title, what it is, and its config but for the test."""
+    """A chain that anybody can run: title, description, and the config without its test."""
 
     title: str
     about: str
@@ -43,7 +43,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     ),
     "e3-control": BuiltIn(
         "The same with control variates",
-        "The walk's test sees only what second-order proxies miss.",
+        "The test sees only the residuals of second-order proxies.",
         _DIGITS.format(control=2, proposal="random-walk"),
     ),
     "e3-proxy": BuiltIn(
@@ -94,7 +94,7 @@ chains = 4
 
 
 def built_in(name: str, folder: str | None = None, seed: int = 0) -> SamplerConfig:
-    """The config of a built-in chain with the exact test; `folder` is where its data set's files lie.
+    """The config of a built-in chain with the exact test; `folder` contains the files of its data set.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def built_in(name: str, folder: str | None = None, seed: int = 0) -> SamplerConf
     'logistic'
     """
     if name not in BUILT_IN:
-        raise BadInput(f"experiment = {name!r}: chains for a trial run are {', '.join(BUILT_IN)}")
+        raise BadInput(f"experiment = {name!r}: must be one of {', '.join(BUILT_IN)}")
     config = SamplerConfig.from_toml(BUILT_IN[name].toml, exact=True, seed=seed)
     return config.model_copy(update={"data": config.data.model_copy(update={"folder": folder})})
 
 
 def twin_notice(config: SamplerConfig) -> str | None:
-    """A line to show when a synthetic twin stands in for the data set that a config names."""
+    """A line that says if a synthetic twin replaces the data set of a config."""
     source = config.data.source
     if source is None or fingerprint(source, config.data.folder) != fingerprint(source, None):
         return None
-    return f"synthetic data: no files of {source} were given, a twin of the same shape stands in"
+    return f"synthetic data: no files of {source} were found, so a twin of the same shape replaces them"

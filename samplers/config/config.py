@@ -1,7 +1,6 @@
 """A run as a TOML file: `[test]` as the calculator exports it, `[model]`, `[data]`, `[proposal]`, `[run]`.
 
-What the tables may hold is in `tables`. Every problem is told with its path in the file; nothing is run before all of
-it is right.
+`schema` defines the tables. Errors name their place in the file; nothing runs before the whole config is valid.
 """
 
 from __future__ import annotations
@@ -38,23 +37,23 @@ from samplers.config.schema import (
 )
 
 TABLES = ("test", "data", "model", "proposal", "run")
-MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # tables that need not be there
-NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 wrote `single` beside strata
-HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: no draw depends on them
-PLACES = {"path", "labels", "folder"}  # of `[data]`: where they lie is no matter
+MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # optional tables
+NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also wrote `single`, beside strata
+HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
+PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
 
 
 class SamplerConfig(Record):
-    r"""A run: its test, data, model, proposal and chains, as a TOML file holds them.
+    r"""A run: its test, data, model, proposal and chains, as in its TOML file.
 
     Parameters
     ----------
     test
         A `Design`, the table of another test, or None for the exact test.
     data, model, proposal, run
-        The tables of these names; what they may hold is in `samplers.config.schema`.
+        The tables of these names, defined in `samplers.config.schema`.
     redesign, schedule
-        The tables of tests that change on the way; None without.
+        The tables for tests that change during the run, or None.
 
     Examples
     --------
@@ -134,17 +133,17 @@ class SamplerConfig(Record):
 
     @property
     def rule(self) -> Rule:
-        """Of `[run]`, or else that of the test."""
+        """The acceptance rule: that of `[run]`, or else that of the test."""
         return self.run.rule or ("barker" if isinstance(self.test, BarkerTable) else "metropolis")
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what a chain's draws depend on, but for the data: not of how many, nor of how they are saved."""
+        """SHA-256 of all that a chain's draws depend on, except the data; not of the number of draws or checkpoints."""
         return hashlib.sha256(json.dumps(self._known(), sort_keys=True).encode()).hexdigest()
 
     @property
     def entries(self) -> dict[str, Any]:
-        """What `digest` is of, by the names of the file: `{"run.seed": 0, ...}`."""
+        """The entries on which `digest` depends, by their names in the file: `{"run.seed": 0, ...}`."""
         known = self._known()
         if isinstance(known["test"], str):
             known |= {name: table for name, table in json.loads(known["test"]).items() if name not in NOTES}
@@ -159,7 +158,7 @@ class SamplerConfig(Record):
         known = self.model_dump(mode="json", exclude=left_out)
         known["run"]["rule"] = self.rule
         for name in MORE:
-            if known[name] is None:  # as it was before there was such a table
+            if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
         test = self.test
         if isinstance(test, Design):

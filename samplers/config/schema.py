@@ -1,4 +1,4 @@
-"""The tables of a config: what each kind of test, model, proposal and data can be told, and what goes with what."""
+"""The tables of a config: the entries of each test, model and proposal, and which of them fit together."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from designer.search.space import Space
 from samplers.chains.draws import MAX_DRAWS
 from samplers.decide.correction import HIGHEST, LOWEST
 
-LARGEST = 1e300  # of a number that models and proposals compute with
-Labels: TypeAlias = Literal["binary", "numbers"] | None  # what the data must have besides the columns of the model
+LARGEST = 1e300  # largest number that models and proposals compute with
+Labels: TypeAlias = Literal["binary", "numbers"] | None  # the kind of labels that a model needs
 
 
 def _number(value: Any) -> Any:
@@ -62,7 +62,7 @@ class ExactTable(ConfigTable):
 
 
 class BarkerTable(ConfigTable):
-    """The Barker minibatch test: `samplers.decide.BarkerTest` says what the entries mean."""
+    """The Barker mini-batch test; `samplers.decide.BarkerTest` explains the entries."""
 
     kind: Literal["barker"] = "barker"
     m: Whole = Field(default=100, ge=2, le=MAX_N_DATA)
@@ -71,7 +71,7 @@ class BarkerTable(ConfigTable):
 
 
 class ConcentrationTable(ConfigTable):
-    """The concentration test: `samplers.decide.ConcentrationTest` says what the entries mean."""
+    """The concentration test; `samplers.decide.ConcentrationTest` explains the entries."""
 
     kind: Literal["concentration"] = "concentration"
     m: Whole = Field(default=100, ge=2, le=MAX_N_DATA)
@@ -92,10 +92,10 @@ TestTable: TypeAlias = Annotated[
 class LogisticTable(ConfigTable):
     """Logistic regression; `control` is the order of the control variates (0: none).
 
-    They are centred at the posterior mode. With `recentre` they follow the chain in warmup, should it live elsewhere.
+    They are centred at the posterior mode. With `recentre`, the centre follows the chain during the warm-up.
     """
 
-    proposals: ClassVar = ("proxy", "random-walk", "adaptive", "langevin", "slice")  # the first one if nothing is said
+    proposals: ClassVar = ("proxy", "random-walk", "adaptive", "langevin", "slice")  # the first is the default
     labels: ClassVar[Labels] = "binary"
 
     kind: Literal["logistic"] = "logistic"
@@ -105,7 +105,7 @@ class LogisticTable(ConfigTable):
 
 
 class IcaTable(ConfigTable):
-    """Independent component analysis; the data are made white first unless they are so already."""
+    """Independent component analysis; `whiten` whitens the data first."""
 
     proposals: ClassVar = ("stiefel",)
     labels: ClassVar[Labels] = None
@@ -115,7 +115,7 @@ class IcaTable(ConfigTable):
 
 
 class MixtureTable(ConfigTable):
-    """A mixture of two Gaussians of known variance in one column of data."""
+    """A mixture of two Gaussians with known variance, for one column of data."""
 
     proposals: ClassVar = ("random-walk", "adaptive", "slice")
     labels: ClassVar[Labels] = None
@@ -126,7 +126,7 @@ class MixtureTable(ConfigTable):
 
 
 class LassoTable(ConfigTable):
-    """Linear regression with a Laplace prior; precision of the noise and penalty as K14 has them."""
+    """Linear regression with a Laplace prior; precision of the noise and penalty as in K14."""
 
     proposals: ClassVar = ("random-walk", "adaptive", "langevin", "slice")
     labels: ClassVar[Labels] = "numbers"
@@ -137,7 +137,7 @@ class LassoTable(ConfigTable):
 
 
 class RJTable(ConfigTable):
-    """Logistic regression with variable selection by reversible jump: the prior's rate and its floor under |beta|_1."""
+    """Logistic regression with variable selection by reversible jumps; rate of the prior, and its floor under |β|₁."""
 
     proposals: ClassVar = ("jumps",)
     labels: ClassVar[Labels] = "binary"
@@ -156,16 +156,16 @@ ModelTable: TypeAlias = Annotated[
 
 
 class ProxyTable(ConfigTable):
-    """From the quadratic proxy of the log posterior, a step of `beta` (1: independent proposals)."""
+    """Proposals from the quadratic proxy of the log posterior, with step `beta` (1: independent proposals)."""
 
     kind: Literal["proxy"] = "proxy"
     beta: Real = Field(default=1.0, gt=0.0, le=1.0)
 
 
 class WalkTable(ConfigTable):
-    """A random walk. For logistic regression `scale` is in posterior standard deviations (2.38 / sqrt(D) if absent).
+    """A random walk. For logistic regression `scale` is in posterior standard deviations (default 2.38 / √D).
 
-    Other models have steps of standard deviation `scale` in every parameter.
+    For other models the steps have standard deviation `scale` in every parameter.
     """
 
     kind: Literal["random-walk"] = "random-walk"
@@ -173,21 +173,21 @@ class WalkTable(ConfigTable):
 
 
 class AdaptiveTable(ConfigTable):
-    """A random walk that starts with steps of `scale`, as above, and learns better ones in warmup."""
+    """A random walk that starts with steps of `scale`, as above, and adapts them during the warm-up."""
 
     kind: Literal["adaptive"] = "adaptive"
     scale: Positive | None = None
 
 
 class StiefelTable(ConfigTable):
-    """Rotations by typical angles of `scale` radians in each coordinate plane."""
+    """Random rotations, by angles of typically `scale` radians in each coordinate plane."""
 
     kind: Literal["stiefel"] = "stiefel"
     scale: Real = Field(gt=0.0, le=10.0)
 
 
 class LangevinTable(ConfigTable):
-    """Along the gradient of a mini-batch of `batch` data, with variance `step`."""
+    """Langevin proposals along the gradient of a mini-batch of `batch` data, with variance `step`."""
 
     kind: Literal["langevin"] = "langevin"
     step: Positive
@@ -195,9 +195,9 @@ class LangevinTable(ConfigTable):
 
 
 class SliceTable(ConfigTable):
-    """Slice updates along random lines: `samplers.chains.slice_chain.Slice` says what the entries mean.
+    """Slice updates along random lines; `samplers.chains.slice_chain.Slice` explains the entries.
 
-    For logistic regression `width` is in posterior standard deviations (3 if absent), for other models in the units of
+    For logistic regression `width` is in posterior standard deviations (default 3), for other models in the units of
     the parameters.
     """
 
@@ -218,7 +218,7 @@ class JumpsTable(ConfigTable):
     @model_validator(mode="after")
     def _leaves_updates(self) -> JumpsTable:
         if self.p_birth + self.p_death >= 1.0:
-            raise BadInput("p_birth + p_death must be below 1, for updates")
+            raise BadInput("p_birth + p_death must be below 1, to leave room for updates")
         return self
 
 
@@ -232,15 +232,15 @@ ProposalTable: TypeAlias = Annotated[
 
 
 class DataTable(ConfigTable):
-    """Where the data are, and what is made of them.
+    """Where the data are, and how they are prepared.
 
-    A table (.csv, .parquet) has columns by name: `label` ("y" if absent) is what the model explains, `columns` are used
-    (all others if absent). .npz has arrays x and `label`, and perhaps one of names, `columns`. A .npy file, with
-    `labels` in another one, is mapped into memory and used where it is (but copied to be made white, or for reversible
-    jump); for the lasso, the last column may be the label. `intercept` adds a column of ones.
+    A table (.csv, .parquet) has named columns: `label` (default "y") is the response, `columns` are the covariates
+    (default: all others). An .npz file has arrays x and `label`, and optionally an array `columns` of names. A .npy
+    file, with `labels` in a second file, is mapped into memory and not copied (except to whiten it, or for reversible
+    jumps); for the lasso, its last column may be the label. `intercept` adds a column of ones.
 
-    Instead of a path, `source` names one of the papers' data sets (`samplers.data.sources.NAMES`), read from `folder`
-    or, if its files are not there, replaced by a synthetic twin; `rows` limits it.
+    Instead of a path, `source` names one of the papers' data sets (`samplers.data.sources.NAMES`). It is read from
+    `folder`; if its files are not there, a synthetic twin replaces it. `rows` limits its size.
     """
 
     path: Text | None = None
@@ -255,7 +255,7 @@ class DataTable(ConfigTable):
 
     @property
     def mapped(self) -> bool:
-        """A .npy file, which is used as it is."""
+        """Whether the data are a .npy file, which is mapped and not copied."""
         return self.path is not None and self.path.lower().endswith(".npy")
 
     @property
@@ -265,10 +265,10 @@ class DataTable(ConfigTable):
 
 
 class RunTable(ConfigTable):
-    """How long, how many, from which seed and state; every `checkpoint_seconds` the chains are saved.
+    """Numbers of draws and chains, warm-up, seed, start, and seconds between checkpoints.
 
-    `rule` is Metropolis' or Barker's acceptance function (if absent that of the test), and the likelihood, not the
-    prior, is taken to the power 1 / `temperature`: both change what the chain is, not how a test decides.
+    `rule` is the acceptance function of Metropolis or Barker (default: that of the test). The likelihood, but not the
+    prior, is raised to the power 1 / `temperature`. Both change the chain's target or dynamics, not how a test decides.
     """
 
     draws: Whole = Field(default=1000, ge=1, le=MAX_DRAWS)
@@ -282,11 +282,11 @@ class RunTable(ConfigTable):
 
 
 class RedesignTable(ConfigTable):
-    """Design from the running chain: every `every` steps a search for `tolerance` on the latest `pairs` pairs.
+    """Redesign during the run: every `every` steps, search a design for `tolerance` on the latest `pairs` pairs.
 
-    Pairs are recorded on the way, at most `share` of all data read (but for the first 20). It ends at step `until`,
-    that of the warmup if absent; a new design must save `gain` of the data, unless the one in use breaks the
-    tolerance. `m_low` and `m_high` limit the batches.
+    Recording pairs takes at most `share` of all data read (except for the first 20). It ends at step `until` (default:
+    the end of the warm-up). A new design must save `gain` of the data, unless the current one exceeds the tolerance.
+    `m_low` and `m_high` limit the mini-batches.
     """
 
     tolerance: Real = Field(ge=1e-6, le=1.0)
@@ -300,87 +300,89 @@ class RedesignTable(ConfigTable):
 
     @property
     def space(self) -> Space:
-        """Where designs are searched."""
+        """The search space of designs."""
         return Space(self.m_low, self.m_high)
 
 
-# --- what goes with what ----------------------------------------------------------------------------------------------
+# --- what fits together -----------------------------------------------------------------------------------------------
 
 
 def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
     """Refuse a proposal that the model cannot use."""
     if proposal.kind not in model.proposals:
         known = ", ".join(map(repr, model.proposals))
-        raise BadInput(f"proposal.kind = {proposal.kind!r}: not for model.kind = {model.kind!r}, which takes {known}")
+        raise BadInput(
+            f"proposal.kind = {proposal.kind!r}: does not fit model.kind = {model.kind!r}, which takes {known}"
+        )
     if isinstance(proposal, (WalkTable, AdaptiveTable)) and proposal.scale is None and model.kind != "logistic":
-        raise BadInput(f"proposal.scale: missing; the steps in every parameter, for model.kind = {model.kind!r}")
+        raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
     if isinstance(model, LogisticTable) and model.recentre and not (run.warmup and model.control):
-        raise BadInput("model.recentre = true: needs control variates and a warmup to follow the chain in")
+        raise BadInput("model.recentre = true: needs control variates and a warm-up")
     if isinstance(proposal, SliceTable):
         _check_slice(model, proposal, run)
     if proposal.kind == "adaptive" and not run.warmup:
-        raise BadInput("run.warmup = 0: the adaptive proposal learns in warmup; give it some steps")
+        raise BadInput("run.warmup = 0: the adaptive proposal needs warm-up steps to adapt")
 
 
 def _check_slice(model: ModelTable, proposal: SliceTable, run: RunTable) -> None:
-    """Refuse what slice updates cannot do."""
+    """Refuse options that slice updates cannot use."""
     if proposal.width is None and model.kind != "logistic":
-        raise BadInput(f"proposal.width: missing; the first interval, for model.kind = {model.kind!r}")
+        raise BadInput(f"proposal.width: missing; model.kind = {model.kind!r} needs the width of the first interval")
     if run.rule == "barker":
         raise BadInput("run.rule = 'barker': a slice update has no acceptance rule")
     if isinstance(model, LogisticTable) and model.recentre:
-        raise BadInput("model.recentre = true: is not for proposal.kind = 'slice'")
+        raise BadInput("model.recentre = true: does not fit proposal.kind = 'slice'")
 
 
 def check_redesign(redesign: RedesignTable | None, test: object, proposal: ProposalTable, run: RunTable) -> None:
-    """Refuse to re-design what is no sequential test of pairs, or when there is no time for it."""
+    """Refuse a redesign of anything but a sequential test of pairs, or without steps for it."""
     if redesign is None:
         return
     if isinstance(proposal, SliceTable):
-        raise BadInput("redesign: proposal.kind = 'slice' decides about no pairs to design for")
+        raise BadInput("redesign: does not fit proposal.kind = 'slice', which has no pairs")
     if not isinstance(test, Design):
-        raise BadInput('redesign: needs [test] with kind = "sequential", the design to begin with')
+        raise BadInput('redesign: needs [test] with kind = "sequential", the first design')
     if redesign.until is None and not run.warmup:
-        raise BadInput("redesign.until: missing; without a warmup the designs need another end")
+        raise BadInput("redesign.until: missing; it is needed if there is no warm-up")
     if (end := redesign.until or run.warmup) < redesign.every:
-        raise BadInput(f"redesign.every = {redesign.every:,}: there are only {end:,} steps to re-design in")
+        raise BadInput(f"redesign.every = {redesign.every:,}: the redesign has only {end:,} steps")
 
 
 def check_data(model: ModelTable, data: DataTable) -> None:
-    """Refuse what the model, or the kind of file, cannot use."""
+    """Refuse entries that the model or the kind of file cannot use."""
     _check_place(data)
     given = [name for name in ("label", "labels", "columns") if getattr(data, name) is not None]
     given += [name for name in ("intercept", "standardise") if getattr(data, name)]
     idle = [] if model.labels else ["label", "labels", "intercept", "standardise"]
     if unfit := [name for name in given if name in idle]:
-        raise BadInput(f"data.{unfit[0]}: has no meaning for model.kind = {model.kind!r}")
+        raise BadInput(f"data.{unfit[0]}: does not apply to model.kind = {model.kind!r}")
     if not data.mapped:
         if "labels" in given:
-            raise BadInput("data.labels: is for a path that ends in .npy; other files hold their labels themselves")
+            raise BadInput("data.labels: only for a path that ends in .npy; other files contain their labels")
         return
     if unfit := [name for name in given if name != "labels"]:
-        raise BadInput(f"data.{unfit[0]}: a .npy file is mapped into memory and used as it is; change the file")
+        raise BadInput(f"data.{unfit[0]}: does not apply to a .npy file, which is mapped and not changed")
     if model.labels == "binary" and data.labels is None:
-        raise BadInput("data.labels: missing; a .npy file has its labels in another one")
+        raise BadInput("data.labels: missing; a .npy file needs a second file with its labels")
 
 
 def _check_place(data: DataTable) -> None:
-    """Data lie in a file or are one of the built-in sets."""
+    """Refuse data that have neither a path nor a source, or both."""
     if data.path is None and data.source is None:
         raise BadInput("data.path: missing")
     if data.path is not None and data.source is not None:
         raise BadInput("data.source: cannot be given together with data.path")
     idle = ("folder", "rows") if data.source is None else ("label", "labels", "columns")
     if unfit := [name for name in idle if getattr(data, name) is not None]:
-        raise BadInput(f"data.{unfit[0]}: has no meaning with data.{'path' if data.source is None else 'source'}")
+        raise BadInput(f"data.{unfit[0]}: does not apply with data.{'path' if data.source is None else 'source'}")
 
 
 def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
-    """Refuse a rule or a threshold that the test cannot follow, and differences whose range it cannot know."""
+    """Refuse a test that does not fit the proposal, the rule or the control variates."""
     if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable)):
         raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":
-        raise BadInput("run.rule = 'metropolis': test.kind = 'barker' follows Barker's rule only")
+        raise BadInput("run.rule = 'metropolis': test.kind = 'barker' needs Barker's rule")
     if isinstance(test, ConcentrationTable) and isinstance(model, LogisticTable) and model.control:
         why = "test.kind = 'concentration' needs a bound that control variates do not have; must be 0"
         raise BadInput(f"model.control = {model.control}: {why}")

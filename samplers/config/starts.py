@@ -1,4 +1,4 @@
-"""Where chains start when nobody says: near the posterior's mode, found without many passes over the data."""
+"""Default starts of chains: near the posterior mode, found in a few passes over the data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lasso_mode(model: Lasso, temperature: float = 1.0) -> Floats:
 
 
 def mixture_moments(model: Mixture) -> Floats:
-    """theta1 and theta2 with the mean and the variance of the data; it is one of the two modes, nearly.
+    """The parameters that give the mean and the variance of the data: close to one of the two modes.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def mixture_moments(model: Mixture) -> Floats:
 
 
 def best_single(model: RJLogistic) -> Floats:
-    """The one coefficient that the data want most at 0, by its score statistic, where one Newton step leads.
+    """The one coefficient with the largest score statistic at 0, set to where one Newton step leads.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Data for the models: from files in the formats people have, with the names of their columns."""
+"""Data for the models: from files in common formats, with the names of the columns."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Dataset(NamedTuple):
-    """Rows (N, D), labels if there are any, names of the columns if the file has them.
+    """Rows (N, D), labels and names of the columns if there are any.
 
-    What is mapped from a file stays a memmap. `standardised` has the mean and standard deviation that each column had.
+    Mapped files stay memmaps. `standardised` holds the original mean and standard deviation of each column.
     """
 
     x: Floats
     y: npt.NDArray[Any] | None
     names: tuple[str, ...] | None = None
     standardised: dict[str, tuple[float, float]] | None = None
-    origin: str | None = None  # of a built-in data set
+    origin: str | None = None  # where a built-in data set comes from
 
     @property
     def digest(self) -> str:
@@ -49,7 +49,7 @@ class Dataset(NamedTuple):
 
 
 def load(data: DataTable, labels: Labels) -> Dataset:
-    """What a config says about its data, read and checked; `labels` is what the model wants besides the columns."""
+    """The data of a config, read and checked; `labels` is the kind of labels that the model needs."""
     readers: dict[str, Callable[[Path, DataTable, Labels], Dataset]] = {
         ".csv": _csv,
         ".tsv": _csv,
@@ -65,17 +65,17 @@ def load(data: DataTable, labels: Labels) -> Dataset:
     if file.suffix.lower() not in readers:
         raise BadInput(f"data.path: {file}: must end in {', '.join(readers)}")
     try:
-        found = readers[file.suffix.lower()](file, data, labels)
+        dataset = readers[file.suffix.lower()](file, data, labels)
     except BadInput:
         raise
-    except Exception as error:  # of whatever kind the parsers throw at a broken file
+    except Exception as error:  # parsers raise many types for broken files
         raise BadInput(f"data.path: {file}: cannot be read: {shorten(error, 100)}") from None
-    _check(file, found, "labels" if data.mapped else "label")
-    return _finished(found, data)
+    _check(file, dataset, "labels" if data.mapped else "label")
+    return _finished(dataset, data)
 
 
 def _built_in(data: DataTable, labels: Labels) -> Dataset:
-    """One of the papers' data sets, or its twin."""
+    """One of the papers' data sets, or its synthetic twin."""
     from samplers.data import sources
 
     assert data.source is not None
@@ -84,20 +84,20 @@ def _built_in(data: DataTable, labels: Labels) -> Dataset:
     if data.folder is not None and not Path(data.folder).is_dir():
         raise BadInput(f"data.folder: {data.folder}: no such directory")
     try:
-        found = sources.load(data.source, data.folder, data.rows)
+        source = sources.load(data.source, data.folder, data.rows)
     except BadInput as problem:
         raise BadInput(f"data.source = {shown(data.source)}: {problem}") from None
-    if labels and not found.y.size:
+    if labels and not source.y.size:
         raise BadInput(f"data.source = {shown(data.source)}: has no labels, which the model needs")
-    if labels == "binary" and not np.isin(found.y, (0.0, 1.0)).all():
-        raise BadInput(f"data.source = {shown(data.source)}: its labels are numbers, the model needs 0 and 1")
-    return Dataset(found.x, found.y if labels else None, found.columns, origin=found.origin)
+    if labels == "binary" and not np.isin(source.y, (0.0, 1.0)).all():
+        raise BadInput(f"data.source = {shown(data.source)}: its labels are numbers; the model needs 0 and 1")
+    return Dataset(source.x, source.y if labels else None, source.columns, origin=source.origin)
 
 
-def _finished(found: Dataset, data: DataTable) -> Dataset:
+def _finished(dataset: Dataset, data: DataTable) -> Dataset:
     if data.standardise:
-        found = _standardised(found)
-    return _with_intercept(found) if data.intercept else found
+        dataset = _standardised(dataset)
+    return _with_intercept(dataset) if data.intercept else dataset
 
 
 def _existing(entry: str, path: str) -> Path:
@@ -105,7 +105,9 @@ def _existing(entry: str, path: str) -> Path:
     if not file.is_file():
         raise BadInput(f"data.{entry}: {file}: no such file")
     if not file.suffix.lower() == ".npy" and file.stat().st_size > memory.MAX_BYTES:
-        raise BadInput(f"data.{entry}: {file}: larger than {memory.MAX_BYTES:,} bytes; a .npy file may be")
+        raise BadInput(
+            f"data.{entry}: {file}: larger than {memory.MAX_BYTES:,} bytes; use a .npy file, which is mapped"
+        )
     return file
 
 
@@ -114,9 +116,9 @@ def _refuse_wide(file: Path, columns: int) -> None:
         raise BadInput(f"data.path: {file}: {columns:,} columns, more than the limit of {MAX_COLUMNS:,}")
 
 
-def _check(file: Path, found: Dataset, entry: str) -> None:
-    """Finite numbers in (N, D), as many labels."""
-    x, y = found.x, found.y
+def _check(file: Path, dataset: Dataset, entry: str) -> None:
+    """Refuse anything but finite numbers (N, D) with N labels."""
+    x, y = dataset.x, dataset.y
     if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
         raise BadInput(f"data.path: {file}: has shape {x.shape}; must have rows and columns")
     if y is not None and y.shape != x.shape[:1]:
@@ -125,7 +127,7 @@ def _check(file: Path, found: Dataset, entry: str) -> None:
         finite = np.isfinite(x[block])
         if not finite.all():
             row, column = (int(k) for k in np.argwhere(~finite)[0] + (block.start, 0))
-            name = shown(found.names[column]) if found.names else column
+            name = shown(dataset.names[column]) if dataset.names else column
             raise BadInput(f"data.path: {file}: row {row:,}, column {name}: {x[row, column]}, must be finite")
     if y is not None and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
@@ -137,20 +139,20 @@ def _check(file: Path, found: Dataset, entry: str) -> None:
 
 def _columns(data: DataTable, names: Sequence[str], labels: Labels) -> tuple[list[str], str | None]:
     """Which columns are used, and which is the label."""
-    there = f"there are {shorten(', '.join(names), 200)}"
+    existing = f"the columns are {shorten(', '.join(names), 200)}"
     label = (data.label or "y") if labels else None
     if label is not None and label not in names:
-        raise BadInput(f"data.label = {shown(label)}: no such column; {there}")
+        raise BadInput(f"data.label = {shown(label)}: no such column; {existing}")
     for name in data.columns or ():
         if name not in names:
-            raise BadInput(f"data.columns: {shown(name)}: no such column; {there}")
+            raise BadInput(f"data.columns: {shown(name)}: no such column; {existing}")
         if name == label:
             raise BadInput(f"data.columns: {shown(name)}: is the label")
         if data.columns and data.columns.count(name) > 1:
-            raise BadInput(f"data.columns: {shown(name)}: is there twice")
+            raise BadInput(f"data.columns: {shown(name)}: is listed twice")
     chosen = list(data.columns or (name for name in names if name != label))
     if not chosen:
-        raise BadInput(f"data.path: {data.path}: has no column but the label")
+        raise BadInput(f"data.path: {data.path}: has no column except the label")
     return chosen, label
 
 
@@ -158,8 +160,8 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
     layout = csv_table.find_layout(file)
     _refuse_wide(file, len(layout.names))
     columns, label = _columns(data, layout.names, labels)
-    size = 16 * count_lines(file) * (len(columns) + 1)  # one by one, and as an array
-    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped")
+    size = 16 * count_lines(file) * (len(columns) + 1)  # as single columns, and as one array
+    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped instead")
     numeric = [*columns, label] if label is not None and labels == "numbers" else columns
     numbers, texts = csv_table.read(layout, numeric, label if labels == "binary" else None)
     x = np.column_stack(numbers[: len(columns)])
@@ -169,7 +171,7 @@ def _csv(file: Path, data: DataTable, labels: Labels) -> Dataset:
 
 
 def _parquet(file: Path, data: DataTable, labels: Labels) -> Dataset:
-    layout = parquet_table.layout(file)
+    layout = parquet_table.find_layout(file)
     _refuse_wide(file, len(layout.schema.names))
     columns, label = _columns(data, layout.schema.names, labels)
     x, y = parquet_table.read(layout, columns, label, labels)
@@ -182,39 +184,39 @@ def _parquet(file: Path, data: DataTable, labels: Labels) -> Dataset:
 def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
     label = data.label or "y"
     with open(file, "rb") as opened, zipfile.ZipFile(opened) as archive:
-        there = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-        wanted = ["x", *([label] if labels else []), *(["columns"] if "columns" in there else [])]
-        if missing := [name for name in wanted if name not in there]:
-            has = shorten(", ".join(there), 200)
-            raise BadInput(f"data.path: {file}: has no array {shorten(missing[0])}; it has {has}")
-        _refuse_promises(file, archive, wanted)
+        members = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        needed = ["x", *([label] if labels else []), *(["columns"] if "columns" in members else [])]
+        if missing := [name for name in needed if name not in members]:
+            listed = shorten(", ".join(members), 200)
+            raise BadInput(f"data.path: {file}: has no array {shorten(missing[0])}; it has {listed}")
+        _refuse_large(file, archive, needed)
         x = _as_rows(file, _member(archive, "x"))
         y = _as_labels("label", _member(archive, label), labels) if labels else None
-        names = tuple(map(str, _member(archive, "columns").ravel())) if "columns" in there else None
+        names = tuple(map(str, _member(archive, "columns").ravel())) if "columns" in members else None
     if names is not None and (len(names) != x.shape[1] or len(set(names)) < len(names)):
-        raise BadInput(f"data.path: {file}: columns must be {x.shape[1]} different names, one for each column of x")
+        raise BadInput(f"data.path: {file}: columns must hold {x.shape[1]} different names, one for each column of x")
     if data.columns is None:
         return Dataset(x, y, names)
     if names is None:
-        raise BadInput(f"data.columns: {file} does not name its columns; it has no array columns")
+        raise BadInput(f"data.columns: {file} has no array columns with the names of its columns")
     chosen, _ = _columns(data, names, None)
     return Dataset(np.ascontiguousarray(x[:, [names.index(name) for name in chosen]]), y, tuple(chosen))
 
 
-def _refuse_promises(file: Path, archive: zipfile.ZipFile, wanted: Sequence[str]) -> None:
-    """Refuse arrays that would not fit, by the headers that numpy takes memory for before it reads."""
+def _refuse_large(file: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
+    """Refuse arrays that would not fit into memory, by their headers: NumPy allocates memory before it reads."""
     size = 0
-    for name in wanted:
+    for name in names:
         with archive.open(f"{name}.npy") as member:
             version = np.lib.format.read_magic(member)
             known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
             if version not in known:
-                raise BadInput(f"data.path: {file}: {name} is not of numbers or texts")
+                raise BadInput(f"data.path: {file}: {name} holds neither numbers nor texts")
             shape, _, kind = known[version](member)
         if name == "columns":
             _refuse_wide(file, math.prod(shape))
-        size += math.prod(shape) * (kind.itemsize + 8)  # as they are, and as float64
-    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped")
+        size += math.prod(shape) * (kind.itemsize + 8)  # as stored, and as float64
+    memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped instead")
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
@@ -236,7 +238,7 @@ def _npy(file: Path, data: DataTable, labels: Labels) -> Dataset:
 
 
 def _as_rows(file: Path, array: npt.NDArray[Any]) -> Floats:
-    """(N, D) of floating point numbers; the array itself if it is that already."""
+    """Floating point numbers (N, D); the array itself if it can be used unchanged."""
     if array.dtype.kind not in "biuf":
         raise BadInput(f"data.path: {file}: x is of type {array.dtype}, not numbers")
     rows = array[:, None] if array.ndim == 1 else array
@@ -244,21 +246,21 @@ def _as_rows(file: Path, array: npt.NDArray[Any]) -> Floats:
     fit = rows.dtype in (np.float64, np.float32) and rows.flags.c_contiguous
     if fit and isinstance(rows, np.memmap):
         return rows
-    why = f"x is of type {array.dtype}, not float64 or float32 row by row: to convert it takes"
+    why = f"x is of type {array.dtype}, not float64 or float32 row by row; converting it takes"
     memory.refuse(f"data.path: {file}: {why}", 8 * rows.size, "convert the file")
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def _as_labels(entry: str, array: npt.NDArray[Any], labels: Labels) -> npt.NDArray[Any]:
-    """Labels as they are if they lie in a file as bytes, -1 and 1 else; of regression as numbers."""
+    """Binary labels as mapped bytes or as -1 and 1; other labels as numbers."""
     as_it_is = isinstance(array, np.memmap) and array.dtype in (np.bool_, np.int8, np.uint8)
     if not (labels == "binary" and as_it_is):
         size = 16 * array.size + 2 * array.itemsize * min(array.size, BLOCK)
-        why = f"{array.size:,} labels of type {array.dtype}: to convert them takes"
-        memory.refuse(f"data.{entry}: {why}", size, "bytes of 0 and 1 in a .npy file are mapped")
+        why = f"{array.size:,} labels of type {array.dtype}; converting them takes"
+        memory.refuse(f"data.{entry}: {why}", size, "a .npy file of bytes 0 and 1 is mapped instead")
     if labels == "binary" and array.ndim == 1:
-        found = _different(array)
-        signs = dict(zip(found, _signs(entry, found), strict=True))
+        texts = _different(array)
+        signs = dict(zip(texts, _signs(entry, texts), strict=True))
         if as_it_is:
             return array
         if array.dtype.kind in "biuf":
@@ -270,17 +272,17 @@ def _as_labels(entry: str, array: npt.NDArray[Any], labels: Labels) -> npt.NDArr
 
 
 def _different(array: npt.NDArray[Any]) -> list[str]:
-    """The values of an array as texts, sorted; no more than MOST_TEXTS of them."""
-    found: set[str] = set()
+    """The different values of an array as texts, sorted; no more than MOST_TEXTS."""
+    texts: set[str] = set()
     for block in blocks(len(array)):
-        found.update(str(value) for value in np.unique(array[block])[:MOST_TEXTS])
-        if len(found) >= MOST_TEXTS:
+        texts.update(str(value) for value in np.unique(array[block])[:MOST_TEXTS])
+        if len(texts) >= MOST_TEXTS:
             break
-    return sorted(found)[:MOST_TEXTS]
+    return sorted(texts)[:MOST_TEXTS]
 
 
 def _signs(entry: str, texts: Sequence[str]) -> Floats:
-    """-1 or 1 for every text that stands for 0 or 1, -1 or 1, false or true; MOST_TEXTS are not all of them."""
+    """-1 or 1 for each text that means 0 or 1, -1 or 1, false or true; MOST_TEXTS or more are too many."""
     values = [_label(text) for text in texts]
     if len(texts) >= MOST_TEXTS or not (set(values) <= {0.0, 1.0} or set(values) <= {-1.0, 1.0}):
         listed = ", ".join(shown(text) for text in sorted(texts)[:6]) + (", …" if len(texts) > 6 else "")
@@ -296,14 +298,14 @@ def _label(text: str) -> float | None:
         return None
 
 
-# --- what is made of them ---------------------------------------------------------------------------------------------
+# --- transformations --------------------------------------------------------------------------------------------------
 
 
-def _standardised(found: Dataset) -> Dataset:
-    """Every column with mean 0 and standard deviation 1."""
-    names = found.names or tuple(f"x{k}" for k in range(found.x.shape[1]))
-    scale = unit(found.x)
-    x = found.x / scale
+def _standardised(dataset: Dataset) -> Dataset:
+    """Scale every column to mean 0 and standard deviation 1."""
+    names = dataset.names or tuple(f"x{k}" for k in range(dataset.x.shape[1]))
+    scale = unit(dataset.x)
+    x = dataset.x / scale
     mean, sd = x.mean(axis=0), x.std(axis=0)
     for name, centre, spread in zip(names, mean, sd, strict=True):
         if not spread > 1e-12 * abs(centre):
@@ -311,13 +313,13 @@ def _standardised(found: Dataset) -> Dataset:
     x -= mean
     x /= sd
     known = {name: (float(a), float(b)) for name, a, b in zip(names, mean * scale, sd * scale, strict=True)}
-    return found._replace(x=x, standardised=known)
+    return dataset._replace(x=x, standardised=known)
 
 
-def _with_intercept(found: Dataset) -> Dataset:
-    """With a column of ones before the others."""
-    names = found.names or tuple(f"x{k}" for k in range(found.x.shape[1]))
+def _with_intercept(dataset: Dataset) -> Dataset:
+    """Put a column of ones before the others."""
+    names = dataset.names or tuple(f"x{k}" for k in range(dataset.x.shape[1]))
     if INTERCEPT in names:
-        raise BadInput(f"data.intercept: there is a column {INTERCEPT!r} already")
-    ones = np.ones((found.x.shape[0], 1))
-    return found._replace(x=np.hstack([ones, found.x]), names=(INTERCEPT, *names))
+        raise BadInput(f"data.intercept: there already is a column {INTERCEPT!r}")
+    ones = np.ones((dataset.x.shape[0], 1))
+    return dataset._replace(x=np.hstack([ones, dataset.x]), names=(INTERCEPT, *names))

@@ -1,6 +1,6 @@
-"""Tables of numbers as Parquet: types and sizes are looked at before anything is unpacked.
+"""Data tables as Parquet files: types and sizes are checked before anything is unpacked.
 
-A file of some hundred bytes may say the same number, or the same long text, a million times.
+A file of a few hundred bytes may repeat the same number, or the same long text, a million times.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ NOT_NUMBERS = "not numbers; data.columns says which columns to use"
 
 
 class Layout(NamedTuple):
-    """What a file says of itself: types of its columns, sizes of its parts."""
+    """The metadata of a file: types of its columns, sizes of its parts."""
 
     file: Path
     schema: pa.Schema
     metadata: FileMetaData
 
 
-def layout(file: Path) -> Layout:
-    """Look at the schema."""
+def find_layout(file: Path) -> Layout:
+    """Read the schema."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(file) as opened:
@@ -42,7 +42,7 @@ def layout(file: Path) -> Layout:
 
 
 def read(where: Layout, columns: Sequence[str], label: str | None, labels: Labels) -> Read:
-    """The numbers of some columns, and those, or the texts, of the label's."""
+    """The numbers of some columns, and the numbers or texts of the label."""
     from pyarrow import parquet
 
     numeric = [*columns, label] if label is not None and labels == "numbers" else list(columns)
@@ -52,9 +52,9 @@ def read(where: Layout, columns: Sequence[str], label: str | None, labels: Label
     size = _size(where, numeric)
     if label is not None and labels == "binary":
         size += _size_of_texts(where, label)
-    memory.refuse(f"data.path: {where.file}: unpacks to", size, "a .npy file would be mapped")
-    wanted = list(columns) if label is None else [*columns, label]
-    table = parquet.read_table(where.file, columns=wanted, read_dictionary=None if label is None else [label])
+    memory.refuse(f"data.path: {where.file}: unpacks to", size, "a .npy file would be mapped instead")
+    names = list(columns) if label is None else [*columns, label]
+    table = parquet.read_table(where.file, columns=names, read_dictionary=None if label is None else [label])
     x = np.empty((table.num_rows, len(columns)))
     for place, name in enumerate(columns):
         x[:, place] = _numbers(where, name, table.column(name))
@@ -64,13 +64,13 @@ def read(where: Layout, columns: Sequence[str], label: str | None, labels: Label
 
 
 def _size(where: Layout, columns: Sequence[str]) -> int:
-    """Bytes of these columns as a table and as an array, and of one more on its way."""
+    """Bytes of these columns as a table and as an array, with one more column being converted."""
     widths = [where.schema.field(name).type.bit_width / 8 + 8 for name in columns]
     return int(where.metadata.num_rows * (sum(widths) + 16))
 
 
 def _size_of_texts(where: Layout, label: str) -> int:
-    """Bytes of a label whose texts are held once each, with a number for each row."""
+    """Bytes of a label column: each text once, and a number for each row."""
     kind = where.schema.field(label).type
     if not _is_label(kind):
         raise BadInput(f"{_place(where, label)}: is of type {kind}, neither numbers nor texts")

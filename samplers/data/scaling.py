@@ -1,4 +1,4 @@
-"""Scales that keep squares and cubes of very large and very small numbers within the range of floating point."""
+"""Scales that keep squares and cubes of very large or very small numbers from overflow and underflow."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from designer.core.arrays import Floats
 
 
 def unit(values: Floats) -> Floats:
-    """The power of two at or below the largest |value| of each column, or of a vector.
+    """The largest power of two that does not exceed the largest |value| of each column, or of a vector.
 
-    To divide by it, and to multiply again, rounds nothing: only results that overflowed or vanished before change.
+    Dividing by it and multiplying again rounds nothing: only results that would overflow or underflow change.
 
     Examples
     --------

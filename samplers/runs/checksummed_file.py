@@ -1,4 +1,4 @@
-"""One file with a checksum, which appears whole or not at all and is believed only if it is what was written.
+"""Files with a checksum: a file appears whole or not at all, and is read only if it is what was written.
 
 A file is: magic, length of the header, header (JSON), raw arrays, SHA-256 of all that.
 """
@@ -30,7 +30,7 @@ class Damaged(Exception):
         super().__init__(f"{path}: {what}; not used")
 
 
-class SealedFile(NamedTuple):
+class ChecksummedFile(NamedTuple):
     """A file whose checksum is right."""
 
     path: Path
@@ -46,8 +46,8 @@ class SealedFile(NamedTuple):
             raise Damaged(self.path, f"cannot be understood ({shorten(error)})") from None
 
 
-def read(path: Path) -> SealedFile:
-    """The file at `path`; nothing in it is looked at before its checksum is found right."""
+def read(path: Path) -> ChecksummedFile:
+    """The file at `path`; nothing in it is used before its checksum is checked."""
     data = memoryview(_content(path))
     if len(data) < len(MAGIC) + 40 or (digest := hashlib.sha256(data[:-32])).digest() != data[-32:]:
         raise Damaged(path, "is truncated or altered")
@@ -59,11 +59,11 @@ def read(path: Path) -> SealedFile:
         header = dict(json.loads(bytes(data[start : start + length])))
     except (ValueError, TypeError, RecursionError):
         raise Damaged(path, "has no header") from None
-    return SealedFile(path, header, data[start + length : -32], digest.hexdigest())
+    return ChecksummedFile(path, header, data[start + length : -32], digest.hexdigest())
 
 
 def _content(path: Path) -> bytes:
-    """All of a file; one that the disk cannot give is as good as altered, and an older one may be sound."""
+    """All bytes of a file. One that the disk cannot read counts as damaged: an older checkpoint may be good."""
     try:
         with open(path, "rb") as file:
             if (size := os.fstat(file.fileno()).st_size) > MAX_BYTES:
@@ -76,7 +76,7 @@ def _content(path: Path) -> bytes:
 
 
 def write(path: Path, header: dict[str, Any], content: Mapping[str, Any]) -> str:
-    """Put a new file at `path`, durably and all at once; returns its digest."""
+    """Write a new file at `path`, durably and all at once; returns its digest."""
     arrays: list[bytes] = []
     try:
         text = json.dumps(header | {"content": _pack("", content, arrays)}).encode()

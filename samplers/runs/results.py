@@ -1,4 +1,4 @@
-"""What a run found, as ArviZ wants it: a DataTree of draws and statistics per step, its netCDF file, its summary.
+"""The results of a run for ArviZ: a DataTree of draws and statistics per step, its netCDF file, its summary.
 
 xarray and ArviZ are imported where they are used: a command that only samples should not wait for them.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from designer.core.errors import BadInput
 from designer.core.files import replacing, shorten
 from samplers.data import memory
-from samplers.runs.store import Array, Draws
+from samplers.runs.store import Array, Arrays
 
 if TYPE_CHECKING:
     from xarray import DataArray, DataTree
@@ -32,7 +32,7 @@ _SEAL = b"\nsha256 of what is before this line: "
 
 
 def collect(
-    chains: Sequence[Draws],
+    chains: Sequence[Arrays],
     attributes: Mapping[str, str | int | float] | None = None,
     statistics: Collection[str] = STATISTICS,
     names: Sequence[str] | None = None,
@@ -50,7 +50,7 @@ def collect(
     statistics
         Names that belong to `sample_stats`; all others are parameters.
     names
-        Of the entries of theta and of what is about them: coordinates of their dimension `parameter`.
+        Of the entries of θ: coordinates of the dimension `parameter`.
     numbers
         Of the chains: coordinates of the dimension `chain`, by default 0, 1, ...
 
@@ -91,10 +91,10 @@ def collect(
     return tree
 
 
-def collect_run(chains: Mapping[int, Draws], meta: Mapping[str, Any]) -> DataTree:
-    """The draws of chains of a run, by their numbers; its description (texts and numbers) as attributes.
+def collect_run(chains: Mapping[int, Arrays], meta: Mapping[str, Any]) -> DataTree:
+    """The draws of the chains of a run, by their numbers; facts about the run (texts and numbers) as attributes.
 
-    Of reversible jump also which coefficients are active.
+    For reversible jumps also which coefficients are active.
     """
     attributes = {name: value for name, value in meta.items() if isinstance(value, (str, int, float))}
     if meta.get("model") == "rj-logistic":
@@ -110,7 +110,7 @@ def _named(names: Sequence[str] | None, posterior: Mapping[str, Array]) -> dict[
     return {"coords": {"parameter": list(names)}, "dims": {name: ["parameter"] for name in fitting}}
 
 
-def _length(number: int, chain: Draws) -> int:
+def _length(number: int, chain: Arrays) -> int:
     """The number of draws, the same for every array of the chain."""
     lengths = {values.shape[0] if values.ndim else -1 for values in chain.values()}
     if len(lengths) > 1 or -1 in lengths:
@@ -118,7 +118,7 @@ def _length(number: int, chain: Draws) -> int:
     return lengths.pop() if lengths else 0
 
 
-def _stack(name: str, chains: Sequence[Draws], draws: int) -> Array:
+def _stack(name: str, chains: Sequence[Arrays], draws: int) -> Array:
     """One array (chain, draw, ...) of what every chain calls `name`."""
     for number, chain in enumerate(chains):
         if {*chain} != {*chains[0]}:
@@ -134,16 +134,16 @@ def _stack(name: str, chains: Sequence[Draws], draws: int) -> Array:
 
 
 def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
-    """Write a netCDF file that any HDF5 tool reads; it is there as a whole or not at all.
+    """Write a netCDF file that any HDF5 tool reads; it appears whole or not at all.
 
-    Its last line is a checksum, which the format allows and other readers pass over.
+    Its last line is a checksum, which the format allows and other readers ignore.
 
     Parameters
     ----------
     results
-        As `collect` or `run_config` gives them.
+        As returned by `collect` or `run_config`.
     path
-        Is replaced if it is there.
+        Of the file; an old one is replaced.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def to_netcdf(results: DataTree, path: str | os.PathLike[str]) -> None:
         _make_sure_of_room(temporary, _bytes_of(results))
         try:
             results.to_netcdf(temporary, engine="h5netcdf")
-        except RuntimeError as error:  # HDF5's own word for a full disk
+        except RuntimeError as error:  # how HDF5 reports a full disk
             raise OSError(shorten(error, 200)) from None
         with open(temporary, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -170,7 +170,7 @@ def _bytes_of(tree: DataTree) -> int:
 
 
 def _make_sure_of_room(path: Path, size: int) -> None:
-    """Raise an OSError now if there is none for so many bytes: HDF5 may crash on a disk that fills up under it."""
+    """Raise an OSError now if there is no room for so many bytes: HDF5 may crash on a full disk."""
     if not hasattr(os, "posix_fallocate"):
         return
     with open(path, "wb") as file:
@@ -228,12 +228,12 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
             return tree.load()
     except BadInput:
         raise
-    except Exception as error:  # whatever the libraries throw at a broken file; the list has no end
+    except Exception as error:  # libraries raise many kinds of errors on a broken file
         raise BadInput(f"{path}: is not a netCDF file of results ({shorten(error, 200)})") from None
 
 
 def _refuse_large_chunks(path: str | os.PathLike[str], raw: Any) -> None:
-    """Refuse chunks that HDF5 would unpack whole, however little of them belongs to an array."""
+    """Refuse large chunks: HDF5 unpacks a whole chunk, however little of it is needed."""
 
     def check(name: str, item: Any) -> None:
         if chunks := getattr(item, "chunks", None):
@@ -265,8 +265,8 @@ MIXED = 1.01  # R-hat of chains that agree (Vehtari et al. 2021)
 ENOUGH = 100  # effective draws of each chain for R-hat and ESS to be trusted (the same)
 
 
-class Row(NamedTuple):
-    """One parameter: moments, standard error of the mean, effective sample sizes, convergence. Not known: nan."""
+class ParameterSummary(NamedTuple):
+    """One parameter: moments, standard error of the mean, effective sample sizes, R-hat; nan where unknown."""
 
     name: str
     mean: float
@@ -277,15 +277,15 @@ class Row(NamedTuple):
     r_hat: float
 
 
-class Summary(NamedTuple):
-    """One row per parameter, of how many chains and draws."""
+class PosteriorSummary(NamedTuple):
+    """One row per parameter, and the numbers of chains and draws."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ParameterSummary, ...]
     chains: int
     draws: int
     note: str = ""
 
-    def worst(self, count: int) -> Summary:
+    def worst(self, count: int) -> PosteriorSummary:
         """The parameters with the fewest effective draws, if there are more than so many."""
         if len(self.rows) <= count:
             return self
@@ -295,7 +295,7 @@ class Summary(NamedTuple):
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of the table must know: chains that do not agree, or are too short to tell."""
+        """What to know before using the table: chains that do not agree, or are too short to tell."""
         apart = sum(row.r_hat > MIXED for row in self.rows)
         few = sum(row.ess_bulk < ENOUGH * self.chains for row in self.rows)
         return [
@@ -307,8 +307,8 @@ class Summary(NamedTuple):
         ]
 
     def text(self) -> str:
-        """A table for people."""
-        cells = [list(Row._fields)]
+        """The table as text."""
+        cells = [list(ParameterSummary._fields)]
         cells += [
             [row.name, *(f"{x:.4g}" for x in row[1:4]), *(f"{x:.0f}" for x in row[4:6]), f"{row.r_hat:.3f}"]
             for row in self.rows
@@ -320,9 +320,9 @@ class Summary(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Of all steps: acceptance rate, mean number of data read, and that as a fraction of all data (None if unknown).
+    """Averages over all steps: acceptance rate, data read per step, and data use (None if N is unknown).
 
-    The test's data are meant; `gradient_data` are those that a Langevin proposal reads besides in every step.
+    These are data that the test reads; a Langevin proposal reads `gradient_data` more in every step.
     """
 
     acceptance: float
@@ -332,25 +332,25 @@ class Steps(NamedTuple):
 
 
 def steps(results: DataTree) -> Steps:
-    """What the tests did on average."""
+    """Averages over all steps."""
     stats = results["sample_stats"]
     used, n_data = float(stats["n_used"].mean()), results.attrs.get("n_data")
     usage = None if n_data is None else used / int(n_data)
     return Steps(float(stats["accepted"].mean()), used, usage, int(results.attrs.get("gradient_batch", 0)))
 
 
-def summary(results: DataTree) -> Summary:
+def summary(results: DataTree) -> PosteriorSummary:
     """Mean, sd, MCSE, bulk and tail ESS and R-hat (rank-normalised, split) of every parameter.
 
     Parameters
     ----------
     results
-        As `collect`, `run_config` or `from_netcdf` gives them.
+        As returned by `collect`, `run_config` or `from_netcdf`.
 
     Returns
     -------
-    Summary
-        One row per parameter; `text()` is a table for people, `remarks()` what they must know.
+    PosteriorSummary
+        One row per parameter; `text()` is a printed table, `remarks` say what to know before using it.
 
     Examples
     --------
@@ -363,10 +363,10 @@ def summary(results: DataTree) -> Summary:
     posterior = results["posterior"]
     rows = [row for name, values in posterior.data_vars.items() for row in _rows(str(name), values)]
     sizes = posterior.sizes
-    return Summary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
+    return PosteriorSummary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
 
 
-def _rows(name: str, values: DataArray) -> list[Row]:
+def _rows(name: str, values: DataArray) -> list[ParameterSummary]:
     """The rows of an array (chain, draw, ...): one per entry of the rest, called by its coordinates."""
     from arviz_stats import base
 
@@ -385,7 +385,7 @@ def _rows(name: str, values: DataArray) -> list[Row]:
     labels = product(*(values[dimension].values.tolist() for dimension in values.dims[2:]))
     places = product(*map(range, x.shape[2:]))
     return [
-        Row(_entry(name, label), *(float(column[place]) for column in columns))
+        ParameterSummary(_entry(name, label), *(float(column[place]) for column in columns))
         for label, place in zip(labels, places, strict=True)
     ]
 

@@ -158,7 +158,7 @@ def _pairs(
 
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
-    r"""One chain of the config after its warmup, every `every`-th decision compared with the exact one.
+    r"""One chain of the config after its warm-up, every `every`-th decision compared with the exact one.
 
     Parameters
     ----------

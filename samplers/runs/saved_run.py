@@ -75,7 +75,7 @@ def run_saved(
     """
     with blas_threads(BLAS_THREADS):
         describe(spec, settings, store)
-        report = Reporter(settings.chains * settings.steps, spec.model.n_data, progress)
+        report = Reporter(settings.chains * settings.steps, spec.data_per_step, progress)
 
         def whole(number: int, stop: Callable[[], bool]) -> None:
             run_chain(spec, settings, store, number, report, stop)
@@ -91,7 +91,7 @@ def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> None:
         "config": dict(spec.entries),
         "version": version("austerity"),
         "warmup": settings.warmup,
-        "n_data": spec.model.n_data,
+        "n_data": spec.data_per_step,
         "model": spec.kind,
         "names": None if spec.names is None else list(spec.names),
         **spec.notes,

@@ -1,17 +1,18 @@
-"""Chains on disk that a killed run resumes: draws in segments, states in checkpoints, nothing ever half-read.
+"""Chains on disk that a killed run resumes: draws in segments, states in checkpoints, nothing ever read half-written.
 
 ::
 
     RUN/run.bin                                          config and digest, written once
     RUN/chain-0002/draws-000000001000-000000001500.bin   a segment of draws, written once, never changed
-    RUN/chain-0002/state-000000001500.bin                a checkpoint; the last three are kept
+    RUN/chain-0002/state-000000001500.bin                a checkpoint; the last three stay
     RUN/chain-0002/lock                                  held by the process that writes the chain
     RUN/lock                                             held for a moment by whoever writes beside the chains
+    RUN/results.nc                                       the draws after warm-up, for ArviZ
 
-Files are those of `sealed`: each has a checksum and appears whole or not at all. A checkpoint names its last segment by
-digest and every segment the one before it, so a checkpoint is good only if all draws behind it are the very ones that
-were saved. What comes after the last good checkpoint is made again, bit for bit, by the sampler; the next save removes
-it.
+Each file (`checksummed_file`) has a checksum and appears whole or not at all. A checkpoint names its last segment by
+digest, and every segment the one before it: so a checkpoint is good only if all draws before it are exactly those that
+were saved. The sampler makes the steps after the last good checkpoint again, bit for bit; the next save removes the
+old ones.
 """
 
 from __future__ import annotations
@@ -33,25 +34,25 @@ import numpy.typing as npt
 from designer.core.errors import BadInput, Busy, integer
 from designer.core.files import shorten
 from samplers.runs import checksummed_file
-from samplers.runs.checksummed_file import Damaged, SealedFile, make_directory
+from samplers.runs.checksummed_file import ChecksummedFile, Damaged, make_directory
 
-KEPT = 3  # checkpoints per chain
+MOST_CHECKPOINTS = 3  # of each chain that stay on disk
 MAX_STEPS = 10**12
 MAX_CHAINS = 10**4
 MOST_NAMED = 5  # entries of a config that differ, in one message
 
 Array: TypeAlias = npt.NDArray[Any]
-Draws: TypeAlias = Mapping[str, Array]
+Arrays: TypeAlias = Mapping[str, Array]
 _Layout: TypeAlias = dict[str, Any] | None  # dtype and shape of one draw of each array
 _T = TypeVar("_T")
 
 
 class DamagedFile(UserWarning):
-    """A file of a chain was refused, and an older checkpoint is used instead."""
+    """A file of a chain is damaged, so an older checkpoint is used."""
 
 
 class Checkpoint(NamedTuple):
-    """Where a chain stands: all that its next step depends on.
+    """Where a chain is: all that its next step depends on.
 
     `rng` is a numpy bit generator's state. `state` holds arrays, Python's numbers, texts, None, and dicts of them.
     """
@@ -64,7 +65,7 @@ class Checkpoint(NamedTuple):
 class Store:
     """The directory of one run.
 
-    Nothing is created before something is written; reading needs no lock and may go on while a run writes.
+    Nothing is created before something is written. Reading needs no lock and is safe while a run writes.
 
     Examples
     --------
@@ -87,24 +88,24 @@ class Store:
         return ChainStore(self.directory, integer("chain", number, 0, MAX_CHAINS - 1))
 
     def chains(self) -> list[int]:
-        """Numbers of the chains that are there."""
-        return sorted(int(found[1]) for name in _names(self.directory) if (found := _CHAIN.fullmatch(name)))
+        """Numbers of the chains on disk."""
+        return sorted(int(match[1]) for name in _names(self.directory) if (match := _CHAIN.fullmatch(name)))
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything to go on with: not so after a kill before the first file was whole."""
+        """Whether there is anything to resume: not if the run was killed before its first file was whole."""
         return bool(self.chains()) or "run.bin" in _names(self.directory)
 
     @property
     def foreign(self) -> bool:
-        """Whether the directory holds what no run puts there, and nothing of a run."""
+        """Whether the directory holds files that no run writes, and none of a run."""
         return not self.begun and not all(map(_LEFT_AT_START.fullmatch, _names(self.directory)))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other runs from writing beside the chains; the second one waits a moment.
+        """Keep other processes from writing beside the chains; a second one waits a moment.
 
-        What a killed process left half-written there is removed.
+        Files that a killed process left half-written are removed.
         """
         make_directory(self.directory)
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -116,23 +117,22 @@ class Store:
             os.close(descriptor)
 
     def describe(self, meta: Mapping[str, Any]) -> None:
-        """Say what this run is, in JSON types; `meta["digest"]` is the config's, and must be that of the run so far.
+        """Record what this run is, in JSON types; refuse a directory that holds another run.
 
-        `meta["config"]`, if there is one, holds its entries by name: a refusal tells which of them differ.
+        `meta["digest"]` identifies the run. `meta["config"]`, if given, holds its settings by name: a refusal names
+        those that differ.
         """
         if not isinstance(meta.get("digest"), str):
-            raise BadInput("meta: must have the digest of the config")
+            raise BadInput("meta: must have a digest")
         with self.alone():
             if (known := self.meta()) is None:
                 checksummed_file.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
             elif known["digest"] != meta["digest"]:
-                advice = "resume with the config it was started with, or choose another directory"
-                raise BadInput(
-                    f"{self.directory}: holds a run of another config ({_differences(known, meta)}); {advice}"
-                )
+                advice = "resume with the settings it was started with, or choose another directory"
+                raise BadInput(f"{self.directory}: holds another run ({_differences(known, meta)}); {advice}")
 
     def meta(self) -> dict[str, Any] | None:
-        """What `describe` was told; None if nothing was."""
+        """What `describe` recorded; None if there is nothing."""
         path = self.directory / "run.bin"
         try:
             match checksummed_file.read(path).header:
@@ -142,7 +142,7 @@ class Store:
             return None
         except Damaged:
             pass
-        raise BadInput(f"{path}: damaged; remove it to go on, if you are sure of the config")
+        raise BadInput(f"{path}: damaged; if you are sure of the settings, remove it and resume")
 
 
 class _Segment(NamedTuple):
@@ -154,7 +154,7 @@ class _Segment(NamedTuple):
 
 
 class _End(NamedTuple):
-    """What the next save continues: the last step, its segment, and which arrays a segment holds."""
+    """Where the next save continues: the last step, its segment, and which arrays a segment holds."""
 
     step: int = 0
     segment: _Segment | None = None
@@ -162,9 +162,9 @@ class _End(NamedTuple):
 
 
 class ChainStore:
-    """The draws and checkpoints of one chain. As a context manager it keeps other writers out from the start.
+    """The draws and checkpoints of one chain. As a context manager it locks out other writers from the start.
 
-    A save that fails leaves everything saved before as it was, and may be tried again with the same or with more draws.
+    A save that fails changes nothing that was saved before. It can be tried again with the same or with more draws.
     """
 
     def __init__(self, directory: Path, number: int) -> None:
@@ -183,20 +183,20 @@ class ChainStore:
         self.close()
 
     def close(self) -> None:
-        """Let others write; a later save takes the lock again."""
+        """Release the lock; a later save takes it again."""
         if self._unlock is not None:
             self._unlock()
         self._unlock, self._end, self._tidy = None, None, False
 
     def latest(self) -> Checkpoint | None:
-        """The newest good checkpoint, or None if the chain has to start at its beginning.
+        """The newest good checkpoint, or None if the chain must start at its beginning.
 
-        Everything behind it has been read and found whole; each file refused on the way is a `DamagedFile` warning.
+        All draws before it have been read and checked; each damaged file gives a `DamagedFile` warning.
         """
 
-        def check(path: Path, file: SealedFile) -> tuple[Checkpoint, _End]:
+        def check(path: Path, file: ChecksummedFile) -> tuple[Checkpoint, _End]:
             checkpoint, segment = self._checkpoint(path, file)
-            layouts = [found.header.get("layout") for _, found in self._behind(segment)]
+            layouts = [segment_file.header.get("layout") for _, segment_file in self._behind(segment)]
             return checkpoint, _End(checkpoint.step, segment, layouts[0] if layouts else None)
 
         checkpoint, end = self._newest(check) or (None, _End())
@@ -207,11 +207,11 @@ class ChainStore:
     def draws(self) -> dict[str, Array]:
         """All draws up to the newest good checkpoint, by name; the first axis is the step."""
 
-        def gather(path: Path, file: SealedFile) -> dict[str, Array]:
+        def gather(path: Path, file: ChecksummedFile) -> dict[str, Array]:
             checkpoint, last = self._checkpoint(path, file)
             whole: dict[str, Array] = {}
-            for segment, found in self._behind(last):
-                for name, piece in found.content().items():
+            for segment, segment_file in self._behind(last):
+                for name, piece in segment_file.content().items():
                     if name not in whole:
                         whole[name] = np.empty((checkpoint.step, *piece.shape[1:]), piece.dtype)
                     whole[name][segment.start : segment.stop] = piece
@@ -219,8 +219,8 @@ class ChainStore:
 
         return self._newest(gather) or {}
 
-    def save(self, checkpoint: Checkpoint, draws: Draws) -> None:
-        """Add the draws since the last save, one per step, and then the checkpoint that stands at their end."""
+    def save(self, checkpoint: Checkpoint, draws: Arrays) -> None:
+        """Write the draws since the last save, one per step, and then the checkpoint at their end."""
         self._lock()
         if self._end is None:
             self.latest()
@@ -256,29 +256,29 @@ class ChainStore:
             os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
         self._unlock = weakref.finalize(self, os.close, descriptor)
 
-    def _save_draws(self, stop: int, draws: Draws, layout: _Layout, end: _End) -> _Segment:
+    def _save_draws(self, stop: int, draws: Arrays, layout: _Layout, end: _End) -> _Segment:
         header = {"kind": "draws", "start": end.step, "stop": stop, "previous": end.segment, "layout": layout}
         return _Segment(end.step, stop, checksummed_file.write(self._draws_path(end.step, stop), header, draws))
 
     def _clean(self, step: int) -> None:
-        """Remove what is not behind the checkpoint at `step`: checkpoints first, so that none loses its draws."""
+        """Remove everything after the checkpoint at `step`: checkpoints first, so that none loses its draws."""
         states, names = self._listed(), _names(self.directory)
         _remove(self._state_path(at) for at in states if at > step)
-        draws = [found for name in names if (found := _DRAWS.fullmatch(name))]
-        _remove(self.directory / found[0] for found in draws if int(found[2]) > step)
+        draws = [match for name in names if (match := _DRAWS.fullmatch(name))]
+        _remove(self.directory / match[0] for match in draws if int(match[2]) > step)
         _remove(self.directory / name for name in names if name.endswith(".tmp"))
         self._steps = [at for at in states if at <= step]
 
     def _forget(self, step: int) -> None:
-        """Note the new checkpoint, and remove those that are older than the last three."""
+        """Record the new checkpoint, and remove all but the last three."""
         steps = sorted({*self._steps, step})
-        self._steps = steps[-KEPT:]
-        _remove(self._state_path(old) for old in steps[:-KEPT])
+        self._steps = steps[-MOST_CHECKPOINTS:]
+        _remove(self._state_path(old) for old in steps[:-MOST_CHECKPOINTS])
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _newest(self, use: Callable[[Path, SealedFile], _T]) -> _T | None:
-        """`use` of the newest checkpoint on which it meets no damage."""
+    def _newest(self, use: Callable[[Path, ChecksummedFile], _T]) -> _T | None:
+        """`use` of the newest checkpoint that is not damaged."""
         steps = self._listed()
         for step in steps:
             path = self._state_path(step)
@@ -291,14 +291,14 @@ class ChainStore:
             except Damaged as damage:
                 _refuse(str(damage))
         if steps:
-            _refuse(f"{self.directory}: no good checkpoint is left; the chain starts at its beginning")
+            _refuse(f"{self.directory}: no good checkpoint is left; the chain starts again at its beginning")
         return None
 
     def _listed(self) -> list[int]:
-        found = (_STATE.fullmatch(name) for name in _names(self.directory))
-        return sorted((int(match[1]) for match in found if match), reverse=True)
+        matches = (_STATE.fullmatch(name) for name in _names(self.directory))
+        return sorted((int(match[1]) for match in matches if match), reverse=True)
 
-    def _checkpoint(self, path: Path, file: SealedFile) -> tuple[Checkpoint, _Segment | None]:
+    def _checkpoint(self, path: Path, file: ChecksummedFile) -> tuple[Checkpoint, _Segment | None]:
         match file.header, file.content():
             case (
                 {"kind": "state", "chain": self.number, "step": int(step), "last": last},
@@ -309,8 +309,8 @@ class ChainStore:
                     return Checkpoint(step, rng, state), segment
         raise Damaged(path, "is not a checkpoint of this chain")
 
-    def _behind(self, segment: _Segment | None) -> Iterator[tuple[_Segment, SealedFile]]:
-        """The segments that end with `segment`, last one first, each the very one that the next one continued."""
+    def _behind(self, segment: _Segment | None) -> Iterator[tuple[_Segment, ChecksummedFile]]:
+        """The segments up to `segment`, last one first, each exactly the one that the next one continued."""
         while segment is not None:
             path = self._draws_path(segment.start, segment.stop)
             try:
@@ -338,7 +338,7 @@ _LEFT_AT_START = re.compile(rf"lock|cluster\.marker\.\w+|{_HALF.pattern}")
 
 
 def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
-    """Entries of two configs that differ; of runs that know only digests, those."""
+    """The settings of two runs that differ; if only their digests are known, those."""
     match known.get("config"), meta.get("config"):
         case dict(before), dict(now) if before != now:
             names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
@@ -356,8 +356,8 @@ def _refuse(message: str) -> None:
     warnings.warn(message, DamagedFile, stacklevel=4)  # blames the caller of `latest` or `draws`
 
 
-def _check(step: int, draws: Draws, end: _End) -> _Layout:
-    """The layout of `draws`, if they continue the chain: one per new step, arrays like those before."""
+def _check(step: int, draws: Arrays, end: _End) -> _Layout:
+    """The layout of `draws`, if they continue the chain: one draw per new step, arrays like those before."""
     added = integer("step", step, end.step, MAX_STEPS) - end.step
     for name, values in draws.items():
         if values.shape[:1] != (added,):
@@ -373,7 +373,7 @@ def _check(step: int, draws: Draws, end: _End) -> _Layout:
 
 
 def _segment(path: Path, value: Any) -> _Segment | None:
-    """The segment that a header names; its steps are sane, so that following them comes to an end."""
+    """The segment that a header names; its steps are checked, so that following segments comes to an end."""
     match value:
         case None:
             return None

@@ -1,7 +1,7 @@
 """From a chain to a `TrialRun`, and from a `Design` back to what it really did.
 
-Every k-th step a full pass over the data gives the moments of the l_i of that proposal: a pair for the calculator. The
-same pass tells the exact decision for the same u, so that a run can be audited against what its design promised.
+At every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator.
+The same pass gives the exact decision for the same u, so that a run can be audited against its design's predictions.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 
 
 class Pair(NamedTuple):
-    """One proposal seen in full.
+    """One proposal, evaluated on all data.
 
     Attributes
     ----------
     mu, sigma, skew
-        Moments of its l_i.
+        Moments of its lᵢ.
     log_ratio
         c, minus the usual log ratio of priors and proposals.
     v
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A chain's draws, and the proposals seen in full on the way.
+    """A chain's draws, and the pairs recorded on the way.
 
     Attributes
     ----------
@@ -87,16 +87,16 @@ class Observed(NamedTuple):
     rule: Rule = "metropolis"
 
     def trial(self, n_data: int) -> TrialRun:
-        """The pairs for the calculator; those whose l_i are all equal are left out (there is nothing to test)."""
+        """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
         rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
         if len(rows) == 0:
-            raise BadInput("no pairs: no step was seen in full, or none that the data could decide")
+            raise BadInput("no pairs: no step was recorded, or none that the data could decide")
         mu, sigma, skew, log_ratio = rows.T
         return TrialRun(n_data, mu, sigma, log_ratio, skew)
 
 
 class MeasuredValue(NamedTuple):
-    """A realised value beside its prediction.
+    """A measured value beside its prediction.
 
     Attributes
     ----------
@@ -122,20 +122,20 @@ class Audit(NamedTuple):
     Attributes
     ----------
     pairs
-        How many decisions were seen in full.
+        How many decisions were compared.
     wrong
         Rate of wrong decisions, a `MeasuredValue`.
     delta
         Their balance: accepted wrongly minus rejected wrongly.
     usage
-        Fraction of the data read.
+        Data use.
     agrees, sentence
         Whether all three are within three standard errors; and that in words.
 
     Examples
     --------
-    >>> as_told = MeasuredValue(0.02, 0.01, 0.02)
-    >>> Audit(200, as_told, as_told, as_told, True, "as predicted").agrees
+    >>> value = MeasuredValue(0.02, 0.01, 0.02)
+    >>> Audit(200, value, value, value, True, "as predicted").agrees
     True
     """
 
@@ -213,7 +213,7 @@ def observing(
 
 
 def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
-    """Realised error and data use on the observed pairs, beside the design's predictions for them.
+    """Measured error and data use on the recorded pairs, beside the design's predictions for them.
 
     Parameters
     ----------
@@ -235,16 +235,16 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     >>> x = np.random.default_rng(0).standard_normal((2000, 2))
     >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
     >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
-    >>> seen = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
-    >>> found = audit(design, seen, model.n_data)
-    >>> found.pairs, found.agrees
+    >>> recorded = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
+    >>> result = audit(design, recorded, model.n_data)
+    >>> result.pairs, result.agrees
     (200, True)
     """
-    kept = [pair for pair in observed.pairs if pair.sigma > 0]
+    pairs = [pair for pair in observed.pairs if pair.sigma > 0]
     predicted = acceptance(design, observed.trial(n_data), observed.rule)
-    change = np.array([float(pair.accepted) - float(pair.exact) for pair in kept])
-    used = np.array([pair.n_used / n_data for pair in kept])
-    count, wrong = len(kept), np.abs(change)
+    change = np.array([float(pair.accepted) - float(pair.exact) for pair in pairs])
+    used = np.array([pair.n_used / n_data for pair in pairs])
+    count, wrong = len(pairs), np.abs(change)
     # the predictions' own probabilities give the spread to expect, also when nothing went wrong
     spread = predicted.wrong * (1.0 - predicted.wrong)
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
@@ -261,9 +261,9 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
     verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
     shown = (
-        f"decided wrongly {_beside(rows[0], '.3g')}",
-        f"balance of the errors (mean Delta) {_beside(rows[1], '.2g')}",
-        f"data read {_beside(rows[2], '.3%')}",
+        f"wrong decisions {_beside(rows[0], '.3g')}",
+        f"mean Δ {_beside(rows[1], '.2g')}",
+        f"data use {_beside(rows[2], '.3%')}",
     )
     sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
     return Audit(count, *rows, agrees, sentence)
@@ -294,13 +294,13 @@ def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
 
 
 def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all l_i: one pass, a block at a time."""
-    scale, found = 0.0, Sums.none()
+    """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time."""
+    scale, sums = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))
         scale = scale or float(unit(values))
-        found = found.joined(Sums.of(values / scale))
-    mean, sigma, skew = (float(value) for value in found.moments())
+        sums = sums.joined(Sums.of(values / scale))
+    mean, sigma, skew = (float(value) for value in sums.moments())
     return scale * mean, scale * sigma, skew
 
 

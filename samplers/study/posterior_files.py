@@ -1,7 +1,7 @@
-"""Posterior files of other tools, read in a process of its own.
+"""Posterior files of other tools, read in a separate process.
 
-HDF5 may go round in circles over a damaged file, deaf to signals and with a lock that all other readers wait for: a
-process can be ended all the same. It gets the path and what is wanted as JSON, and answers with a trial run as NPZ.
+HDF5 may loop for ever over a damaged file: it ignores signals and holds a lock that all other readers wait for. A
+process can be killed all the same. It gets the path and the options as JSON, and answers with a trial run as NPZ.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from designer.pairs.trial_run import TrialRun
 from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
 
 
-class Answer(NamedTuple):
-    """What the process says before the trial run, in one line of JSON: what was wrong, or what is to be known."""
+class ReaderReply(NamedTuple):
+    """What the process writes before the trial run, as one line of JSON: a problem, or the scale and remarks."""
 
     problem: str | None
     scale: float
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 def pairs_of_file(
-    path: str | os.PathLike[str], seed: int, *, seconds: float | None = None, **wanted: Any
+    path: str | os.PathLike[str], seed: int, *, seconds: float | None = None, **options: Any
 ) -> PosteriorPairs:
     """`trial_from_posterior` of a netCDF file, with the random numbers of a seed.
 
@@ -41,8 +41,8 @@ def pairs_of_file(
     seed
         Of the choice of pairs.
     seconds
-        After which a file is given up; by default it is waited for.
-    wanted
+        The longest time to wait; no limit by default.
+    options
         Further arguments of `trial_from_posterior`.
 
     Raises
@@ -50,18 +50,19 @@ def pairs_of_file(
     BadInput
         As `trial_from_posterior`; also if the file takes too long, or ends the process that reads it.
     """
-    question = json.dumps({"path": os.fspath(path), "seed": seed, "wanted": wanted})
-    command = [sys.executable, "-P", "-m", "samplers.study.posterior_files"]  # -P: not a samplers.py of this folder
+    question = json.dumps({"path": os.fspath(path), "seed": seed, "options": options})
+    # -P: a file samplers.py in the user's folder is not taken for this package
+    command = [sys.executable, "-P", "-m", "samplers.study.posterior_files"]
     try:
         done = subprocess.run(command, input=question.encode(), capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise BadInput(f"{path}: not read within {seconds:g} s; it may be damaged, or too large") from None
+        raise BadInput(f"{path}: not read within {seconds:g} s; it may be damaged or too large") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         what = said[-1] if said else f"code {done.returncode}"
         raise BadInput(f"{path}: reading it failed ({shorten(what, 100)})")
     first, _, rest = done.stdout.partition(b"\n")
-    answer = Answer(*json.loads(first))
+    answer = ReaderReply(*json.loads(first))
     if answer.problem is not None:
         raise BadInput(answer.problem)
     return PosteriorPairs(TrialRun.from_npz(io.BytesIO(rest)), answer.scale, answer.remarks)
@@ -71,13 +72,15 @@ def main() -> None:
     """Answer one question."""
     question = json.load(sys.stdin)
     try:
-        found = trial_from_posterior(np.random.default_rng(question["seed"]), question["path"], **question["wanted"])
+        result = trial_from_posterior(np.random.default_rng(question["seed"]), question["path"], **question["options"])
     except (BadInput, OSError) as problem:
-        print(json.dumps(Answer(str(problem), 1.0, [])))
+        print(json.dumps(ReaderReply(str(problem), 1.0, [])))
         return
     content = io.BytesIO()
-    found.trial.to_npz(content)
-    sys.stdout.buffer.write(json.dumps(Answer(None, found.scale, found.remarks)).encode() + b"\n" + content.getvalue())
+    result.trial.to_npz(content)
+    sys.stdout.buffer.write(
+        json.dumps(ReaderReply(None, result.scale, result.remarks)).encode() + b"\n" + content.getvalue()
+    )
 
 
 if __name__ == "__main__":

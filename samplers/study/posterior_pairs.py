@@ -1,7 +1,7 @@
-"""Trial pairs from a posterior that another tool has drawn: PyMC, Stan, NumPyro, anything that ArviZ holds.
+"""Trial runs from a posterior that another tool has sampled: PyMC, Stan, NumPyro, anything that ArviZ reads.
 
-What is needed is the group `log_likelihood` with one value per chain, draw and datum. Two draws theta, theta' give
-l_i = log_lik[theta', i] - log_lik[theta, i], whose mean, standard deviation and skewness are a pair for the calculator.
+It needs the group `log_likelihood` with one value per chain, draw and datum. Two draws θ, θ' give
+lᵢ = log_lik[θ', i] - log_lik[θ, i], whose mean, standard deviation and skewness are a pair for the calculator.
 Files are read a block of data at a time, once (twice for `nearest`), so that memory stays bounded.
 
 Draws are not proposals: `docs/pymc_stan_numpyro.md` says which pairs stand for whose proposals, and what rescaling
@@ -40,13 +40,13 @@ MOST_COUNT = 100_000
 MOST_DRAWS = 10**7  # of all chains: a datum's values are held together
 NEIGHBOURS, LOOKED_AT = 1000, 2000  # draws among which, and data on which, nearest ones are sought
 SCALES = 1e-6, 1e6
-READING: dict[str, Any] = {  # as it stands: no dates to decode, no coordinates to load
+READING: dict[str, Any] = {  # raw values: decode no dates, load no coordinates
     "engine": "h5netcdf",
     "decode_times": False,
     "create_default_indexes": False,
     "phony_dims": "sort",  # of HDF5 files that are no netCDF, which are refused for their dimensions
 }
-MISFIT = 2.0  # kappa² against the spread of A: beyond this factor the relation of the two is in doubt
+MISFIT = 2.0  # κ² against the spread of A: beyond this factor the relation of the two is in doubt
 HOW = (
     "PyMC: pm.compute_log_likelihood; NumPyro: arviz.from_numpyro(mcmc, log_likelihood=True); Stan: log_lik in "
     "generated quantities"
@@ -61,9 +61,9 @@ class PosteriorPairs(NamedTuple):
     trial
         For the calculator.
     scale
-        By how much its steps were stretched; 1: not at all.
+        Factor by which its steps were stretched; 1 if they were not.
     remarks
-        What its reader must know, in words.
+        What to know before using it.
 
     Examples
     --------
@@ -98,29 +98,29 @@ def trial_from_posterior(
         group `log_likelihood`; or that group alone, as a Dataset.
     kind
         successive: a draw and the next one of its chain, evenly spread. random: any two draws. nearest: a draw and the
-        one with the smallest kappa from it, among at most 1,000 draws.
+        one with the smallest κ from it, among at most 1,000 draws.
     count
         How many pairs, if there are so many (at most 1,000 nearest ones).
     scale, acceptance
-        Stretch all steps by this factor, or by the one that gives this mean acceptance: kappa is multiplied by it, A is
-        drawn from N(-kappa²/2, kappa²) and the log ratio is 0. By default pairs are left as the draws have them.
+        Stretch all steps by this factor, or by the one that gives this mean acceptance: κ is multiplied by it, A is
+        drawn from N(-κ²/2, κ²) and the log ratio is 0. By default pairs are left as the draws have them.
     variables
         Observed variables to use; all of the group by default, their data one after the other.
     most_bytes
-        More log-likelihoods than that, unpacked, are refused.
+        Refuse more bytes of log-likelihoods than that, unpacked.
 
     Returns
     -------
     PosteriorPairs
-        The trial run, and what to know of it (docs/pymc_stan_numpyro.md).
+        The trial run, and what to know about it (docs/pymc_stan_numpyro.md).
 
     Examples
     --------
     >>> import xarray
     >>> values = np.random.default_rng(0).normal(size=(2, 50, 300))
     >>> group = xarray.Dataset({"y": (("chain", "draw", "obs"), values)})
-    >>> found = trial_from_posterior(np.random.default_rng(1), group, count=10)
-    >>> found.trial.n_data, len(found.trial)
+    >>> result = trial_from_posterior(np.random.default_rng(1), group, count=10)
+    >>> result.trial.n_data, len(result.trial)
     (300, 10)
     """
     if kind not in KINDS:
@@ -142,15 +142,15 @@ def trial_from_posterior(
     if scale is None and acceptance is None:
         return PosteriorPairs(trial, 1.0, [*remarks, *_not_proposals(trial)])
     factor = scale_to(trial.kappa, acceptance) if acceptance is not None else real("scale", scale, *SCALES)
-    told = f"steps times {factor:.4g}, A drawn from N(-kappa²/2, kappa²)"
-    return PosteriorPairs(rescaled(rng, trial, factor), factor, [*remarks, told])
+    remark = f"steps times {factor:.4g}, A drawn from N(-κ²/2, κ²)"
+    return PosteriorPairs(rescaled(rng, trial, factor), factor, [*remarks, remark])
 
 
 def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRun:
-    """The pairs with steps `scale` times as long, as a random walk at stationarity would meet them.
+    """The pairs with steps `scale` times as long, as a random walk at stationarity proposes them.
 
-    To first order l_i is linear in the step: sigma is multiplied by `scale`, the skewness stays. A of the draws does
-    not tell that of proposals and is drawn anew from N(-kappa²/2, kappa²), with log ratio 0.
+    To first order lᵢ is linear in the step: σ is multiplied by `scale`, the skewness stays. A of the draws does
+    not tell that of proposals and is drawn anew from N(-κ²/2, κ²), with log ratio 0.
     """
     scale = real("scale", scale, *SCALES)
     log_acceptance = log_acceptance_at(rng, scale * trial.kappa)
@@ -161,7 +161,7 @@ def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRu
 
 
 def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> tuple[Ints, Ints]:
-    """Indices of theta and theta' among all draws of all chains."""
+    """Indices of θ and θ' among all draws of all chains."""
     chains, draws, total = table.chains, table.draws, table.chains * table.draws
     if total < 2 or (kind == "successive" and draws < 2):
         raise BadInput(f"{GROUP}: {chains} chains of {draws} draws have no two to compare")
@@ -176,37 +176,37 @@ def _chosen(rng: np.random.Generator, table: _Table, kind: Kind, count: int) -> 
 
 
 def _nearest(rng: np.random.Generator, table: _Table, count: int) -> tuple[Ints, Ints]:
-    """Some draws, each with the one at the smallest positive kappa; kappa as some of the data tell it."""
+    """Some draws, each with the one at the smallest positive κ, estimated from some of the data."""
     total = table.chains * table.draws
     chosen = np.sort(rng.permutation(total)[:NEIGHBOURS])
     every, passed, some = max(1, table.n_data // LOOKED_AT), 0, []
     for block in table.blocks():
         some.append(block[chosen, -passed % every :: every])
         passed += block.shape[1]
-    seen = np.concatenate(some, axis=1)
-    seen -= seen.mean(axis=0)  # of no consequence for differences, and keeps their digits
-    seen -= seen.mean(axis=1)[:, None]
+    values = np.concatenate(some, axis=1)
+    values -= values.mean(axis=0)  # cancels in differences, and saves digits
+    values -= values.mean(axis=1)[:, None]
     first, second = np.arange(min(count, chosen.size)), np.empty(min(count, chosen.size), dtype=np.int64)
-    squares = np.einsum("ij,ij->i", seen, seen)
+    squares = np.einsum("ij,ij->i", values, values)
     for start in range(0, first.size, 256):
         rows = first[start : start + 256]
-        distance = squares[rows, None] + squares - 2.0 * seen[rows] @ seen.T
+        distance = squares[rows, None] + squares - 2.0 * values[rows] @ values.T
         distance[distance <= 1e-12 * (squares[rows, None] + squares)] = np.inf  # itself, and its repetitions
         second[rows] = distance.argmin(axis=1)
     return chosen[first], chosen[second]
 
 
 def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, Floats]:
-    """Mean, standard deviation and skewness of the l_i of each pair, in one pass."""
-    found = Sums.none()
+    """Mean, standard deviation and skewness of the lᵢ of each pair, in one pass."""
+    sums = Sums.none()
     rows = max(1, BLOCK_VALUES // first.size)
     for block in table.blocks():
         for start in range(0, block.shape[1], rows):
             part = block[:, start : start + rows]
             with np.errstate(over="ignore", invalid="ignore"):  # refused below
-                found = found.joined(Sums.of(part[second] - part[first]))
+                sums = sums.joined(Sums.of(part[second] - part[first]))
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, sigma, skew = found.moments()
+        mean, sigma, skew = sums.moments()
     if not np.all(np.isfinite([mean, sigma, skew])):
         raise BadInput(f"{GROUP}: values are too large for their squares and cubes to be summed")
     return mean, sigma, skew
@@ -216,34 +216,34 @@ def _moments(table: _Table, first: Ints, second: Ints) -> tuple[Floats, Floats, 
 
 
 def _remarks(trial: TrialRun, equal: int, kind: Kind, *, with_prior: bool) -> list[str]:
-    found = [] if with_prior else [f"no group {PRIOR}: the log ratio is taken as 0, as for a flat prior"]
+    remarks = [] if with_prior else [f"no group {PRIOR}: the log ratio is taken as 0, as for a flat prior"]
     if equal:
-        found.append(f"{equal:,} pair{'s' * (equal > 1)} of equal draws (rejected steps) left out")
+        remarks.append(f"{equal:,} pair{'s' * (equal > 1)} of equal draws (rejected steps) left out")
     fit = _fit(trial) if kind == "random" and len(trial) >= 50 else 1.0
     if not 1.0 / MISFIT <= fit <= MISFIT:
-        found.append(
-            f"kappa² is {fit:.2g} times what the spread of the log posterior says: the model does not fit the data, or "
-            "the prior matters; A ~ N(-kappa²/2, kappa²) is in doubt"
+        remarks.append(
+            f"κ² is {fit:.2g} times what the spread of the log posterior says: the model does not fit the data, or "
+            "the prior matters; A ~ N(-κ²/2, κ²) is in doubt"
         )
-    return found
+    return remarks
 
 
 def _fit(trial: TrialRun) -> float:
-    """mean kappa² / (2 var A) of independent draws: 1 for a normal posterior of a model that fits the data.
+    """mean κ² / (2 var A) of independent draws: 1 for a normal posterior of a model that fits the data.
 
-    A is half the difference of two chi² with D degrees of freedom, of variance D; kappa² is twice one, of mean 2 D.
+    A is half the difference of two chi² with D degrees of freedom, of variance D; κ² is twice one, of mean 2 D.
     """
     spread = float(trial.log_acceptance.var())
     return float((trial.kappa**2).mean()) / (2.0 * spread) if spread > 0.0 else float("inf")
 
 
 def _not_proposals(trial: TrialRun) -> list[str]:
-    """A of two draws is as often above 0 as below; that of proposals with the same kappa is not."""
-    here, there = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
-    if there > -0.02 or here < 0.5 * there:
+    """Warn if the pairs do not look like proposals: A of two draws is above 0 as often as below."""
+    mean, expected = float(trial.log_acceptance.mean()), -0.5 * float((trial.kappa**2).mean())
+    if expected > -0.02 or mean < 0.5 * expected:
         return []
     return [
-        f"draws are not proposals: mean A is {here:.3g}, a random walk with these kappa has about {there:.3g}; rescale "
+        f"draws are not proposals: mean A is {mean:.3g}, a random walk with this κ has about {expected:.3g}; rescale "
         "them to the acceptance rate of your chain"
     ]
 
@@ -262,13 +262,13 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, group: Dataset, variables: Sequence[str] | None, most_bytes: int) -> _Table:
         names = [str(name) for name in group.data_vars]
-        wanted = names if variables is None else list(dict.fromkeys(variables))
-        for name in wanted:
+        chosen = names if variables is None else list(dict.fromkeys(variables))
+        for name in chosen:
             if name not in names:
                 raise BadInput(f"{GROUP}: has no variable {shown(name)}, only {shorten(', '.join(names), 200)}")
-        if not wanted:
+        if not chosen:
             raise BadInput(f"{GROUP}: holds no variable")
-        arrays = [_checked(name, group[name]) for name in wanted]
+        arrays = [_checked(name, group[name]) for name in chosen]
         shapes = {array.shape[:2] for array in arrays}
         if len(shapes) > 1:
             raise BadInput(f"{GROUP}: its variables have different numbers of chains and draws")
@@ -335,7 +335,7 @@ def _totals(prior: Dataset, table: _Table, most_bytes: int) -> Floats:
 
 @contextmanager
 def _opened(source: Any) -> Iterator[tuple[Dataset, Dataset | None]]:
-    """The groups `log_likelihood` and, if there is one, `log_prior` of whatever holds them."""
+    """The group `log_likelihood` and, if there is one, `log_prior` of any supported source."""
     import xarray
 
     if isinstance(source, xarray.Dataset):
@@ -353,15 +353,15 @@ def _opened(source: Any) -> Iterator[tuple[Dataset, Dataset | None]]:
 
 def _dataset(group: Any) -> Dataset:
     """A group of a DataTree is a tree again, one of InferenceData a Dataset."""
-    found = group.to_dataset() if hasattr(group, "to_dataset") else group
-    if not hasattr(found, "data_vars"):
-        raise BadInput(f"{GROUP}: a {type(found).__name__} is no group of a posterior")
-    return cast("Dataset", found)
+    dataset = group.to_dataset() if hasattr(group, "to_dataset") else group
+    if not hasattr(dataset, "data_vars"):
+        raise BadInput(f"{GROUP}: a {type(dataset).__name__} is no group of a posterior")
+    return cast("Dataset", dataset)
 
 
 @contextmanager
 def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset, Dataset | None]]:
-    """The groups of a netCDF file, not yet read: whatever the libraries throw at a broken one becomes BadInput."""
+    """The groups of a netCDF file, not yet read; any error of the libraries becomes BadInput."""
     import h5py
     import xarray
 
@@ -370,21 +370,21 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
     try:
         with h5py.File(source, "r") as file:
             names = [*file]  # names only: to ask `in` of it would follow a link
-            there = [group for group in (GROUP, PRIOR) if group in names]
-            for group in there:
+            groups = [group for group in (GROUP, PRIOR) if group in names]
+            for group in groups:
                 _check_storage(file, group)
-        if GROUP not in there:
+        if GROUP not in groups:
             raise BadInput(f"{name}: has no group {GROUP} ({HOW})")
-        for group in there:
+        for group in groups:
             opened.append(xarray.open_dataset(_again(source), group=group, **READING))
-        yield opened[0], opened[1] if PRIOR in there else None
+        yield opened[0], opened[1] if PRIOR in groups else None
     except BadInput as error:
         raise error if str(error).startswith(name) else BadInput(f"{name}: {error}") from None
     except FileNotFoundError:
         raise BadInput(f"{name}: no such file") from None
     except (IsADirectoryError, PermissionError) as error:
         raise BadInput(f"{name}: cannot be read ({os.strerror(error.errno or 0)})") from None
-    except Exception as error:  # the list of what they throw has no end
+    except Exception as error:  # libraries raise many kinds of errors on a broken file
         raise BadInput(f"{name}: is not a netCDF file that can be read ({shorten(error, 200)})") from None
     finally:
         for group_opened in opened:
@@ -392,7 +392,7 @@ def _file(source: str | os.PathLike[str] | io.IOBase) -> Iterator[tuple[Dataset,
 
 
 def _check_storage(file: Any, group: str) -> None:
-    """Refuse what HDF5 would fetch from other files of this machine, and chunks that it would fill all memory with."""
+    """Refuse links to other files of this machine, and chunks too large for memory."""
     import h5py
 
     def is_link(place: Any, name: str) -> bool:

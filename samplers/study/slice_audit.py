@@ -18,7 +18,7 @@ from samplers.study.observe import SURPRISE, MeasuredValue, moments
 
 
 class SliceAudit(NamedTuple):
-    """Of the membership tests: how many, share decided wrongly, share of the data read, and whether as predicted."""
+    """The membership tests of slice updates: how many, error, data use, and whether both are as predicted."""
 
     updates: int
     tests: int
@@ -35,22 +35,52 @@ class _Watched:
         self.rows: list[tuple[float, bool, int]] = []  # mu_std, wrong, data read
 
     def decide_at(self, rng: np.random.Generator, comparison: Comparison, v: float) -> Decision:
-        found = self.test.decide_at(rng, comparison, v)
-        if found.n_used > 0:  # else the prior has decided
+        decision = self.test.decide_at(rng, comparison, v)
+        if decision.n_used > 0:  # otherwise the prior has decided
             mu, sigma, _ = moments(comparison)
             away = comparison.n * mu - comparison.log_ratio - v
             if sigma > 0.0:
                 kappa = float(TrialRun(comparison.n, [mu], [sigma]).kappa[0])
-                self.rows.append((away / kappa, found.accept != (away > 0.0), found.n_used))
-        return found
+                self.rows.append((away / kappa, decision.accept != (away > 0.0), decision.n_used))
+        return decision
 
 
 def audit_slice(
     rng: np.random.Generator, model: Model, lines: Slice, test: SequentialTest, theta: np.ndarray, updates: int
 ) -> SliceAudit:
-    """Make updates from theta on, each membership test beside an exact one; the predictions are K14's E and usage.
+    """Make slice updates from θ, and compare each membership test with an exact one and with K14's predictions.
 
-    The updates are those that a chain with these random numbers makes.
+    A chain with the same random numbers makes the same updates.
+
+    Parameters
+    ----------
+    rng
+        Random numbers.
+    model
+        What the data say, a `Model`.
+    lines
+        Of the slice updates, a `Slice`.
+    test
+        The sequential test to audit.
+    theta
+        The state to start from.
+    updates
+        How many to make.
+
+    Returns
+    -------
+    SliceAudit
+        Measured and predicted error and data use, and whether they agree.
+
+    Examples
+    --------
+    >>> from designer import Design
+    >>> from samplers import Logistic
+    >>> x = np.random.default_rng(0).standard_normal((2000, 2))
+    >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
+    >>> test = SequentialTest.from_design(design)
+    >>> audit_slice(np.random.default_rng(1), model, Slice.isotropic(0.2, 2), test, np.array([4.0, 0.0]), 50).agrees
+    True
     """
     watched, state = _Watched(test), np.array(theta, dtype=np.float64)
     for _ in range(integer("updates", updates, 1, 10**9)):

@@ -1,7 +1,7 @@
 """Trial runs of one random walk at several step sizes, from the states of one exact chain.
 
-The stationary distribution does not depend on the step, so the states of one chain serve all of them: at each state
-seen, steps of every size are proposed and looked at in full, and none of them is taken.
+The stationary distribution does not depend on the step size, so the states of one chain serve all sizes. At every
+k-th state one step of each size is proposed and its pair recorded; none of these steps is taken.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def trials_at(
 ) -> dict[float, TrialRun]:
     """Advance a chain of random-walk steps; every `every`-th state gives a pair for each relative step of `scales`.
 
-    The chain should have forgotten its start. The result is what `designer.best_step` takes.
+    The chain should have reached stationarity. `designer.best_step` takes the result.
 
     Parameters
     ----------
@@ -63,23 +63,23 @@ def trials_at(
     walk = chain.proposal
     if not isinstance(walk, RandomWalk):
         raise BadInput(f"proposal: must be a RandomWalk to be scaled, not {type(walk).__name__}")
-    wanted = sorted({real("scales", scale, 1e-3, 1e3) for scale in scales})
+    sizes = sorted({real("scales", scale, 1e-3, 1e3) for scale in scales})
     pairs, every = integer("pairs", pairs, 1, 10**6), integer("every", every, 1, 10**9)
-    walks = {scale: RandomWalk(walk.factor * scale) for scale in wanted}
-    seen: dict[float, list[Pair]] = {scale: [] for scale in wanted}
+    walks = {scale: RandomWalk(walk.factor * scale) for scale in sizes}
+    recorded: dict[float, list[Pair]] = {scale: [] for scale in sizes}
     for number in range(pairs):
         draws = chain.advance(every)
-        for scale in wanted:
+        for scale in sizes:
             pair = _pair(chain, walks[scale])
-            seen[scale] += [pair] if pair is not None else []
+            recorded[scale] += [pair] if pair is not None else []
         if progress is not None:
             progress(number + 1, pairs)
     nothing = draws.first(0)
-    return {scale: Observed(nothing, found).trial(chain.model.n_data) for scale, found in seen.items()}
+    return {scale: Observed(nothing, of_size).trial(chain.model.n_data) for scale, of_size in recorded.items()}
 
 
 def _pair(chain: MarkovChain, walk: RandomWalk) -> Pair | None:
-    """A proposal from where the chain is, seen in full; None if the prior alone decides."""
+    """The pair of a proposal from the current state; None if the prior alone decides."""
     proposed = walk.propose(chain.rng, chain.theta)
     question = compare(chain.model, chain.theta, proposed.theta, proposed.log_q, chain.rule)
     if not np.isfinite(question.log_ratio):

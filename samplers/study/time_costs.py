@@ -1,4 +1,4 @@
-"""What a time budget needs to know of a chain, measured by running it: seconds of its steps, τ and sensitivity.
+"""What a time budget needs to know about a chain, measured by running it: seconds per step, τ and sensitivity.
 
 `designer.further.budget.epsilon` takes them as numbers; here they come from a short run of a config
 (docs/time_budget.md).
@@ -39,7 +39,7 @@ STRETCHES = 4  # of each test, of which the fastest counts
 TIMED = 200  # steps of each sequential test, in all
 MOST_EVALUATED = 2000  # draws whose log posterior is computed, at most
 ENOUGH = 200.0  # effective draws from which a sensitivity is more than noise
-TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, epsilon
+TESTS = ((1, 0.2), (1, 0.01), (8, 0.01))  # times m, ε
 
 
 class TimeCosts(NamedTuple):
@@ -62,8 +62,8 @@ class TimeCosts(NamedTuple):
 
     Examples
     --------
-    >>> found = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
-    >>> found.quantity(sensitivity=0.3).autocorrelation
+    >>> costs = TimeCosts(Cost(1e-6, 1e-8), 1e-4, 50.0, None, 2000, 40.0, 3, 10_000)
+    >>> costs.quantity(sensitivity=0.3).autocorrelation
     50.0
     """
 
@@ -77,12 +77,12 @@ class TimeCosts(NamedTuple):
     n_data: int
 
     def quantity(self, sensitivity: float | None = None, degree: float = 1.0) -> Quantity:
-        """For `time_options`; a given sensitivity goes before the one that was measured."""
+        """For `time_options`; a given sensitivity replaces the measured one."""
         used = self.sensitivity if sensitivity is None else sensitivity
         if used is None:
             raise BadInput(
                 f"sensitivity: {self.effective:,.0f} effective draws in {self.steps:,} steps are too few to measure "
-                f"it, {ENOUGH:.0f} are needed; make more steps, or give it"
+                f"it, {ENOUGH:.0f} are needed; make more steps, or give a value"
             )
         return Quantity(self.autocorrelation, used, degree)
 
@@ -94,7 +94,7 @@ def time_costs(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> TimeCosts:
-    r"""Run the exact chain of a config after its warmup, and some sequential tests, and take the time.
+    r"""Time the exact chain of a config after its warm-up, and some sequential tests.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def time_costs(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/data.npz", x=x, y=y)
     ...     text = f'[test]\nkind = "exact"\n[data]\npath = "{folder}/data.npz"\n[run]\nwarmup = 50'
-    ...     found = time_costs(SamplerConfig.from_toml(text), steps=400)
-    >>> found.dimension, found.exact_seconds > 0, found.cost.per_datum >= 0
+    ...     costs = time_costs(SamplerConfig.from_toml(text), steps=400)
+    >>> costs.dimension, costs.exact_seconds > 0, costs.cost.per_datum >= 0
     (2, True, True)
     """
     steps = integer("steps", steps, LEAST_STEPS, 10**8)
@@ -137,18 +137,18 @@ def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[
     chain = warmed_up(config, spec, lambda done: tell(done, total))
     n_data = chain.n_data
     batch = integer("m", usual_batch(n_data) if m is None else m, 2, n_data)
-    chain.advance(2)  # what has to be compiled is not timed
+    chain.advance(2)  # compile before the clock runs
     theta, _, exact = _timed(chain, ExactTest(), steps)
     tell(total, total)
     sizes = [(min(times * batch, n_data), epsilon) for times, epsilon in TESTS]
     tests = [SequentialTest.from_design(Design(n_data, size, epsilon)) for size, epsilon in sizes]
-    seen = [_timed(chain, test, TIMED)[1:] for test in tests]
+    timings = [_timed(chain, test, TIMED)[1:] for test in tests]
     effective = effective_size(theta)
     thinned = theta[:: math.ceil(len(theta) / MOST_EVALUATED)]
-    found = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
+    slope = sensitivity(thinned, log_posterior(chain, thinned)) if effective >= ENOUGH else None
     tau = max(1.0, steps / effective)
-    cost = fitted_cost(*zip(*seen, strict=True))
-    return TimeCosts(cost, exact, tau, found, steps, effective, theta.shape[1], n_data)
+    cost = fitted_cost(*zip(*timings, strict=True))
+    return TimeCosts(cost, exact, tau, slope, steps, effective, theta.shape[1], n_data)
 
 
 def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
@@ -162,7 +162,7 @@ def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, fl
 
 
 def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
-    """Seconds per step that are fixed and per datum, neither negative, nearest in squares to what was measured.
+    """Fixed seconds per step and seconds per datum, neither negative, by least squares.
 
     Looks are not told apart from data: with one batch size they grow together.
 
@@ -176,13 +176,13 @@ def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:
     scale = max(data)  # columns of like size
     columns = np.column_stack([np.ones(len(data)), np.asarray(data) / scale])
     fixed, whole = nnls(columns, np.asarray(seconds) / max(seconds))[0] * max(seconds)
-    if whole == 0.0:  # noise: data that cost nothing would make every test as good as another
+    if whole == 0.0:  # noise: if data cost nothing, all tests would cost the same
         fixed, whole = 0.0, float(np.mean(np.asarray(seconds) / np.asarray(data))) * scale
     return Cost(float(f"{fixed:.12g}"), float(f"{whole / scale:.12g}"))
 
 
 def log_posterior(chain: MarkovChain, theta: Floats) -> Floats:
-    """Of draws, up to a constant: by their l_i against the first of them, a block of the data at a time."""
+    """Log posterior of draws up to a constant: from their lᵢ against the first draw, a block of data at a time."""
     model = chain.model
     parts = [np.arange(part.start, part.stop) for part in blocks(model.n_data)]
     return np.array(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from samplers.adapt.redesign import Change
     from samplers.chains.parallel import RunProgress
-    from samplers.runs.results import Steps, Summary
+    from samplers.runs.results import PosteriorSummary, Steps
 
 SUMMARY = "Run the chains of a config; --resume continues a stopped run."
 EXAMPLE = "austerity run config.toml --design design.toml --output out --chains 4"
@@ -119,7 +119,7 @@ def _remembering(
     return report
 
 
-def _scheduled_means(results: DataTree, table: Summary) -> tuple[dict[str, Any], list[str]]:
+def _scheduled_means(results: DataTree, table: PosteriorSummary) -> tuple[dict[str, Any], list[str]]:
     """With a schedule, the means by the weights of its phases, or why there are none; the table has no weights."""
     from designer.core.errors import BadInput
     from samplers.adapt.phases import scheduled_mean

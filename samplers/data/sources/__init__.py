@@ -1,8 +1,8 @@
-"""The papers' data sets: from files in their own formats, or a synthetic twin that says it is one.
+"""The papers' data sets: from files in their original formats, or as labelled synthetic twins.
 
-`load` looks in a folder for the files of a data set; `describe` tells which. Without them a twin of the same shape
-stands in, and `Source.origin` and `Source.real` say so. Nothing is ever unpickled, and nothing is fetched from the
-network unless the caller asks for it.
+`load` looks in a folder for the files of a data set; `describe` names them. If they are missing, a twin of the same
+shape replaces the data set, and `Source.origin` and `Source.real` say so. Nothing is ever unpickled, and nothing is
+downloaded unless the caller asks for it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
     name
         One of `NAMES`.
     folder
-        Where the files are looked for; None for the twin (or an installed package that carries the data).
+        Where to look for the files; None for the twin (or an installed package that contains the data).
     rows
-        At most so many training rows and so many test rows: a fixed random subset (see `source.limited`).
+        Most training rows, and most test rows: a fixed random subset (see `source.limited`).
     download
-        Fetch missing files into `folder` where the data set has an address; if that fails, `origin` says why.
+        Download missing files into `folder` if the data set has an address; if that fails, `origin` says why.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
     place = _folder(folder)
     found, failure = _find(data_set, place), ""
     if found is None and download:
-        failure = _fetched(data_set, place) or ""
+        failure = _download(data_set, place) or ""
         found = _find(data_set, place)
     if found is None:
         return _twin(data_set, rows, failure)
@@ -64,14 +64,14 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
 
 
 def twin(name: str, rows: int | None = None) -> Source:
-    """The synthetic twin of a data set, whatever files are there.
+    """The synthetic twin of a data set, even if its files exist.
 
     Parameters
     ----------
     name
         One of `NAMES`.
     rows
-        At most so many; by default as many as the real one has.
+        Most rows; by default as many as in the real data set.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def twin(name: str, rows: int | None = None) -> Source:
 
 
 def fingerprint(name: str, folder: str | Path | None) -> str:
-    """A text that changes when what `load` would return does; cheap, the files are not read through.
+    """A text that changes when the result of `load` would change; quick, because files are not read completely.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def fingerprint(name: str, folder: str | Path | None) -> str:
     Returns
     -------
     str
-        Names, sizes and times of the files.
+        Names, sizes and digests of the files.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def fingerprint(name: str, folder: str | Path | None) -> str:
 
 
 def describe(name: str) -> str:
-    """What the data set is, its size, whom to credit, and the files that are looked for.
+    """The data set's content, size, credit and files.
 
     Parameters
     ----------
@@ -127,16 +127,16 @@ def describe(name: str) -> str:
     ['MiniBooNE particle identification, signal against background', '130,065 x 50']
     """
     data_set = _data_set(name)
-    return f"{data_set.what}; {data_set.size}; {data_set.credit}; looks for {data_set.looks_for}"
+    return f"{data_set.what}; {data_set.size}; {data_set.credit}; files: {data_set.looks_for}"
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept if the user names no folder: austerity in XDG_CACHE_HOME, by default ~/.cache.
+    """The default folder for downloaded files: austerity in XDG_CACHE_HOME, or in ~/.cache.
 
     Returns
     -------
     Path
-        It need not be there yet.
+        It may not exist yet.
 
     Examples
     --------
@@ -147,41 +147,41 @@ def cache_folder() -> Path:
 
 
 def obtain(name: str, folder: str | Path) -> str:
-    """See that the files of a data set are in a folder: fetch them if they are not.
+    """Make sure that the files of a data set are in a folder; download them if necessary.
 
     Parameters
     ----------
     name
         One of `NAMES`.
     folder
-        Where the files are, or shall be.
+        The folder of the files.
 
     Returns
     -------
     str
-        A line: they were there, were fetched, or have no address and must be put there by hand.
+        One line: the files were found, were downloaded, or have no address and must be copied there by hand.
 
     Raises
     ------
     BadInput
-        One line, if they could not be fetched.
+        If they could not be downloaded.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     obtain("audio", folder)
-    'audio: has no address to fetch it from; looks for ica_audio_8k.npz or any four .wav files'
+    'audio: cannot be downloaded; needs ica_audio_8k.npz or any four .wav files'
     """
     data_set, place = _data_set(name), _folder(folder)
     if _find(data_set, place) is not None:
         return f"{name}: found"
     if not data_set.addresses:
-        return f"{name}: has no address to fetch it from; looks for {data_set.looks_for}"
-    failure = _fetched(data_set, place)
+        return f"{name}: cannot be downloaded; needs {data_set.looks_for}"
+    failure = _download(data_set, place)
     if failure is not None:
         raise BadInput(f"{name}: {failure}")
-    return f"{name}: fetched into {place}"
+    return f"{name}: downloaded into {place}"
 
 
 def _data_set(name: str) -> DataSet:
@@ -198,7 +198,7 @@ def _folder(folder: str | Path | None) -> Path | None:
 
 
 def _find(data_set: DataSet, folder: Path | None) -> tuple[Format, Files] | None:
-    """The first of the formats whose files are there."""
+    """The first format whose files exist."""
     for kind in data_set.formats:
         files = None if folder is None else kind.locate(folder)
         files = kind.installed() if files is None else files
@@ -207,12 +207,12 @@ def _find(data_set: DataSet, folder: Path | None) -> tuple[Format, Files] | None
     return None
 
 
-def _fetched(data_set: DataSet, folder: Path | None) -> str | None:
-    """Try the network; None, or why there is nothing from there."""
+def _download(data_set: DataSet, folder: Path | None) -> str | None:
+    """Download the files; None, or the reason why that failed."""
     if not data_set.addresses:
-        return "there is no address to fetch it from"
+        return "it has no address for a download"
     if folder is None:
-        return "no folder was given to fetch it into"
+        return "no folder was given for a download"
     return fetch(data_set.addresses, folder)
 
 

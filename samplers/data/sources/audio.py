@@ -1,4 +1,4 @@
-"""Four sounds, mixed: from any four .wav files, or from a prepared .npz."""
+"""Four mixed sounds: from any four .wav files, or from a prepared .npz file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from samplers.data.sources.source import Source, source
 
 SOURCES = 4
 MIXING_SEED = 20140101
-MAX_SAMPLES = 1_950_000  # as many as K14 §6.2 has
+MAX_SAMPLES = 1_950_000  # as in K14 §6.2
 
 
 def mixing_matrix() -> Floats:
-    """The fixed mixing matrix, standard normal entries."""
+    """The fixed mixing matrix, with standard normal entries."""
     return np.random.default_rng(MIXING_SEED).standard_normal((SOURCES, SOURCES))
 
 
 def wav_files(folder: Path) -> Files | None:
-    """The first four .wav files in the order of their names; BadInput if there are some but fewer."""
+    """The first four .wav files by name; None if there are none, BadInput if there are fewer than four."""
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".wav" and path.is_file())
     if files and len(files) < SOURCES:
         raise BadInput(f"{folder}: has {len(files)} .wav files; {SOURCES} are needed to mix")
@@ -33,7 +33,7 @@ def wav_files(folder: Path) -> Files | None:
 
 
 def mixed(sounds: npt.NDArray[Any], matrix: Floats, names: tuple[str, ...], *, real: bool = True) -> Source:
-    """Sounds (4, n), each scaled to mean 0 and sd 1, through the matrix: x (n, 4). There is no response."""
+    """Rows (n, 4) of mixed sounds: `sounds` (4, n), each scaled to mean 0 and sd 1, times the matrix. No response."""
     standard = sounds.astype(np.float64)
     standard -= standard.mean(axis=1, keepdims=True)
     standard /= standard.std(axis=1, keepdims=True)
@@ -44,13 +44,13 @@ def mixed(sounds: npt.NDArray[Any], matrix: Floats, names: tuple[str, ...], *, r
 
 
 def from_wav(files: Files) -> Source:
-    """Four .wav files of 8 or 16 bits, first channel of each, cut to the length of the shortest."""
+    """Four .wav files of 8 or 16 bits: the first channel of each, cut to the shortest length."""
     sounds = [_sound(file) for file in files]
     length = min(sound.size for sound in sounds)
     cut = [sound[:length] for sound in sounds]
     for file, sound in zip(files, cut, strict=True):
         if length < 2 or np.ptp(sound) == 0:
-            raise BadInput(f"{file}: is silent over the {length:,} samples that all files have")
+            raise BadInput(f"{file}: is silent in its first {length:,} samples, the length of the shortest file")
     return mixed(np.array(cut), mixing_matrix(), tuple(file.stem for file in files))
 
 
@@ -60,7 +60,7 @@ def _sound(file: Path) -> npt.NDArray[Any]:
             with wave.open(str(file), "rb") as stream:
                 width, channels = stream.getsampwidth(), stream.getnchannels()
                 if width not in (1, 2):
-                    raise BadInput(f"has {8 * width} bits per sample; 8 or 16 are read")
+                    raise BadInput(f"has {8 * width} bits per sample; must have 8 or 16")
                 content = stream.readframes(min(stream.getnframes(), MAX_SAMPLES, MAX_BYTES // (width * channels)))
         except wave.Error as error:
             raise BadInput(f"not a .wav file: {error}") from None
@@ -70,7 +70,7 @@ def _sound(file: Path) -> npt.NDArray[Any]:
 
 
 def prepared(files: Files) -> Source:
-    """From an .npz with `sources` (4, n), the mixing matrix `A` (4, 4) and perhaps `names`."""
+    """From an .npz file with `sources` (4, n), the mixing matrix `A` (4, 4) and optionally `names`."""
     found = arrays(files[0], "sources", "A")
     sounds, matrix = found["sources"], found["A"]
     numeric = sounds.dtype.kind in "fiu" and matrix.dtype.kind == "f"

@@ -1,4 +1,4 @@
-"""Which data sets there are, the files each is looked for in, and whom to credit."""
+"""The catalogue of data sets: their files, formats and credits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _as_it_is(data: Source) -> Source:
 
 
 class Format(NamedTuple):
-    """One form in which a data set may be there: its files in a folder or in an installed package, and their reader."""
+    """One format of a data set: how to find its files in a folder or an installed package, and how to read them."""
 
     locate: Locate
     read: Callable[[Files], Source]
@@ -28,7 +28,7 @@ class Format(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """A data set; `formats` in order of preference, `finish` what is left to do after reading or making it."""
+    """A data set; `formats` are in order of preference, `finish` is applied after reading or simulating it."""
 
     what: str
     size: str

@@ -1,4 +1,4 @@
-"""UCI Census-Income (KDD) from census-income.data and census-income.test, or from a prepared .npz."""
+"""UCI Census-Income (KDD) from census-income.data and census-income.test, or from a prepared .npz file."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ CATEGORIES: tuple[tuple[int, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def census(files: Files) -> Source:
-    """50 covariates of people aged 18 or more; y = 1 for an income above 50,000. The data set's own split.
+    """50 covariates of people aged 18 or more; y = 1 for an income above 50,000. Split as in the data set.
 
     Age, its squared distance from 45, logarithms of four amounts of money, number of persons worked for, weeks
-    worked, male, year 95, and dummies of six categories; standardised. Instance weights are not used; no constant.
+    worked, male, year 95, and dummies for six categories; standardised. No instance weights, no constant column.
     """
     (x, y), (x_test, y_test) = (_table(file) for file in files)
     return standardised(x, y, x_test, y_test, column_names())
 
 
 def prepared(files: Files) -> Source:
-    """From an .npz with X_train, y_train, X_test, y_test, and perhaps names, mean, sd."""
+    """From an .npz file with X_train, y_train, X_test, y_test, and optionally names, mean, sd."""
     names = column_names()
     found = split_arrays(files[0], len(names))
     extra = {name: value for name, value in found.items() if name in ("mean", "sd")}
@@ -104,7 +104,7 @@ def prepared(files: Files) -> Source:
 
 
 def column_names() -> tuple[str, ...]:
-    """The 50 covariates."""
+    """Names of the 50 covariates."""
     plain = ("age", "age_sq", "log1p_wage_per_hour", "log1p_cap_gain", "log1p_cap_loss", "log1p_dividends")
     dummies = [
         f"{prefix}={level}"
@@ -115,7 +115,7 @@ def column_names() -> tuple[str, ...]:
 
 
 def _table(file: Path) -> tuple[Floats, Floats]:
-    """Covariates, not yet standardised, and labels of one of the two files."""
+    """Covariates (not yet standardised) and labels of one of the two files."""
     import pyarrow as pa
     from pyarrow import compute, csv
 
@@ -127,7 +127,7 @@ def _table(file: Path) -> tuple[Floats, Floats]:
         numbers = {number: texts[number].cast(pa.float64()).to_numpy() for number in NUMBERS}
         adult = numbers[AGE] >= ADULT
         if not np.any(adult):
-            raise BadInput("has nobody aged 18 or more")
+            raise BadInput("has no person aged 18 or more")
         words = {number: np.asarray(text.to_numpy(zero_copy_only=False))[adult] for number, text in texts.items()}
         x = _covariates({number: values[adult] for number, values in numbers.items()}, words)
         finite(file, x)

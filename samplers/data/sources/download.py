@@ -1,4 +1,4 @@
-"""Fetch the files of a data set into the data folder, where there is a network and the user asks for it."""
+"""Download the files of a data set into the data folder, if the user asks for it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CENSUS = tuple(_UCI + f"census-income-mld/census-income.{part}.gz" for part in (
 
 
 def fetch(addresses: tuple[str, ...], folder: Path) -> str | None:
-    """Put the files behind some addresses into a folder; None, or a line saying why that failed.
+    """Download files into a folder; None, or one line that says why that failed.
 
-    What is there already is not fetched again; a file appears whole or not at all.
+    Existing files are not downloaded again. A file is written completely or not at all.
     """
     for address in addresses:
         file = folder / address.rsplit("/", 1)[1]
@@ -44,5 +44,5 @@ def fetch(addresses: tuple[str, ...], folder: Path) -> str | None:
                 write_whole(file, at_most(answer, MAX_DOWNLOAD))
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = str(error) if isinstance(error, BadInput) else shorten(getattr(error, "reason", error), 80)
-            return f"{address} could not be fetched: {reason or type(error).__name__}"
+            return f"{address} could not be downloaded: {reason or type(error).__name__}"
     return None

@@ -1,4 +1,4 @@
-"""Find the files of a data set in a folder, and read them as if they might be anything."""
+"""Find the files of a data set in a folder, and read them without trusting their content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from designer.core.errors import BadInput
 from designer.core.files import shorten
 
 MAX_BYTES = 2**32  # of a file, and of what it unpacks to
-HEAD = 2**16  # bytes at either end of a file that its fingerprint looks at
+HEAD = 2**16  # bytes at either end of a file that its fingerprint covers
 BROKEN = (
     OSError,
     ValueError,
@@ -38,7 +38,7 @@ Locate = Callable[[Path], Files | None]
 
 
 def named(*spellings: Sequence[str]) -> Locate:
-    """Finds one file for each of several lists of spellings; None if none is there, BadInput if only some are."""
+    """A function that finds one file for each list of spellings: None if all are missing, BadInput if some are."""
 
     def locate(folder: Path) -> Files | None:
         found = [next((folder / name for name in names if (folder / name).is_file()), None) for names in spellings]
@@ -46,8 +46,8 @@ def named(*spellings: Sequence[str]) -> Locate:
         if len(missing) == len(spellings):
             return None
         if missing:
-            there = next(file for file in found if file is not None)
-            raise BadInput(f"{there}: is of no use without {missing[0]}, which is not there")
+            existing = next(file for file in found if file is not None)
+            raise BadInput(f"{existing}: needs {missing[0]}, which is missing")
         return tuple(file for file in found if file is not None)
 
     return locate
@@ -55,7 +55,7 @@ def named(*spellings: Sequence[str]) -> Locate:
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Turn whatever a broken file makes a parser throw into one line that names the file."""
+    """Turn the exceptions of parsers into one line that names the file."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise BadInput(f"{file}: larger than {MAX_BYTES:,} bytes")
@@ -67,7 +67,7 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def arrays(file: Path, *required: str) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an .npz file, none of them pickled; `required` are the ones it must have."""
+    """All arrays of an .npz file, without pickles; `required` must be among them."""
     with reading(file):
         with zipfile.ZipFile(file) as archive:
             if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
@@ -80,7 +80,7 @@ def arrays(file: Path, *required: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def split_arrays(file: Path, width: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a prepared file; those of its training and test rows fit each other and are finite."""
+    """The arrays of a prepared file, with training and test rows that are finite and of matching shapes."""
     found = arrays(file, "X_train", "y_train", "X_test", "y_test")
     for part in ("train", "test"):
         x, y = found[f"X_{part}"], found[f"y_{part}"]
@@ -94,7 +94,7 @@ def split_arrays(file: Path, width: int) -> dict[str, npt.NDArray[Any]]:
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a plain file, of a .gz, or of the only text in a .zip; no more than `MAX_BYTES` of them."""
+    """The bytes of a plain file, of a .gz file, or of the only text in a .zip file; at most `MAX_BYTES`."""
     if file.suffix == ".gz":
         with gzip.open(file) as stream:
             yield io.BytesIO(at_most(stream, MAX_BYTES))
@@ -111,7 +111,7 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
 
 
 def at_most(stream: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:
-    """Everything in a stream, unless that is more than `limit` bytes."""
+    """All bytes of a stream; BadInput if they are more than `limit`."""
     content = stream.read(limit + 1)
     if len(content) > limit:
         raise BadInput(f"holds more than the expected {limit:,} bytes")
@@ -119,13 +119,13 @@ def at_most(stream: IO[bytes] | gzip.GzipFile, limit: int) -> bytes:
 
 
 def finite(file: Path, *tables: npt.NDArray[Any]) -> None:
-    """BadInput if a number is missing or infinite."""
+    """Raise BadInput if a number is missing or infinite."""
     if not all(np.all(np.isfinite(table)) for table in tables):
         raise BadInput(f"{file}: has missing or infinite values")
 
 
 def mark(file: Path) -> str:
-    """Name, size and a digest of the two ends: changes when the file does, without reading it all."""
+    """Name, size and a digest of both ends: changes with the file, without reading all of it."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         ends = stream.read(HEAD)

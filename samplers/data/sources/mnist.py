@@ -23,7 +23,7 @@ IMAGES, LABELS = 0x803, 0x801  # magic numbers of idx files: unsigned bytes in t
 
 
 def _spellings(name: str, kind: str) -> tuple[str, ...]:
-    """The names under which one of the four files goes around."""
+    """The common names of one of the four files."""
     return tuple(f"{name}{dot}{kind}{end}" for dot in "-." for end in (".gz", ""))
 
 
@@ -36,7 +36,7 @@ idx_files = named(
 
 
 class Digits(NamedTuple):
-    """Which digits are told apart: `one` has label 1, the digits in `zero` have label 0."""
+    """Which digits to classify: `one` has label 1, the digits in `zero` have label 0."""
 
     one: int
     zero: tuple[int, ...]
@@ -71,13 +71,13 @@ def _chosen(files: Files, digits: Digits) -> list[npt.NDArray[np.uint8]]:
             raise BadInput(f"{images_file}: has {images.shape[0]:,} images for {labels.size:,} labels")
         kept = np.isin(labels, (digits.one, *digits.zero))
         if np.unique(labels[kept] == digits.one).size < 2:
-            raise BadInput(f"{labels_file}: lacks digits; {digits.one} and one of {digits.zero} are needed")
+            raise BadInput(f"{labels_file}: must have images of {digits.one} and of one of {digits.zero}")
         found += [images[kept], (labels[kept] == digits.one).astype(np.uint8)]
     return found
 
 
 def read_idx(file: Path, magic: int) -> npt.NDArray[np.uint8]:
-    """Images as rows of 784 bytes, or labels, of one idx file (plain or .gz)."""
+    """The images (rows of 784 bytes) or labels of one idx file (plain or .gz)."""
     shape = (-1, PIXELS) if magic == IMAGES else (-1,)
     with reading(file), unpacked(file) as stream:
         found, count = struct.unpack(">II", stream.read(8))
@@ -96,7 +96,7 @@ def _reduced(
 ) -> Source:
     """Scores on the first 50 eigenvectors of the training rows' covariance, not whitened, without an intercept.
 
-    Each eigenvector has the sign that makes its largest entry positive.
+    The sign of each eigenvector makes its largest entry positive.
     """
     train = x / 255.0
     mean = train.mean(axis=0)

@@ -1,4 +1,4 @@
-"""What every loader hands over, and the few steps that all of them share."""
+"""The result of every loader, and the steps that loaders share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 
-SUBSET_SEED = 20140621  # of the fixed order in which `limited` takes rows
+SUBSET_SEED = 20140621  # of the rows that `limited` takes
 
 
 class Source(NamedTuple):
@@ -19,17 +19,17 @@ class Source(NamedTuple):
     Attributes
     ----------
     x, y
-        Rows and responses to learn from; `y` is empty for data without a response.
+        Training rows and responses; `y` is empty for data without a response.
     x_test, y_test
-        And to test on.
+        Test rows and responses.
     columns
         Names of the columns of x.
     origin
-        A line to print beside results.
+        Where the data come from, in one line for reports.
     real
-        False when a synthetic twin stands in.
+        False for a synthetic twin.
     extra
-        What belongs to one data set only: the mixing matrix, the PCA, means and standard deviations of columns.
+        Details of single data sets: the mixing matrix, the PCA, means and standard deviations of columns.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def source(
     real: bool = True,
     extra: Mapping[str, Any] | None = None,
 ) -> Source:
-    """A `Source` with arrays as the samplers want them: float64, rows contiguous."""
+    """A `Source` with arrays as the samplers need them: float64 with contiguous rows."""
     train, test = (_rows(x), _rows(y)), (_rows(x_test), _rows(y_test))
     return Source(*train, *test, tuple(str(column) for column in columns), origin, real, dict(extra or {}))
 
@@ -72,17 +72,17 @@ def _rows(values: npt.ArrayLike) -> Floats:
 def standardised(
     x: npt.NDArray[Any], y: npt.ArrayLike, x_test: npt.NDArray[Any], y_test: npt.ArrayLike, columns: Sequence[str]
 ) -> Source:
-    """Columns scaled to mean 0 and sd 1 of the training rows; a column that never changes becomes 0."""
+    """Columns scaled to mean 0 and sd 1 over the training rows; constant columns become 0."""
     mean, sd = x.mean(axis=0), x.std(axis=0)
     scale = np.where(sd > 0.0, sd, 1.0)
     return source((x - mean) / scale, y, (x_test - mean) / scale, y_test, columns, "", extra={"mean": mean, "sd": sd})
 
 
 def limited(data: Source, rows: int | None) -> Source:
-    """At most `rows` rows for training and at most `rows` for testing.
+    """At most `rows` training rows and at most `rows` test rows.
 
-    They are a random subset by a fixed seed, since files are sorted by date, label or song and their first rows
-    represent nothing; fewer rows are always a subset of more. Kept rows stay in the order of the file.
+    They are a random subset with a fixed seed, because files are sorted by date, label or song, and their first rows
+    are not representative. Fewer rows are always a subset of more rows, and stay in the order of the file.
     """
     if rows is None or rows >= max(data.x.shape[0], data.x_test.shape[0]):
         return data

@@ -1,6 +1,6 @@
-"""Synthetic twins: data of the same shape and much the same character as a data set that is not there.
+"""Synthetic twins: data of the same shape and similar character as a data set whose files are missing.
 
-Each takes its parameters from a fixed seed of its own, so that runs repeat; `rows` limits training and test rows.
+Each has its own fixed seed, so that runs repeat; `rows` limits training and test rows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ SPECTRUM_SCALE, SPECTRUM_SHIFT, SPECTRUM_POWER = 33.0, 2.0, 1.45  # variances of
 
 
 def generator(name: str) -> np.random.Generator:
-    """The generator of one twin."""
+    """The random generator of one twin."""
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
 def components(name: str, train: int, test: int, intercept: float, strength: float) -> Twin:
-    """Like MNIST's principal components: 50 normal scores of decaying scale, and a logistic label.
+    """Like MNIST's principal components: 50 normal scores of decaying scale, and logistic labels.
 
-    The logit is normal with mean `intercept` and sd `strength`, which sets the share of ones and how well any
-    classifier can do (about 0.55/strength of mistakes for balanced labels).
+    The logit is normal with mean `intercept` and sd `strength`. They set the share of ones and the error rate of the
+    best classifier (about 0.55/strength for balanced labels).
     """
 
     def make(rows: int | None) -> Source:
@@ -47,9 +47,9 @@ def components(name: str, train: int, test: int, intercept: float, strength: flo
 
 
 def strokes(rows: int | None) -> Source:
-    """Like MNIST's 1s and 7s: 28 x 28 images of one slanted stroke, or of two that meet at the top right; y = 1 for 7.
+    """Like MNIST's 1s and 7s: 28 x 28 images of one slanted stroke, or of two strokes; y = 1 for 7.
 
-    Centre, slant, length and width of the pen vary from image to image.
+    Centre, slant, length and width of the pen vary between images.
     """
     rng = generator("mnist17")
     y, y_test = ((rng.random(n) < 6_265 / 13_007).astype(np.float64) for n in sizes(rows, 13_007, 2_163))
@@ -58,7 +58,7 @@ def strokes(rows: int | None) -> Source:
 
 
 def _drawn(rng: np.random.Generator, seven: Floats) -> Floats:
-    """Images (n, 784) of a 7 where `seven` is 1, else of a 1."""
+    """Images (n, 784): a 7 where `seven` is 1, else a 1."""
     n = seven.size
     column, row = np.meshgrid(np.arange(28.0), np.arange(28.0))
     middle_x, middle_y = 14.0 + rng.normal(size=n), 14.0 + rng.normal(size=n)
@@ -84,7 +84,7 @@ def _distance(x: Floats, y: Floats, x1: float, y1: float, x2: float, y2: float) 
 
 
 def sounds(rows: int | None) -> Source:
-    """Like the audio: coloured noise whose loudness drifts, which gives the excess kurtoses 1.8, 0.6, 4.0 and 2.4."""
+    """Like the audio: coloured noise of drifting loudness, with excess kurtoses 1.8, 0.6, 4.0 and 2.4."""
     from scipy.signal import lfilter
 
     rng = generator("audio")
@@ -100,7 +100,7 @@ def sounds(rows: int | None) -> Source:
 
 
 def people(rows: int | None) -> Source:
-    """Like the census: ten numbers, some of them mostly zero, forty rare categories, 8.6% ones."""
+    """Like the census: ten numeric columns, some mostly zero, forty dummies of rare categories, 8.6% ones."""
     rng = generator("census")
     shares = np.exp(rng.uniform(np.log(0.005), np.log(0.3), 40))
     theta = rng.normal(size=50) * np.where(rng.random(50) < 0.5, 0.5, 0.05)
@@ -116,7 +116,7 @@ def people(rows: int | None) -> Source:
 
 
 def particles(rows: int | None) -> Source:
-    """Like MiniBooNE: 50 correlated, heavy-tailed numbers of which half carry the signal; 28% ones."""
+    """Like MiniBooNE: 50 correlated, heavy-tailed columns, of which half carry the signal; 28% ones."""
     rng = generator("miniboone")
     loadings = rng.normal(size=(10, 50)) * 0.8
     theta = rng.normal(size=50) * np.where(rng.random(50) < 0.5, 0.6, 0.0)
@@ -128,7 +128,7 @@ def particles(rows: int | None) -> Source:
 
 
 def departures(rows: int | None) -> Source:
-    """Like the flights: 25 covariates that explain a tenth of a delay whose noise has a long right tail."""
+    """Like the flights: 25 covariates that explain a tenth of the variance of a delay with a long right tail."""
     rng = generator("flights")
     beta = rng.normal(size=25) * 2.8
     x, x_test = (
@@ -145,7 +145,7 @@ def departures(rows: int | None) -> Source:
 
 
 def songs(rows: int | None) -> Source:
-    """Like YearPredictionMSD: 90 covariates that explain a quarter of a year in which most are late, a few early."""
+    """Like YearPredictionMSD: 90 covariates that explain a quarter of the variance of the year, which is skewed."""
     rng = generator("year-prediction")
     mixing = np.eye(90) + 0.05 * rng.normal(size=(90, 90))
     beta = rng.normal(size=90) * 0.55
@@ -170,13 +170,13 @@ def sizes(rows: int | None, train: int, test: int) -> tuple[int, int]:
 
 
 def _unlabelled(x: Floats, x_test: Floats, columns: Sequence[str]) -> Source:
-    """Standardised columns whose responses are still to be drawn."""
+    """Standardised columns, without responses yet."""
     made = standardised(x, np.empty(x.shape[0]), x_test, np.empty(x_test.shape[0]), columns)
     return made._replace(real=False)
 
 
 def _labelled(rng: np.random.Generator, made: Source, intercept: float, theta: Floats) -> Source:
-    """Labels by logistic regression on the columns; theta is kept in `extra`."""
+    """Draw labels by logistic regression on the columns; `extra` holds θ as "theta"."""
     y, y_test = (rng.random(x.shape[0]) < expit(intercept + x @ theta) for x in (made.x, made.x_test))
     extra = {**made.extra, "theta": theta}
     return made._replace(y=y.astype(np.float64), y_test=y_test.astype(np.float64), extra=extra)

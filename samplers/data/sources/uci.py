@@ -1,4 +1,4 @@
-"""Two tables of the UCI repository in their own text formats: MiniBooNE and YearPredictionMSD."""
+"""Two tables of the UCI repository in their original text formats: MiniBooNE and YearPredictionMSD."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ YEAR_COLUMNS, YEAR_TEST_SHARE = 90, 51_630 / 515_345
 def miniboone(files: Files) -> Source:
     """MiniBooNE_PID.txt: a line with the numbers of signal and background events, then 50 numbers per event.
 
-    y = 1 for signal. Events whose 50 values are all the code for missing are left out. 80% for training, by a fixed
-    permutation (K14 §6.3 does not fix one), standardised; no constant column.
+    y = 1 for signal. Events whose 50 values are all missing are left out. A fixed permutation gives 80% for training
+    (K14 §6.3 does not specify one). Standardised, no constant column.
     """
     with reading(files[0]), unpacked(files[0]) as stream, warnings.catch_warnings():
         warnings.simplefilter("error")  # numpy only warns of an empty table
@@ -28,11 +28,11 @@ def miniboone(files: Files) -> Source:
         except UserWarning:
             raise BadInput("has no events") from None
         if len(counts) != 2 or min(counts) < 1 or x.shape != (sum(counts), MINIBOONE_COLUMNS):
-            raise BadInput(f"announces {counts} events of {MINIBOONE_COLUMNS} values, holds a table {x.shape}")
+            raise BadInput(f"announces {counts} events of {MINIBOONE_COLUMNS} values but holds a table {x.shape}")
         finite(files[0], x)
         known = ~np.all(x == MISSING, axis=1)
         if np.count_nonzero(known) < 2:
-            raise BadInput("fewer than 2 events have values; all others are missing")
+            raise BadInput("fewer than 2 events have values")
     y = np.repeat([1.0, 0.0], counts)
     x, y = x[known], y[known]
     order = np.random.default_rng(MINIBOONE_SEED).permutation(y.size)
@@ -44,8 +44,8 @@ def miniboone(files: Files) -> Source:
 def year_prediction(files: Files) -> Source:
     """YearPredictionMSD.txt: the year of a song and 90 features of its timbre, comma-separated.
 
-    The split is the data set's own (no artist on both sides): the last 51,630 of 515,345 rows, or that share of a
-    shorter file, are for testing. Features are standardised, y is the year; no constant column.
+    The split is that of the data set (no artist on both sides): the last 51,630 of 515,345 rows, or the same share of
+    a shorter file, are for testing. Features are standardised, y is the year; no constant column.
     """
     import pyarrow as pa
     from pyarrow import csv

@@ -51,12 +51,12 @@ def test_what_is_missing_is_fetched_once(server, tmp_path, monkeypatch):
     folder = cache_folder()
     folder.mkdir(parents=True)
     assert folder == tmp_path / "cache" / "austerity"
-    assert obtain("miniboone", folder) == f"miniboone: fetched into {folder}"
+    assert obtain("miniboone", folder) == f"miniboone: downloaded into {folder}"
     data = load("miniboone", folder)
     assert data.real and data.x.shape == (48, 50) and data.y.sum() + data.y_test.sum() == 20
     assert obtain("miniboone", folder) == "miniboone: found"
     assert server == ["/MiniBooNE_PID.txt"]  # once
-    assert obtain("audio", folder).startswith("audio: has no address to fetch it from; looks for ica_audio_8k.npz")
+    assert obtain("audio", folder).startswith("audio: cannot be downloaded; needs ica_audio_8k.npz")
 
 
 def test_no_network_is_one_line_and_nothing_is_written(tmp_path, capsys, monkeypatch):
@@ -68,7 +68,7 @@ def test_no_network_is_one_line_and_nothing_is_written(tmp_path, capsys, monkeyp
     assert main(["experiment", "e6", "--quick", "--quiet", *options]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
-    assert f"{NOBODY} could not be fetched: " in said.err
+    assert f"{NOBODY} could not be downloaded: " in said.err
     assert not output.exists() and list((tmp_path / "data").iterdir()) == []
 
 

@@ -39,7 +39,7 @@ def test_works_with_a_warning_where_nothing_can_be_written(tmp_path, writable):
         timeout=120,
     )
     assert found.stdout.strip() == ("42 kept" if writable else "42 not kept"), found.stderr
-    assert ("compiled code cannot be kept" in found.stderr) == (not writable)
+    assert ("compiled code cannot be cached" in found.stderr) == (not writable)
     assert ("NUMBA_CACHE_DIR" in found.stderr) == (not writable)
 
 

@@ -104,7 +104,7 @@ def test_the_summary_is_of_the_right_quantities():
     [
         (1.0, -0.5, None, "no skewness recorded"),
         (1.0, -0.5, 3.0, "skewness beyond 2"),
-        (8.0, -1.0, 0.0, "kappa is 8"),
+        (8.0, -1.0, 0.0, "κ is 8"),
         (1.0, -30.0, 0.0, "too large"),
         (0.01, 0.0, 0.0, "would be too small"),
     ],
@@ -123,10 +123,10 @@ def test_ordinary_pairs_get_no_remark():
 
 
 def test_bad_input():
-    with pytest.raises(BadInput, match="all the data at once"):
+    with pytest.raises(BadInput, match="all the data at its first look"):
         tail_check(Design(100, 100, 0.1), 1.0)
     one_sided = Plan(Schedule.equal(100, 50), Boundary.explicit([-1.0], [np.inf]))
-    with pytest.raises(BadInput, match="symmetric and finite"):
+    with pytest.raises(BadInput, match="symmetric, finite bounds"):
         tail_check(one_sided, 1.0)
     with pytest.raises(BadInput, match="population: must be 20,000 finite numbers"):
         student_check(np.random.default_rng(0), DESIGN, np.zeros(5))

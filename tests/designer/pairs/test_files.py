@@ -321,7 +321,7 @@ def test_archive_bombs_are_refused_by_the_directory(monkeypatch):
     assert len(bomb) < 100_000
     monkeypatch.setattr(np, "load", None)
     text = str(refusal(TrialRun.from_npz, bomb, 9))
-    assert text == "the data: mu.npy unpacks to 48,000,128 bytes, more than a trial run can have"
+    assert text == "the data: mu.npy unpacks to 48,000,128 bytes, more than a trial run may have"
 
 
 def test_only_wanted_members_are_unpacked():

@@ -247,9 +247,9 @@ ALLOWED = "allowed are kind, n_data, m, epsilon, alpha, growth"
         ("alpha", "aplha", f"test.aplha: unknown; {ALLOWED}"),
         ('kind = "sequential"\n', "", "test.kind: missing"),
         ("sequential", "barker", "test.kind = 'barker': must be 'sequential'"),
-        ("[test]", "[tset]", "test: missing; a design file needs a table of this name"),
+        ("[test]", "[tset]", "test: missing; a design file needs a table [test]"),
         ("[test]", "[x]\nx = 1\n[[test]]", "test = [{'kind': 'sequential', 'n_data': 12214…: must be a table"),
-        ("format = 1", "format = 3", "format = 3: written by a newer version; this one reads format 2"),
+        ("format = 1", "format = 3", "format = 3: written by a newer version; this version reads formats up to 2"),
         ("format = 1", "format = 0", "format = 0: must be a whole number from 1 to 1,000,000"),
         (
             "growth = 1.0",
@@ -284,7 +284,7 @@ def test_refusals_of_toml_carry_the_path(old, new, text):
     ("broken", "text"),
     [
         ("{", "broken JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", "test: missing; a design file needs a table of this name"),
+        ("[]", "test: missing; a design file needs a table [test]"),
         ('{"test": {"m": 5, "m": 6}}', "broken JSON: key m appears twice"),
         ('{"test": 5}', "test = 5: must be a table"),
         ('{"a":' * 100_000, "broken JSON: nested too deeply"),
@@ -380,13 +380,13 @@ def test_the_sequential_test_uses_bounds():
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({"lower": LOWER}, "bounds: give lower and upper, or none of them"),
+        ({"lower": LOWER}, "bounds: give both lower and upper, or neither"),
         ({"lower": LOWER[:2], "upper": UPPER[:2]}, "bounds: 2 given for 3 interim looks"),
         ({"lower": UPPER, "upper": LOWER}, "bounds at look 1: lower = 4, upper = -3"),
         ({"lower": "wide", "upper": UPPER}, "lower = 'wide': must be a list"),
         ({"lower": [True, -2.0, -1.0], "upper": UPPER}, "lower: True is not a bound"),
         ({"lower": [math.nan, -2.0, -1.0], "upper": UPPER}, "lower: nan is not a bound"),
-        ({"lower": [-(10**400), -2.0, -1.0], "upper": UPPER}, "lower: an integer in it is too large"),
+        ({"lower": [-(10**400), -2.0, -1.0], "upper": UPPER}, "lower: an integer is too large"),
         ({"lower": [], "upper": []}, r"lower = \[\]: must be a list of 1 to 10,000 numbers"),
     ],
 )

@@ -138,7 +138,7 @@ def test_the_command_shows_the_weighted_means(folder, capsys):
     assert f"theta[0] {found.value[0]:.4g} ± {found.se[0]:.2g}" in capsys.readouterr().out
     (folder / "config.toml").write_text(CONFIG.replace("weights = [0.1, 0.3, 0.6]\n", ""))
     assert main([*call, "--resume"]) == 0
-    assert "all phases of the schedule alike (schedule.weights: not given" in capsys.readouterr().out
+    assert "all phases of the schedule alike (schedule.weights: missing" in capsys.readouterr().out
 
 
 def test_an_audit_is_of_one_design(folder):
@@ -186,5 +186,5 @@ def test_weighted_means_of_what_there_is():
     values = np.arange(6.0).reshape(3, 2)
     assert weighted_mean(values, [1], [0.5, 0.5]) == pytest.approx([1.5, 2.5])
     assert weighted_mean(values[:1], [1, 2], [0.2, 0.3, 0.5]) == pytest.approx([0.0, 1.0])
-    with pytest.raises(BadInput, match="the phases so far have none"):
+    with pytest.raises(BadInput, match="weights: those of the phases so far are all 0"):
         weighted_mean(values[:1], [1], [0.0, 1.0])

@@ -270,7 +270,7 @@ WRONG = [
     ("tolerance = 0.05", "tolerance = 0", "redesign.tolerance = 0"),
     ("tolerance = 0.05\n", "", "redesign.tolerance: missing"),
     ("pairs = 40", "pears = 40", "redesign.pears: unknown"),
-    ("every = 400", "every = 4000", "redesign.every = 4,000: there are only 1,100 steps"),
+    ("every = 400", "every = 4000", "redesign.every = 4,000: the redesign has only 1,100 steps"),
     ("warmup = 1100", "warmup = 0", "redesign.until: missing"),
     ('kind = "sequential"', 'kind = "exact"', "test."),
     ('kind = "random-walk"', 'kind = "slice"', "redesign: proposal.kind = 'slice'"),

@@ -139,7 +139,7 @@ def test_a_likelihood_that_is_not_finite_stops_the_chain_and_names_the_datum(fus
         broken, RandomWalk.with_covariance(covariance), sequential(0.05, 100), controlled.centre,
         np.random.default_rng(5), fuse=fuse,
     )  # fmt: skip
-    with pytest.raises(ChainStopped, match="of datum 17 is not finite at theta = ") as stopped:
+    with pytest.raises(ChainStopped, match="of datum 17 is not finite at θ = ") as stopped:
         chain.advance(2000)
     assert stopped.value.step == stopped.value.draws.accepted.size == chain.steps
     assert np.all(np.isfinite(stopped.value.draws.theta))

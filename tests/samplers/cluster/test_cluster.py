@@ -19,7 +19,7 @@ from app.cli.main import main
 from designer import Grid, TrialRun, frontier, search
 from designer.core.errors import Busy
 from samplers.cluster.client import Cluster, _Tally
-from samplers.cluster.tasks import Reached
+from samplers.cluster.tasks import ChainProgress
 from samplers.config.config import SamplerConfig
 from samplers.experiments import experiment
 from samplers.experiments.framework.running import SECONDS, run_experiment
@@ -139,7 +139,7 @@ def test_progress_is_added_up_of_two_threads():
         with ThreadPoolExecutor(2) as threads:
             halves = [range(first, chains, 2) for first in range(2)]
             done = [
-                threads.submit(lambda part: [tally.hear(Reached(k, 0, 10, 1, 100, 1000)) for k in part], half)
+                threads.submit(lambda part: [tally.hear(ChainProgress(k, 0, 10, 1, 100, 1000)) for k in part], half)
                 for half in halves
             ]
             for future in done:

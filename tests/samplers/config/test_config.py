@@ -74,7 +74,9 @@ def test_the_constructor_refuses_in_one_line(refuses):
     base = config(EXACT + DATA)
     tables = {name: getattr(base, name) for name in SamplerConfig.model_fields}
     assert SamplerConfig(**tables) == base
-    refuses(lambda: SamplerConfig(**tables | {"model": RJTable()}), "proposal.kind = 'proxy': not for model.kind = 'rj")
+    refuses(
+        lambda: SamplerConfig(**tables | {"model": RJTable()}), "proposal.kind = 'proxy': does not fit model.kind = 'rj"
+    )
     refuses(lambda: SamplerConfig(**tables | {"tests": None}), "tests: unknown; allowed are test, data, model")
 
 
@@ -175,41 +177,44 @@ WRONG = [
     (model("ica", "kind = 'stiefel'\nscale = 11\n"), "proposal.scale = 11"),
     (
         model("ica", "kind = 'random-walk'\nscale = 1\n"),
-        "proposal.kind = 'random-walk': not for model.kind = 'ica', which",
+        "proposal.kind = 'random-walk': does not fit model.kind = 'ica', which",
     ),
-    (model("mixture"), "proposal.scale: missing; the steps in every parameter, for model.kind = 'mixture'"),
-    (model("mixture", "kind = 'proxy'\n"), "proposal.kind = 'proxy': not for model.kind = 'mixture'"),
+    (model("mixture"), "proposal.scale: missing; model.kind = 'mixture' needs the size of the steps"),
+    (model("mixture", "kind = 'proxy'\n"), "proposal.kind = 'proxy': does not fit model.kind = 'mixture'"),
     (
         model("mixture", "kind = 'langevin'\nstep = 1\nbatch = 2\n"),
-        "proposal.kind = 'langevin': not for model.kind = 'mix",
+        "proposal.kind = 'langevin': does not fit model.kind = 'mix",
     ),
     (model("mixture", "scale = 1\n", "prior_variances = [1.0]\n"), "model.prior_variances.1: missing"),
     (model("mixture", "scale = 1\n", "prior_variances = [1.0, -2]\n"), "model.prior_variances.1 = -2"),
     (model("mixture", "scale = 1\n", "temperature = 2.0\n"), "model.temperature: unknown; allowed are kind, variance"),
     (model("lasso", "kind = 'adaptive'\n"), "proposal.scale: missing"),
-    (model("lasso", "kind = 'adaptive'\nscale = 1\n"), "run.warmup = 0: the adaptive proposal learns in warmup"),
+    (model("lasso", "kind = 'adaptive'\nscale = 1\n"), "run.warmup = 0: the adaptive proposal needs warm-up steps"),
     (model("lasso", "kind = 'langevin'\nstep = 1\n"), "proposal.batch: missing"),
     (model("lasso", "scale = 1\n", "penalty = inf\n"), "model.penalty = inf: must be a finite number"),
-    (model("logistic", "kind = 'stiefel'\nscale = 1\n"), "proposal.kind = 'stiefel': not for model.kind = 'logistic'"),
+    (
+        model("logistic", "kind = 'stiefel'\nscale = 1\n"),
+        "proposal.kind = 'stiefel': does not fit model.kind = 'logistic'",
+    ),
     (model("logistic", "", "control = 3\n"), "model.control = 3"),
     (
         model("rj-logistic", "kind = 'proxy'\n"),
-        "proposal.kind = 'proxy': not for model.kind = 'rj-logistic', which takes",
+        "proposal.kind = 'proxy': does not fit model.kind = 'rj-logistic', which takes",
     ),
     (model("rj-logistic", "p_birth = 0.5\np_death = 0.5\n"), "proposal: p_birth + p_death must be below 1"),
     (
         model("ica", "scale = 1\n").replace("d.csv", 'd.csv"\nlabel = "y'),
-        "data.label: has no meaning for model.kind = 'ica'",
+        "data.label: does not apply to model.kind = 'ica'",
     ),
-    (model("mixture", "scale = 1\n").replace(DATA, DATA + "intercept = true\n"), "data.intercept: has no meaning"),
-    (model("ica", "scale = 1\n").replace(DATA, DATA + "standardise = true\n"), "data.standardise: has no meaning"),
-    (EXACT + DATA + 'labels = "y.npy"\n', "data.labels: is for a path that ends in .npy"),
+    (model("mixture", "scale = 1\n").replace(DATA, DATA + "intercept = true\n"), "data.intercept: does not apply"),
+    (model("ica", "scale = 1\n").replace(DATA, DATA + "standardise = true\n"), "data.standardise: does not apply"),
+    (EXACT + DATA + 'labels = "y.npy"\n', "data.labels: only for a path that ends in .npy"),
     (EXACT + DATA + "columns = []\n", "data.columns"),
     (EXACT + DATA + "columns = [1]\n", "data.columns.0 = 1"),
     (EXACT + '[data]\npath = "x.npy"\n', "data.labels: missing"),
-    (EVERY_KIND["mapped"] + "standardise = true\n", "data.standardise: a .npy file is mapped into memory"),
-    (EVERY_KIND["mapped"] + "intercept = true\n", "data.intercept: a .npy file is mapped"),
-    (EVERY_KIND["mapped"] + 'label = "y"\n', "data.label: a .npy file is mapped"),
+    (EVERY_KIND["mapped"] + "standardise = true\n", "data.standardise: does not apply to a .npy file"),
+    (EVERY_KIND["mapped"] + "intercept = true\n", "data.intercept: does not apply to a .npy file"),
+    (EVERY_KIND["mapped"] + 'label = "y"\n', "data.label: does not apply to a .npy file"),
     (EXACT + DATA + "[run]\ntemperature = 0\n", "run.temperature = 0: must be greater than 0"),
     (EXACT + DATA + "[run]\nrule = 'x'\n", "run.rule = 'x': must be 'metropolis' or 'barker'"),
     (EXACT + DATA + "[run]\nstart = [1.0, true]\n", "run.start.1 = True: must be a number"),

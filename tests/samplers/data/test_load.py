@@ -39,8 +39,8 @@ def test_npz_with_and_without_names(tmp_path, refuses):
     np.testing.assert_array_equal(found.x, np.array(X)[:, 1:])
     assert reading(None, {"x": np.arange(3)}).x.shape == (3, 1)
     np.testing.assert_array_equal(reading(arrays={"y": ["true", "false", "true"]}).y, [1, -1, 1])
-    refuses(lambda: reading(columns=["a"]), "data.columns", "does not name its columns")
-    refuses(lambda: reading(arrays={"columns": ["b"]}), "columns must be 2 different names")
+    refuses(lambda: reading(columns=["a"]), "data.columns", "has no array columns")
+    refuses(lambda: reading(arrays={"columns": ["b"]}), "columns must hold 2 different names")
     refuses(lambda: reading(arrays={"y": [0, 1]}), "data.label: has shape (2,); must be (3,)")
     refuses(lambda: reading(arrays={"y": [0, 1, 2]}), "data.label: has the values '0', '1', '2'")
     refuses(lambda: reading(arrays={"x": np.array(["a", "b", "c"])}), "not numbers")
@@ -115,14 +115,14 @@ def test_archives_are_measured_as_what_their_bytes_become(tmp_path, refuses, lit
     refuses(lambda: load(DataTable(path=str(path)), None), "10,001 columns")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", b"\x93NUMPY\x09\x00" + bytes(100))
-    refuses(lambda: load(DataTable(path=str(path)), None), "x is not of numbers or texts")
+    refuses(lambda: load(DataTable(path=str(path)), None), "x holds neither numbers nor texts")
 
 
 @pytest.mark.parametrize("array", [np.ones((70_000, 2), np.int8), np.ones((70_000, 2), ">f8"), np.ones((2, 70_000)).T])
 def test_files_that_cannot_be_used_as_they_are_must_fit(tmp_path, refuses, little, array):
     np.save(tmp_path / "x.npy", array)
     table = DataTable(path=str(tmp_path / "x.npy"))
-    refuses(lambda: load(table, None), "not float64 or float32 row by row: to convert it takes 1,120,000 bytes")
+    refuses(lambda: load(table, None), "not float64 or float32 row by row; converting it takes 1,120,000 bytes")
     np.save(tmp_path / "x.npy", array[:50_000].copy(order="A"))
     assert load(table, None).x.nbytes == 800_000
     np.save(tmp_path / "x.npy", np.ones((200_000, 2)))  # mapped

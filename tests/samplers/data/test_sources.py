@@ -241,7 +241,7 @@ def test_census(tmp_path):
     train += [person(rng, f0="17"), person(rng, f0="45", f12="Male", f16="99", f40="95", f41="50000+.")]
     train += [person(rng, f4="Children"), person(rng, f35="Foreign born- Not a citizen of U S ")]
     (tmp_path / "census-income.data").write_text("\n".join(train) + "\n")
-    with pytest.raises(BadInput, match=r"census-income\.data: is of no use without census-income\.test"):
+    with pytest.raises(BadInput, match=r"census-income\.data: needs census-income\.test, which is missing"):
         load("census", tmp_path)
     (tmp_path / "census-income.test.gz").write_bytes(gzip.compress(("\n".join(train[:5]) + "\n").encode()))
     data = load("census", tmp_path)
@@ -400,7 +400,7 @@ def test_a_failed_download_leaves_a_twin_and_a_notice(tmp_path, monkeypatch):
     address = "https://127.0.0.1:9/00203/YearPredictionMSD.txt.zip"  # the discard port: nobody answers
     monkeypatch.setattr("samplers.data.sources.DATA_SETS", {"year-prediction": _with_address(address)})
     data = load("year-prediction", tmp_path, rows=20, download=True)
-    assert not data.real and f"{address} could not be fetched: " in data.origin and list(tmp_path.iterdir()) == []
+    assert not data.real and f"{address} could not be downloaded: " in data.origin and list(tmp_path.iterdir()) == []
     assert "no folder was given" in load("year-prediction", None, rows=20, download=True).origin
 
 

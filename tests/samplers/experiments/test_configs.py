@@ -58,5 +58,5 @@ def test_bad_names():
         build(SamplerConfig.from_toml(text))
     with pytest.raises(BadInput, match=r"data\.source: cannot be given together with data\.path"):
         SamplerConfig.from_toml('[test]\nkind = "exact"\n[data]\nsource = "mnist79"\npath = "x.csv"')
-    with pytest.raises(BadInput, match=r"data\.rows: has no meaning with data\.path"):
+    with pytest.raises(BadInput, match=r"data\.rows: does not apply with data\.path"):
         SamplerConfig.from_toml('[test]\nkind = "exact"\n[data]\nrows = 5\npath = "x.csv"')

@@ -45,7 +45,7 @@ def test_who_wins_where(done):
         assert plain["evaluations per step"] > exact["evaluations per step"]  # so the plain test loses
         proxy = found[n, "proxy proposals, control variates", "sequential ε = 0.01"]
         assert proxy["data per step"] < 200 and proxy["acceptance"] > 0.9
-        assert proxy["bias (sd)"] < 4.0 * proxy["noise of it"]
+        assert proxy["bias (sd)"] < 4.0 * proxy["noise of the bias"]
         assert proxy["sd / reference"] == pytest.approx(1.0, abs=0.05)
     assert "N = 8,000: sequential" in done.report.finding
 

@@ -333,7 +333,7 @@ def test_rows_held_in_a_file_or_in_single_precision_give_the_same(tmp_path):
         np.testing.assert_array_equal(fits[0].theta, other.theta)
     np.testing.assert_array_equal(*(sgd(np.random.default_rng(1), r, y, LAD(), GRID[3]).theta for r in (held, x)))
     held[:] = np.nan
-    with pytest.raises(BadInput, match="among the rows read"):
+    with pytest.raises(BadInput, match="some rows read are not finite"):
         irls(np.random.default_rng(1), held, y, LAD())
 
 

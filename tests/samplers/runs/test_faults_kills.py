@@ -68,7 +68,7 @@ def test_a_description_that_was_removed_as_advised_is_made_again(folder, capsys)
     (folder / "out" / "run.bin").write_bytes(b"damaged")
     command = ["run", str(folder / "fused.toml"), "--draws", "50", "--output", str(folder / "out"), "--resume"]
     assert main(command) == 2
-    assert "run.bin: damaged; remove it to go on" in capsys.readouterr().err
+    assert "run.bin: damaged; if you are sure of the settings, remove it and resume" in capsys.readouterr().err
     (folder / "out" / "run.bin").unlink()
     assert main(command) == 0
     np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
@@ -180,7 +180,7 @@ def test_a_refused_resume_says_which_entries_differ(folder, refuses, old, new, t
     assert old in text
     (folder / "fused.toml").write_text(text.replace(old, new))
     other = SamplerConfig.load(folder / "fused.toml", draws=20)
-    refuses(lambda: run_config(other, folder / "out", resume=True), "another config (", told)
+    refuses(lambda: run_config(other, folder / "out", resume=True), "another run (", told)
 
 
 def test_a_refused_resume_tells_data_from_config(folder, refuses):
@@ -188,7 +188,7 @@ def test_a_refused_resume_tells_data_from_config(folder, refuses):
     run_config(config, folder / "out")
     with np.load(folder / "data.npz") as data:
         np.savez(folder / "data.npz", x=data["x"], y=~data["y"])
-    refuses(lambda: run_config(config, folder / "out", resume=True), "another config (contents of the data was ")
+    refuses(lambda: run_config(config, folder / "out", resume=True), "another run (contents of the data was ")
 
 
 def test_a_broken_config_is_named(folder, capsys):
@@ -263,7 +263,7 @@ def test_an_audit_that_meets_such_a_term_tells_what_it_saw_before(cliff):
     with pytest.raises(ChainStopped, match="datum 7 is not finite") as stopped:
         audit_config(config, 5000, 4)
     assert stopped.value.__notes__[0].startswith("before that, ")
-    assert "audited steps: decided wrongly" in stopped.value.__notes__[0]
+    assert "audited steps: wrong decisions" in stopped.value.__notes__[0]
 
 
 def test_a_trial_run_that_meets_such_a_term_tells_how_many_pairs_there_are(cliff):

@@ -10,7 +10,15 @@ import pytest
 
 from samplers.data import memory
 from samplers.runs import results as results_module
-from samplers.runs.results import Row, Summary, collect, collect_run, from_netcdf, summary, to_netcdf
+from samplers.runs.results import (
+    ParameterSummary,
+    PosteriorSummary,
+    collect,
+    collect_run,
+    from_netcdf,
+    summary,
+    to_netcdf,
+)
 
 DESIGN = '[test]\nkind = "sequential"\nn_data = 12214\n'
 
@@ -246,10 +254,10 @@ def test_one_chain_and_draws_that_are_not_finite():
 
 def test_the_table():
     rows = (
-        Row("theta[10]", 1.23456, 0.5, 0.0123456, 812.4, 77.6, 1.01),
-        Row("k", -2e-7, 1.0, 0.0, 4000, 4000, math.nan),
+        ParameterSummary("theta[10]", 1.23456, 0.5, 0.0123456, 812.4, 77.6, 1.01),
+        ParameterSummary("k", -2e-7, 1.0, 0.0, 4000, 4000, math.nan),
     )
-    assert Summary(rows, 1, 5000, "cut").text().splitlines() == [
+    assert PosteriorSummary(rows, 1, 5000, "cut").text().splitlines() == [
         "name         mean   sd     mcse  ess_bulk  ess_tail  r_hat",
         "theta[10]   1.235  0.5  0.01235       812        78  1.010",
         "k          -2e-07    1        0      4000      4000    nan",
@@ -280,9 +288,10 @@ def test_a_run_s_names_and_active_coefficients_come_from_its_description():
 
 def test_the_worst_parameters_are_those_with_the_fewest_effective_draws():
     rows = tuple(
-        Row(name, 0.0, 1.0, 0.1, ess, ess, 1.0) for name, ess in zip("abcd", (50, math.nan, 10, 30), strict=True)
+        ParameterSummary(name, 0.0, 1.0, 0.1, ess, ess, 1.0)
+        for name, ess in zip("abcd", (50, math.nan, 10, 30), strict=True)
     )
-    whole = Summary(rows, 2, 100, "cut")
+    whole = PosteriorSummary(rows, 2, 100, "cut")
     assert [row.name for row in whole.worst(3).rows] == ["c", "d", "a"]
     assert (
         whole.worst(3)

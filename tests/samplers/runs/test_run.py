@@ -110,7 +110,7 @@ def test_resuming_on_other_data_is_refused_and_from_another_place_is_not(folder,
     with np.load(folder / "data.npz") as data:
         x, y = data["x"], data["y"]
     np.savez(folder / "data.npz", x=x, y=~y)
-    with pytest.raises(BadInput, match="another config"):
+    with pytest.raises(BadInput, match="another run"):
         run_config(SamplerConfig.load("config.toml", draws=70), "out", resume=True)
 
 
@@ -194,7 +194,7 @@ def test_a_directory_is_not_overwritten_by_accident(folder):
     run_config(config, folder / "out")
     with pytest.raises(BadInput, match="holds a run already; continue it with --resume"):
         run_config(config, folder / "out")
-    with pytest.raises(BadInput, match="holds a run of another config"):
+    with pytest.raises(BadInput, match="holds another run"):
         run_config(SamplerConfig.load(folder / "config.toml", seed=6), folder / "out", resume=True)
 
 

@@ -222,7 +222,7 @@ def test_another_config_is_refused(tmp_path, refuses):
     store.describe({"digest": "a" * 64, "version": "0.1.0", "chains": [1, 2]})
     store.describe({"digest": "a" * 64, "version": "0.2.0"})
     assert Store(tmp_path).meta() == {"digest": "a" * 64, "version": "0.1.0", "chains": [1, 2]}
-    refuses(lambda: store.describe({"digest": "b" * 64}), str(tmp_path), "aaaa", "bbbb", "another config")
+    refuses(lambda: store.describe({"digest": "b" * 64}), str(tmp_path), "aaaa", "bbbb", "another run")
     refuses(lambda: store.describe({"version": "1"}), "digest")
     refuses(lambda: Store(tmp_path / "new").describe({"digest": "a", "x": print}), "run.bin")
     assert Store(tmp_path / "new").meta() is None

@@ -48,6 +48,13 @@ def test_problems_are_told_as_the_library_tells_them(posterior, tmp_path):
         assert str(found.value) == str(known.value)
 
 
+def test_files_in_the_users_folder_are_not_taken_for_our_packages(posterior, tmp_path, monkeypatch):
+    for name in ("samplers.py", "designer.py", "numpy.py"):
+        (tmp_path / name).write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert len(pairs_of_file(posterior, 3, count=20).trial) == 20
+
+
 def test_a_file_that_never_ends_is_given_up():
     """Or refused at once, by an HDF5 that has learned to."""
     with pytest.raises(BadInput, match=r"hanging\.nc: (not read within 8 s|is not a netCDF file|has )"):
