@@ -115,6 +115,7 @@ def test_chains_are_those_of_this_machine_and_data_do_not_travel(cluster, folder
         "chain-0001",
         "chain-0002",
         "lock",
+        "results.nc",
         "run.bin",
     ]
 
@@ -245,8 +246,10 @@ def test_searches(cluster):
     grid = Grid(m=(500, 2000), epsilon=(0.01, 0.05), alpha=(0.5, 1.0))
     for options in ({}, {"criterion": "worst-case"}, {"grid": grid}):
         here, there = (search(trial, 0.02, **options, mapper=mapper) for mapper in (None, cluster.map))
-        assert here._replace(evaluated=None) == there._replace(evaluated=None)
-        assert [column.tobytes() for column in here.evaluated] == [column.tobytes() for column in there.evaluated]
+        arrays = {"evaluated": None, "acceptance": None}
+        assert here._replace(**arrays) == there._replace(**arrays)
+        for one, other in ((here.evaluated, there.evaluated), (here.acceptance or (), there.acceptance or ())):
+            assert [np.asarray(part).tobytes() for part in one] == [np.asarray(part).tobytes() for part in other]
     points = [frontier(trial, [0.02, 0.05], criteria=["fixed-m"], mapper=mapper) for mapper in (None, cluster.map)]
     assert points[0] == points[1]
 
