@@ -47,8 +47,9 @@ try:
 except ConnectionRefusedError:
     print("quiet, and watched" if asked else "not watched")
 """
-# what app/dashboard/main.py names; read from its text, since only a server can run it
-PAGES = re.findall(r"st\.Page\((\w+)\.show,", (ROOT / "app" / "dashboard" / "main.py").read_text(encoding="utf-8"))
+# what app/dashboard/serve/main.py names; read from its text, since only a server can run it
+SCRIPT = (ROOT / "app" / "dashboard" / "serve" / "main.py").read_text(encoding="utf-8")
+PAGES = re.findall(r"st\.Page\((\w+)\.show,", SCRIPT)
 
 
 def test_no_page_of_the_dashboard_asks_anybody_outside():
@@ -56,7 +57,7 @@ def test_no_page_of_the_dashboard_asks_anybody_outside():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, cwd=ROOT, timeout=300)
     said = done.stdout.strip().splitlines()
     assert said[-1:] == ["quiet, and watched"], done.stderr[-2000:]
-    assert len(PAGES) == (ROOT / "app" / "dashboard" / "main.py").read_text(encoding="utf-8").count("st.Page(") > 1
+    assert len(PAGES) == SCRIPT.count("st.Page(") > 1
     assert list(dict.fromkeys(line.split()[0] for line in said[:-1])) == PAGES
     assert len(said) > len(PAGES) + 4  # the topics
 

@@ -23,7 +23,7 @@ VIOLATIONS = """() => {
     const image = new Image(), words = document.createElement("p"), button = document.createElement("button");
     words.textContent = "hardly to be read";
     words.style.cssText = "color: #999; background: #aaa";
-    document.querySelector("[data-testid=stMainBlockContainer]").append(image, words, button);
+    document.querySelector("[data-testid=stMainBlockContainer]").prepend(image, words, button);
 }"""
 WITHOUT_FIGURES = {"method", TOPICS["redesign"]}  # before anything is run
 

@@ -27,7 +27,7 @@ from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.widgets.plotting import Scripts
 from designer.core.errors import BadInput, integer
 
-SCRIPT = Path(__file__).parents[1] / "main.py"
+SCRIPT = Path(__file__).with_name("main.py")  # not beside pages/, which Streamlit would take for scripts of its own
 MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
 ARENAS, LARGE = (-8, 2), (-3, 2**18)  # M_ARENA_MAX, M_MMAP_THRESHOLD of glibc's malloc.h, and what they are set to
 SHUTDOWN_SECONDS = 2.0  # that jobs get to clean up when the server stops

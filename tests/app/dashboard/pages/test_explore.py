@@ -35,7 +35,7 @@ def test_the_first_paint_has_an_answer():
         f"#### N = 12,214, m = 500, ε = 0.05: 25 looks, worst error {worst.error[0]:.2g}, "
         f"uses {worst.usage[0]:.0%} of the data at worst."
     )
-    assert any("accurate to" in each.value for each in test.caption)
+    assert any("numerical error is below" in each.value for each in test.caption)
 
 
 def test_the_curves_are_the_library_s():
@@ -145,7 +145,7 @@ def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(page):
     test.number_input(key="n").set_value(100).run()
     assert not test.error
     assert len(figures(test)) == before
-    assert "A batch of 500 is more than all the data: used is m = N = 100." in everything(test)
+    assert "500 is more than all the data, so m = N = 100 is used." in everything(test)
     assert test.number_input(key="m").value == 500
     assert "n=100&m=100&" in link(test)
     test.number_input(key="n").set_value(12_214).run()
@@ -156,7 +156,7 @@ def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(page):
 def test_a_growth_too_close_to_1_is_noted():
     test = open_page("explore", growth="1.01")
     assert not test.error
-    assert "A growth of 1.01 is too close to 1: used is 1.05." in everything(test)
+    assert "A growth of 1.01 is too close to 1, so 1.05 is used." in everything(test)
     assert headline(test).startswith("#### N = 12,214, m = 500, ε = 0.05, growth 1.05:")
 
 
@@ -191,5 +191,5 @@ def test_the_simulation_agrees_and_is_marked_when_stale():
 def test_a_simulation_beyond_the_limits_is_declined():
     test = simulated(open_page("explore", sim="true", n="1000000000"))
     assert not test.exception
-    assert "try a smaller N" in test.error[0].value
+    assert "use a smaller N" in test.error[0].value
     assert len(figures(test)) == 2

@@ -57,7 +57,7 @@ def test_the_bound_is_said_in_words():
     test = open_page("step_error", kappa=["1"], eta="0.2")
     largest = np.abs(exact(USUAL, [1.0, 0.3], 1.0).delta).max()
     worst = worst_case(USUAL).error[0]
-    assert f"off by at most {largest:.2g}; the worst case alone would say {worst:.2g}" in test.markdown[0].value
+    assert f"off by at most {largest:.2g}; the worst-case bound is {worst:.2g}" in test.markdown[0].value
     assert f"within **{stationary_bound(largest, 0.2):.2g}** of the posterior" in test.markdown[1].value
     vacuous = open_page("step_error", eta="0.99")
     assert "this says nothing" in vacuous.markdown[1].value

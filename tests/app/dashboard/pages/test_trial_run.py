@@ -287,7 +287,7 @@ def test_skewness_beyond_the_first_order_is_judged_by_resampling():
     wild.to_npz(sink)
     text = everything(upload(page("trial_run"), "wild.npz", sink.getvalue()))
     seen = worst_student_check(np.random.default_rng(0), wild, 500, 0.05)
-    assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (resampled" in text
+    assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (simulated" in text
     assert seen.accept + seen.reject < 1
     assert f"Not shown: {seen.outside:,} further out" in text and seen.outside > 0
 

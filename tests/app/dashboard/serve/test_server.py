@@ -19,7 +19,7 @@ import pytest
 from plotly.offline import get_plotlyjs_version
 
 from app.dashboard.serve.assets import FOLDER, SCRIPTS, SOON, Assets
-from app.dashboard.serve.server import MOST_MEGABYTES, listen
+from app.dashboard.serve.server import MOST_MEGABYTES, SCRIPT, listen
 from app.dashboard.widgets import plotting
 from benchmarks.dashboard.streamlit_client import Session, measure
 from benchmarks.reliability.load import complaints
@@ -251,6 +251,11 @@ def test_uploads_need_the_token(server):
     with_token = ask(server, "PUT", UPLOAD, b"mu,sigma", Cookie=cookie, X_Xsrftoken=token)
     assert with_token.status == 400
     assert b"session" in with_token.text
+
+
+def test_the_script_has_no_pages_beside_it():
+    """Streamlit would run the files of such a folder as pages: a first visit to /method would show an empty one."""
+    assert SCRIPT.is_file() and not (SCRIPT.parent / "pages").exists()
 
 
 def test_a_port_in_use_is_one_line(server):

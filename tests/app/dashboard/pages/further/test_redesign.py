@@ -15,7 +15,7 @@ QUERY = {"redtol": "0.05", "redm": "6000", "redeps": "0.0001", "redevery": "500"
 def test_nothing_runs_before_it_is_asked_for():
     found = page("further", topic="redesign", **QUERY)
     assert not figures(found)
-    assert "the trial run in use plays no part" in everything(found)
+    assert "does not use the trial run" in everything(found)
 
 
 def test_the_chain_s_designs_are_shown():
@@ -38,11 +38,11 @@ def test_the_chain_s_designs_are_shown():
     assert list(shown.columns) == list(Change._fields)
     assert shown["m"].tolist() == [change.m]
     found.number_input(key="redtol").set_value(0.5).run()
-    assert "belongs to other settings" in everything(found)
+    assert "for other settings" in everything(found)
     lines = [shape["y0"] for shape in figures(found)[0]["layout"]["shapes"]]
     assert lines == [0.05]  # the tolerance of the run that is shown
 
 
 def test_settings_that_do_not_fit_are_told():
     found = page("further", topic="redesign", **(QUERY | {"redevery": "2000"}))
-    assert "at most the 500 steps" in everything(found)
+    assert "must be at most 500, the steps" in everything(found)

@@ -78,7 +78,7 @@ def test_a_test_too_hot_to_compute_leaves_the_rest_of_the_topic():
 
 
 def test_steps_say_when_an_exact_chain_explores_more():
-    assert "An exact chain that keeps its log-likelihoods explores more" in everything(
+    assert "An exact chain that caches its log-likelihoods explores more" in everything(
         page("further", topic="steps", source="stationary", trial_n="3000", pairs="20", steptol="0.001")
     )
 
