@@ -20,7 +20,7 @@ from designer.engine import look_grid
 from designer.pairs import limits
 from designer.rule import boundary
 from designer.rule import looks as schedule
-from samplers.chains import chain
+from samplers.chains import draws
 from samplers.config.schema import RedesignTable, RunTable
 from samplers.data import csv_table, memory
 from samplers.data import load as datasets
@@ -63,7 +63,7 @@ LIMITS = {
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
     "**trial run**: file": f"{gib(limits.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
     "pairs of a trial run": f"{limits.MAX_PAIRS:,}",
-    "bytes in a line; columns": f"{limits.MAX_LINE:,}; {limits.MAX_COLUMNS:,}",
+    "characters in a line; columns": f"{limits.MAX_LINE:,}; {limits.MAX_COLUMNS:,}",
     "an entry": f"at most {power(limits.LARGEST)} in size; sigma at least {power(1.0 / limits.LARGEST)}",
     "an array of an `.npz`, unpacked": f"{8 * limits.MAX_PAIRS // 10**6} MB and a header, {BY}",
     "**posterior** (netCDF): log-likelihoods, unpacked": (
@@ -73,7 +73,7 @@ LIMITS = {
     "a chunk of it, unpacked": f"{gib(interop.MOST_CHUNK, 2**20)} MiB",
     "pairs made of it; nearest ones": f"{interop.MOST_COUNT:,}; {interop.NEIGHBOURS:,}",
     "**design, config** (TOML, JSON): characters": f"{parsing.MAX_TEXT:,}",
-    "draws (and warm-up) of a run; chains": f"{power(chain.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
+    "draws (and warm-up) of a run; chains": f"{power(draws.MAX_DRAWS)}; {bound(RunTable, 'chains', MOST):,}",
     "`redesign.pairs`": f"{bound(RedesignTable, 'pairs', LEAST)} … {bound(RedesignTable, 'pairs', MOST):,}",
     "**data**: file": f"{MEMORY}, `.npy` (mapped) any",
     "in memory: unpacked, converted or copied, with what it is made of": (

@@ -46,7 +46,7 @@ class Resolution(NamedTuple):
         if not plan.mergeable:
             r_star = 0.0
             if looks > ROUGH_LOOKS:
-                raise BadInput(f"{looks:,} looks with uneven distances or bounds: must be at most {ROUGH_LOOKS:,}")
+                raise BadInput(f"{looks:,} looks with uneven distances or bounds: at most {ROUGH_LOOKS:,}")
         elif looks > EXACT_LOOKS:
             r_star, tolerance = max(r_star, THINNED), max(tolerance, MERGED_NODES)
         steps = math.sqrt(min(looks, EXACT_LOOKS))

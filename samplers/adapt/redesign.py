@@ -67,7 +67,7 @@ class Change(NamedTuple):
         """The attempt in one line."""
         what = "changed to" if self.changed else "kept"
         return (
-            f"step {self.step:,}: {what} m = {self.m:,}, epsilon = {self.epsilon:g}, alpha = {self.alpha:g} "
+            f"step {self.step:,}: {what} m = {self.m:,}, ε = {self.epsilon:g}, α = {self.alpha:g} "
             f"({self.reason}; on {self.pairs:,} pairs error {self.old_error:.3g} -> {self.error:.3g}, "
             f"data {self.old_usage:.2%} -> {self.usage:.2%})"
         )

@@ -74,8 +74,8 @@ def run(
         A directory for checkpoints and for the results, `results.nc`; new or empty unless `resume`. By default nothing
         is saved.
     resume
-        Continue the run in `output`. Model, proposal, test, start, warm-up and seed must be the same; draws and chains
-        may be more or fewer.
+        Continue the run in `output`, or start it if there is none yet. Model, proposal, test, start, warm-up and seed
+        must be the same; draws and chains may be more or fewer.
     checkpoint_seconds
         How often chains are saved.
     names

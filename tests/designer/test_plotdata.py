@@ -182,7 +182,7 @@ def test_parts_of_a_simulation_taken_together():
 
 def test_a_simulation_that_takes_too_long_is_refused():
     rng, at = np.random.default_rng(0), (0.0, 1.0)
-    with pytest.raises(BadInput, match="try a smaller N"):
+    with pytest.raises(BadInput, match="use a smaller N"):
         simulate_for_picture(rng, Design(10**9, 500, 0.05), at, 100)
     most = affordable_repeats(USUAL, at)
     data = most * 12_214 * characteristics(USUAL, at).usage.sum()

@@ -79,7 +79,7 @@ def test_halves_are_a_partition():
     first, second = halves(np.random.default_rng(1), trial)
     assert (len(first), len(second)) == (26, 25)
     assert np.array_equal(np.sort(np.concatenate([first.mu, second.mu])), np.sort(trial.mu))
-    with pytest.raises(BadInput, match="halved"):
+    with pytest.raises(BadInput, match="cannot be split"):
         halves(np.random.default_rng(1), trial.subset([0]))
 
 

@@ -52,13 +52,13 @@ def load(name: str, folder: str | Path | None, rows: int | None = None, *, downl
     data_set = _data_set(name)
     rows = None if rows is None else integer("rows", rows, 1, MAX_N_DATA)
     place = _folder(folder)
-    found, failure = _find(data_set, place), ""
-    if found is None and download:
+    existing, failure = _find(data_set, place), ""
+    if existing is None and download:
         failure = _download(data_set, place) or ""
-        found = _find(data_set, place)
-    if found is None:
+        existing = _find(data_set, place)
+    if existing is None:
         return _twin(data_set, rows, failure)
-    kind, files = found
+    kind, files = existing
     origin = f"{data_set.what}; {data_set.credit}; from {', '.join(file.name for file in files)}"
     return limited(data_set.finish(kind.read(files))._replace(origin=origin), rows)
 
@@ -104,8 +104,8 @@ def fingerprint(name: str, folder: str | Path | None) -> str:
     >>> fingerprint("year-prediction", None)
     'year-prediction: synthetic'
     """
-    found = _find(_data_set(name), _folder(folder))
-    return f"{name}: synthetic" if found is None else f"{name}: {', '.join(mark(file) for file in found[1])}"
+    existing = _find(_data_set(name), _folder(folder))
+    return f"{name}: synthetic" if existing is None else f"{name}: {', '.join(mark(file) for file in existing[1])}"
 
 
 def describe(name: str) -> str:
@@ -217,6 +217,6 @@ def _download(data_set: DataSet, folder: Path | None) -> str | None:
 
 
 def _twin(data_set: DataSet, rows: int | None, failure: str) -> Source:
-    made = data_set.finish(data_set.twin(rows))
-    origin = f"synthetic twin of {data_set.what}; {made.x.shape[0]:,} rows"
-    return made._replace(origin=f"{origin}; {failure}" if failure else origin, real=False)
+    data = data_set.finish(data_set.twin(rows))
+    origin = f"synthetic twin of {data_set.what}; {data.x.shape[0]:,} rows"
+    return data._replace(origin=f"{origin}; {failure}" if failure else origin, real=False)

@@ -71,12 +71,12 @@ def _sound(file: Path) -> npt.NDArray[Any]:
 
 def prepared(files: Files) -> Source:
     """From an .npz file with `sources` (4, n), the mixing matrix `A` (4, 4) and optionally `names`."""
-    found = arrays(files[0], "sources", "A")
-    sounds, matrix = found["sources"], found["A"]
+    stored = arrays(files[0], "sources", "A")
+    sounds, matrix = stored["sources"], stored["A"]
     numeric = sounds.dtype.kind in "fiu" and matrix.dtype.kind == "f"
     if not numeric or sounds.ndim != 2 or sounds.shape[0] != SOURCES or matrix.shape != (SOURCES, SOURCES):
         raise BadInput(f"{files[0]}: sources {sounds.shape} and A {matrix.shape}: must be (4, n) and (4, 4)")
     finite(files[0], sounds, matrix)
     if sounds.shape[1] < 2 or np.any(np.ptp(sounds, axis=1) == 0):
         raise BadInput(f"{files[0]}: one of the sources is silent")
-    return mixed(sounds, matrix, tuple(str(name) for name in found.get("names", range(1, SOURCES + 1))))
+    return mixed(sounds, matrix, tuple(str(name) for name in stored.get("names", range(1, SOURCES + 1))))

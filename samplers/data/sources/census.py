@@ -98,9 +98,9 @@ def census(files: Files) -> Source:
 def prepared(files: Files) -> Source:
     """From an .npz file with X_train, y_train, X_test, y_test, and optionally names, mean, sd."""
     names = column_names()
-    found = split_arrays(files[0], len(names))
-    extra = {name: value for name, value in found.items() if name in ("mean", "sd")}
-    return source(found["X_train"], found["y_train"], found["X_test"], found["y_test"], names, "", extra=extra)
+    stored = split_arrays(files[0], len(names))
+    extra = {name: value for name, value in stored.items() if name in ("mean", "sd")}
+    return source(stored["X_train"], stored["y_train"], stored["X_test"], stored["y_test"], names, "", extra=extra)
 
 
 def column_names() -> tuple[str, ...]:

@@ -41,14 +41,14 @@ def named(*spellings: Sequence[str]) -> Locate:
     """A function that finds one file for each list of spellings: None if all are missing, BadInput if some are."""
 
     def locate(folder: Path) -> Files | None:
-        found = [next((folder / name for name in names if (folder / name).is_file()), None) for names in spellings]
-        missing = [names[0] for names, file in zip(spellings, found, strict=True) if file is None]
+        files = [next((folder / name for name in names if (folder / name).is_file()), None) for names in spellings]
+        missing = [names[0] for names, file in zip(spellings, files, strict=True) if file is None]
         if len(missing) == len(spellings):
             return None
         if missing:
-            existing = next(file for file in found if file is not None)
+            existing = next(file for file in files if file is not None)
             raise BadInput(f"{existing}: needs {missing[0]}, which is missing")
-        return tuple(file for file in found if file is not None)
+        return tuple(file for file in files if file is not None)
 
     return locate
 
@@ -81,15 +81,15 @@ def arrays(file: Path, *required: str) -> dict[str, npt.NDArray[Any]]:
 
 def split_arrays(file: Path, width: int) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a prepared file, with training and test rows that are finite and of matching shapes."""
-    found = arrays(file, "X_train", "y_train", "X_test", "y_test")
+    stored = arrays(file, "X_train", "y_train", "X_test", "y_test")
     for part in ("train", "test"):
-        x, y = found[f"X_{part}"], found[f"y_{part}"]
+        x, y = stored[f"X_{part}"], stored[f"y_{part}"]
         if x.dtype.kind not in "fiu" or y.dtype.kind not in "fiub":
             raise BadInput(f"{file}: X_{part} or y_{part} is not numeric")
         if x.ndim != 2 or x.shape[1] != width or y.shape != x.shape[:1] or x.shape[0] == 0:
             raise BadInput(f"{file}: X_{part} {x.shape} and y_{part} {y.shape}: must be (n, {width}) and (n,)")
         finite(file, x, y)
-    return found
+    return stored
 
 
 @contextmanager

@@ -59,15 +59,15 @@ def delays(files: Files) -> Source:
 
 def prepared(files: Files) -> Source:
     """From an .npz file with X_train, X_test, arr_delay_train, arr_delay_test."""
-    found = split_arrays(files[0], len(COLUMNS))
+    stored = split_arrays(files[0], len(COLUMNS))
     for part in ("train", "test"):
-        delay = found.get(f"arr_delay_{part}")
-        if delay is None or delay.dtype.kind not in "fi" or delay.shape != found[f"y_{part}"].shape:
+        delay = stored.get(f"arr_delay_{part}")
+        if delay is None or delay.dtype.kind not in "fi" or delay.shape != stored[f"y_{part}"].shape:
             raise BadInput(f"{files[0]}: has no array arr_delay_{part} that fits X_{part}")
         finite(files[0], delay)
-    delay, delay_test = found["arr_delay_train"], found["arr_delay_test"]
-    extra = {name: value for name, value in found.items() if name in ("mean", "sd")}
-    return source(found["X_train"], delay, found["X_test"], delay_test, COLUMNS, "", extra=extra)
+    delay, delay_test = stored["arr_delay_train"], stored["arr_delay_test"]
+    extra = {name: value for name, value in stored.items() if name in ("mean", "sd")}
+    return source(stored["X_train"], delay, stored["X_test"], delay_test, COLUMNS, "", extra=extra)
 
 
 def late(data: Source) -> Source:
@@ -91,11 +91,11 @@ def _joined(flights_file: Path, weather_file: Path) -> tuple[Floats, Floats]:
     known = np.isfinite(flights["arr_delay"]) & np.all([np.isfinite(conditions[name]) for name in WEATHER], axis=0)
     if np.count_nonzero(known) < 10:
         raise BadInput(f"{flights_file}: fewer than 10 flights with a delay and weather in {weather_file.name}")
-    kept = {name: values[known] for name, values in (flights | conditions).items()}
-    x = _covariates(kept)
+    complete = {name: values[known] for name, values in (flights | conditions).items()}
+    x = _covariates(complete)
     with reading(flights_file):
         finite(flights_file, x)
-    return x, kept["arr_delay"]
+    return x, complete["arr_delay"]
 
 
 def _columns(file: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> dict[str, Any]:

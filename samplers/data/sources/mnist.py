@@ -64,25 +64,25 @@ def scores(digits: Digits) -> Callable[[Files], Source]:
 
 def _chosen(files: Files, digits: Digits) -> list[npt.NDArray[np.uint8]]:
     """Images and 0/1 labels of the chosen digits, training rows then test rows, in the order of the files."""
-    found: list[npt.NDArray[np.uint8]] = []
+    parts: list[npt.NDArray[np.uint8]] = []
     for images_file, labels_file in (files[:2], files[2:]):
         images, labels = read_idx(images_file, IMAGES), read_idx(labels_file, LABELS)
         if images.shape[0] != labels.size:
             raise BadInput(f"{images_file}: has {images.shape[0]:,} images for {labels.size:,} labels")
-        kept = np.isin(labels, (digits.one, *digits.zero))
-        if np.unique(labels[kept] == digits.one).size < 2:
+        chosen = np.isin(labels, (digits.one, *digits.zero))
+        if np.unique(labels[chosen] == digits.one).size < 2:
             raise BadInput(f"{labels_file}: must have images of {digits.one} and of one of {digits.zero}")
-        found += [images[kept], (labels[kept] == digits.one).astype(np.uint8)]
-    return found
+        parts += [images[chosen], (labels[chosen] == digits.one).astype(np.uint8)]
+    return parts
 
 
 def read_idx(file: Path, magic: int) -> npt.NDArray[np.uint8]:
     """The images (rows of 784 bytes) or labels of one idx file (plain or .gz)."""
     shape = (-1, PIXELS) if magic == IMAGES else (-1,)
     with reading(file), unpacked(file) as stream:
-        found, count = struct.unpack(">II", stream.read(8))
+        number, count = struct.unpack(">II", stream.read(8))
         sides = struct.unpack(">II", stream.read(8)) if magic == IMAGES else (1, 1)
-        if found != magic or (magic == IMAGES and sides != (28, 28)) or count > MAX_IMAGES:
+        if number != magic or (magic == IMAGES and sides != (28, 28)) or count > MAX_IMAGES:
             raise BadInput(f"not an idx file of {'28 x 28 images' if magic == IMAGES else 'labels'}")
         expected = count * sides[0] * sides[1]
         content = at_most(stream, expected)
@@ -127,10 +127,10 @@ def prepared(width: int, scale: float = 1.0) -> Callable[[Files], Source]:
     names = _pixel_names() if width == PIXELS else _component_names()
 
     def read(files: Files) -> Source:
-        found = split_arrays(files[0], width)
-        extra = {name: value for name, value in found.items() if name.startswith("pca_")}
-        x, x_test = found["X_train"] / scale, found["X_test"] / scale
-        return source(x, found["y_train"], x_test, found["y_test"], names, "", extra=extra)
+        stored = split_arrays(files[0], width)
+        extra = {name: value for name, value in stored.items() if name.startswith("pca_")}
+        x, x_test = stored["X_train"] / scale, stored["X_test"] / scale
+        return source(x, stored["y_train"], x_test, stored["y_test"], names, "", extra=extra)
 
     return read
 

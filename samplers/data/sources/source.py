@@ -86,13 +86,13 @@ def limited(data: Source, rows: int | None) -> Source:
     """
     if rows is None or rows >= max(data.x.shape[0], data.x_test.shape[0]):
         return data
-    kept, kept_test = _subset(data.x.shape[0], rows), _subset(data.x_test.shape[0], rows)
+    train_rows, test_rows = _subset(data.x.shape[0], rows), _subset(data.x_test.shape[0], rows)
     return data._replace(
-        x=data.x[kept],
-        y=data.y[kept] if data.y.size else data.y,
-        x_test=data.x_test[kept_test],
-        y_test=data.y_test[kept_test] if data.y_test.size else data.y_test,
-        origin=f"{data.origin}; {kept.size:,} of {data.x.shape[0]:,} rows",
+        x=data.x[train_rows],
+        y=data.y[train_rows] if data.y.size else data.y,
+        x_test=data.x_test[test_rows],
+        y_test=data.y_test[test_rows] if data.y_test.size else data.y_test,
+        origin=f"{data.origin}; {train_rows.size:,} of {data.x.shape[0]:,} rows",
     )
 
 

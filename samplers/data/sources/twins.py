@@ -134,14 +134,14 @@ def departures(rows: int | None) -> Source:
     x, x_test = (
         np.column_stack([rng.normal(size=(n, 10)), rng.random((n, 15)) < 0.15]) for n in sizes(rows, 293_152, 32_572)
     )
-    made = _unlabelled(x, x_test, flights.COLUMNS)
+    data = _unlabelled(x, x_test, flights.COLUMNS)
 
     def delays(x: Floats) -> Floats:
         n = x.shape[0]
         trouble = np.where(rng.random(n) < 0.3, rng.lognormal(3.4, 0.95, n), 0.0)
         return np.round(x @ beta - 9.0 + 14.0 * rng.normal(size=n) + trouble)
 
-    return made._replace(y=delays(made.x), y_test=delays(made.x_test))
+    return data._replace(y=delays(data.x), y_test=delays(data.x_test))
 
 
 def songs(rows: int | None) -> Source:
@@ -155,13 +155,13 @@ def songs(rows: int | None) -> Source:
         return (rng.normal(size=(n, 90)) @ mixing) / loudness
 
     x, x_test = (rows_of(n) for n in sizes(rows, 463_715, 51_630))
-    made = _unlabelled(x, x_test, [f"timbre{number}" for number in range(1, 91)])
+    data = _unlabelled(x, x_test, [f"timbre{number}" for number in range(1, 91)])
 
     def years(x: Floats) -> Floats:
         early = rng.gamma(1.2, 8.0, x.shape[0])
         return np.clip(np.round(2008.0 + x @ beta - early), 1922.0, 2011.0)
 
-    return made._replace(y=years(made.x), y_test=years(made.x_test))
+    return data._replace(y=years(data.x), y_test=years(data.x_test))
 
 
 def sizes(rows: int | None, train: int, test: int) -> tuple[int, int]:
@@ -171,12 +171,12 @@ def sizes(rows: int | None, train: int, test: int) -> tuple[int, int]:
 
 def _unlabelled(x: Floats, x_test: Floats, columns: Sequence[str]) -> Source:
     """Standardised columns, without responses yet."""
-    made = standardised(x, np.empty(x.shape[0]), x_test, np.empty(x_test.shape[0]), columns)
-    return made._replace(real=False)
+    data = standardised(x, np.empty(x.shape[0]), x_test, np.empty(x_test.shape[0]), columns)
+    return data._replace(real=False)
 
 
-def _labelled(rng: np.random.Generator, made: Source, intercept: float, theta: Floats) -> Source:
+def _labelled(rng: np.random.Generator, data: Source, intercept: float, theta: Floats) -> Source:
     """Draw labels by logistic regression on the columns; `extra` holds θ as "theta"."""
-    y, y_test = (rng.random(x.shape[0]) < expit(intercept + x @ theta) for x in (made.x, made.x_test))
-    extra = {**made.extra, "theta": theta}
-    return made._replace(y=y.astype(np.float64), y_test=y_test.astype(np.float64), extra=extra)
+    y, y_test = (rng.random(x.shape[0]) < expit(intercept + x @ theta) for x in (data.x, data.x_test))
+    extra = {**data.extra, "theta": theta}
+    return data._replace(y=y.astype(np.float64), y_test=y_test.astype(np.float64), extra=extra)

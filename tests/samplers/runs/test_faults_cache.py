@@ -107,7 +107,7 @@ def test_code_for_a_record_that_has_moved_is_made_anew(folder):
     assert python(folder, MOVED.format(place="there")).stdout == "5.0 1\n"
 
 
-TWO = "import kernels; from samplers import _permutation; print(kernels.tripled(7))"
+TWO = "import kernels; from samplers.decide import _permutation; print(kernels.tripled(7))"
 
 
 def test_a_read_only_installation_works_with_one_warning(folder):

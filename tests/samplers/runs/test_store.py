@@ -354,7 +354,7 @@ def test_damage_before_every_checkpoint_means_the_beginning(chain):
     grow(chain, [10, 20, 30, 40, 50])
     files(chain, "draws-*")[0].write_bytes(b"")
     chain.close()
-    with damaged("starts at its beginning"):
+    with damaged("starts again at its beginning"):
         assert chain.latest() is None
     with damaged():
         expected = grow(chain, [15])

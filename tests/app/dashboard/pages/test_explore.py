@@ -191,5 +191,5 @@ def test_the_simulation_agrees_and_is_marked_when_stale():
 def test_a_simulation_beyond_the_limits_is_declined():
     test = simulated(open_page("explore", sim="true", n="1000000000"))
     assert not test.exception
-    assert "try a smaller N" in test.error[0].value
+    assert "use a smaller N" in test.error[0].value
     assert len(figures(test)) == 2
