@@ -377,7 +377,7 @@ def _concluded(rows: list[StepRow]) -> BestStep:
     assert best.design is not None
     gain = best.efficiency / exact.exact_efficiency
     sentence = (
-        f"steps {best.scale:.3g} times the trial run's, m = {best.design.m:,}, epsilon = {best.design.epsilon:.3g}: "
+        f"steps {best.scale:.3g} times the trial run's, m = {best.design.m:,}, ε = {best.design.epsilon:.3g}: "
         f"acceptance {best.acceptance:.3f}, {best.usage:.2%} of the data per step, {gain:.3g} times the efficiency of "
         f"the exact chain at its best step ({exact.scale:.3g})"
     )

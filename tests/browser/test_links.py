@@ -53,7 +53,8 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     assert sorted(carried["growths"]) == ["1.0", "1.5"] and carried["chosen"][0].startswith("12214,700,0.02")
 
     theirs = open_screen(link.removeprefix(mine.address))
-    theirs.until(lambda: shown(theirs) == shown(mine))  # figures are drawn after the text has come
-    assert query(theirs)["digest"] == carried["digest"][0]
+    theirs.page.get_by_text(IN_USE).first.wait_for()
     assert "not the pairs of the link" not in theirs.text()
+    assert query(theirs)["digest"] == carried["digest"][0]
+    theirs.until(lambda: shown(theirs) == shown(mine))  # figures are drawn after the text has come
     assert theirs.alarms() == [] and theirs.wrong == []

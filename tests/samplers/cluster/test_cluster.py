@@ -241,15 +241,21 @@ def test_an_experiment(cluster, tmp_path):
                 assert a[key].tobytes() == b[key].tobytes(), (name, key)
 
 
+def same_arrays(here, there):
+    """Bit for bit; both may be None."""
+    assert (here is None) == (there is None)
+    for one, other in zip(here or (), there or (), strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
 def test_searches(cluster):
     trial = TrialRun.at_stationarity(100_000, 0.5, 60, np.random.default_rng(1), 0.3)
     grid = Grid(m=(500, 2000), epsilon=(0.01, 0.05), alpha=(0.5, 1.0))
     for options in ({}, {"criterion": "worst-case"}, {"grid": grid}):
         here, there = (search(trial, 0.02, **options, mapper=mapper) for mapper in (None, cluster.map))
-        arrays = {"evaluated": None, "acceptance": None}
-        assert here._replace(**arrays) == there._replace(**arrays)
-        for one, other in ((here.evaluated, there.evaluated), (here.acceptance or (), there.acceptance or ())):
-            assert [np.asarray(part).tobytes() for part in one] == [np.asarray(part).tobytes() for part in other]
+        same_arrays(here.evaluated, there.evaluated)
+        same_arrays(here.acceptance, there.acceptance)
+        assert here._replace(evaluated=None, acceptance=None) == there._replace(evaluated=None, acceptance=None)
     points = [frontier(trial, [0.02, 0.05], criteria=["fixed-m"], mapper=mapper) for mapper in (None, cluster.map)]
     assert points[0] == points[1]
 

@@ -72,7 +72,7 @@ def test_the_table_of_looks_is_the_library_s_and_thinned():
     assert len(many.dataframe[0].value) <= explore.ROWS
     notes = " ".join(each.value for each in many.caption)
     assert "the file has all of them" in notes
-    assert "taken together" in notes
+    assert "looks are merged" in notes
 
 
 @pytest.mark.parametrize("query", [{}, {"n": "1000000", "m": "100", "alpha": "0.75"}], ids=["linear", "logarithmic"])

@@ -60,7 +60,7 @@ def test_the_bound_is_said_in_words():
     assert f"off by at most {largest:.2g}; the worst-case bound is {worst:.2g}" in test.markdown[0].value
     assert f"within **{stationary_bound(largest, 0.2):.2g}** of the posterior" in test.markdown[1].value
     vacuous = open_page("step_error", eta="0.99")
-    assert "this says nothing" in vacuous.markdown[1].value
+    assert "no information" in vacuous.markdown[1].value
 
 
 def test_the_link_carries_everything():

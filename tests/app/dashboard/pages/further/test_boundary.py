@@ -35,7 +35,7 @@ def test_the_page_design_shows_a_boundary_of_its_own():
     found = page("design", **SMALL, chosen=design_text(design), tol="0.05")
     step = acceptance(design, TRIAL)
     said = everything(found)
-    assert "decide once z is beyond the bounds of the look" in said
+    assert "Decide once z is beyond the bounds of the look" in said
     assert f"**{step.mean_abs_delta:.3g}**" in said and f"**{step.mean_usage:.1%}**" in said
     looks = next(frame.value for frame in found.dataframe if "reject below" in frame.value)
     assert list(looks["reject below"])[:-1] == list(design.lower)

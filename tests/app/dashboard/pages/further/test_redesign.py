@@ -25,7 +25,7 @@ def test_the_chain_s_designs_are_shown():
     expected = follow_from(built_in("e3"), 6000, 1e-4, table, 500)
     (change,) = expected.log
     words = everything(found)
-    assert f"ended with {change.usage:.2%}" in words
+    assert f"the last one {change.usage:.2%}" in words
     assert f"{expected.passes:,} passes, {expected.share:.1%} of all data read" in words
     over_time, pairs = figures(found)
     assert numbers(trace(over_time, "predicted after")["y"]).tolist() == [change.usage]
