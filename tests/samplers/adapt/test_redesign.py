@@ -273,7 +273,7 @@ WRONG = [
     ("every = 400", "every = 4000", "redesign.every = 4,000: the redesign has only 1,100 steps"),
     ("warmup = 1100", "warmup = 0", "redesign.until: missing"),
     ('kind = "sequential"', 'kind = "exact"', "test."),
-    ('kind = "random-walk"', 'kind = "slice"', "redesign: proposal.kind = 'slice'"),
+    ('kind = "random-walk"', 'kind = "slice"', "redesign: does not fit proposal.kind = 'slice'"),
 ]
 
 

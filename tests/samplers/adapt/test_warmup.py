@@ -70,7 +70,7 @@ def test_nothing_is_learned_unless_asked_for(folder):
 
 
 def test_recentring_needs_a_warmup_and_control_variates():
-    with pytest.raises(BadInput, match=r"model\.recentre = true: needs control variates and a warmup"):
+    with pytest.raises(BadInput, match=r"model\.recentre = true: needs control variates and a warm-up"):
         SamplerConfig.from_toml(CONFIG.format(kind="random-walk").replace("warmup = 3000", ""))
-    with pytest.raises(BadInput, match=r"model\.recentre = true: needs control variates and a warmup"):
+    with pytest.raises(BadInput, match=r"model\.recentre = true: needs control variates and a warm-up"):
         SamplerConfig.from_toml(CONFIG.format(kind="random-walk").replace("recentre", "control = 0\nrecentre"))

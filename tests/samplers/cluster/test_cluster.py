@@ -115,6 +115,7 @@ def test_chains_are_those_of_this_machine_and_data_do_not_travel(cluster, folder
         "chain-0001",
         "chain-0002",
         "lock",
+        "results.nc",
         "run.bin",
     ]
 
