@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import scipy.linalg  # noqa: F401  brings its own BLAS, which must be there to be limited
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 _changed = threading.Condition()
 _users: list[int] = []  # the number of each block in force: all the same
@@ -57,6 +57,7 @@ def _begin(count: int) -> None:
     with _changed:
         _changed.wait_for(lambda: not _users or _users[0] == count)
         if not _users:
+            _take_control()
             _limits.append(threadpool_limits(count, user_api="blas"))
         _users.append(count)
 
@@ -65,5 +66,15 @@ def _end(count: int) -> None:
     with _changed:
         _users.remove(count)
         if not _users:
+            _take_control()
             _limits.pop().restore_original_limits()
         _changed.notify_all()
+
+
+def _take_control() -> None:
+    """Let this thread set OpenBLAS's limit: threadpoolctl 3.8 lets only the first thread do so and ignores the others.
+
+    Here `_changed` keeps the threads apart, and the one that ends a block need not be the one that began it.
+    """
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)

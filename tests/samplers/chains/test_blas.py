@@ -37,6 +37,44 @@ def test_the_number_holds_in_the_block_only():
             assert default_threads() == 2
 
 
+def test_the_number_holds_whichever_thread_asks():
+    """threadpoolctl 3.8 ignores every thread but the first that set a limit."""
+    seen: list[int] = []
+
+    def other() -> None:
+        with blas_threads(1):
+            seen.append(default_threads())
+        seen.append(default_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        with blas_threads(1):
+            pass
+        working = threading.Thread(target=other)
+        working.start()
+        working.join()
+        assert seen == [1, 2]
+        assert default_threads() == 2
+
+
+def test_the_last_thread_to_leave_restores_the_number():
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with blas_threads(1):
+            inside.set()
+            leave.wait(60)
+
+    with threadpool_limits(2, user_api="blas"):
+        working = threading.Thread(target=other)
+        with blas_threads(1):
+            working.start()
+            assert inside.wait(60)
+        assert default_threads() == 1  # the other thread is still in its block
+        leave.set()
+        working.join()
+        assert default_threads() == 2
+
+
 def test_another_number_waits_for_its_turn():
     seen: list[int] = []
 
