@@ -74,5 +74,4 @@ def problems_in_words() -> Iterator[None]:
     try:
         yield
     except (BadInput, ArithmeticError) as problem:
-        for line in str(problem).split("; "):
-            st.error(line, icon=":material/error:")
+        st.error(str(problem), icon=":material/error:")
