@@ -61,7 +61,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def _check_size(data: bytes) -> None:
-    """Refuse what is no text, or has too many lines."""
+    """Refuse what is not text, or has too many lines."""
     if b"\0" in data and encoding_of(data).startswith("utf-8"):
         raise BadFile("not a text file: it has NUL bytes (UTF-16 needs a byte order mark)")
     if (lines := count_lines(data) - 1) > limits.MAX_PAIRS + 100_000:
