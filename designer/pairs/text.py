@@ -45,7 +45,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,
 
 
 def style() -> Style:
-    """What the file of a trial run may hold. Bytes that are no text are replaced: they may stand in ignored columns."""
+    """What the file of a trial run may hold. Bytes that are not text are replaced: they may be in ignored columns."""
     return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace")
 
 
