@@ -25,7 +25,7 @@ from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
 PLOT_ACCURACY = 1e-6  # accuracy of curves that are only plotted
-FINE, FINE_LOOKS = 1e-9, 1000  # accuracy of the error of a step, whose largest value is reported, up to so many looks
+FINE, FINE_LOOKS = 1e-9, 1000  # accuracy of the error of a step, whose largest value is reported, up to this many looks
 POINTS, FEW_POINTS = 65, 33  # on a curve; fewer when looks are merged, since each costs more
 LONG = 50.0  # curves that reach beyond this μ_std are drawn on a logarithmic axis
 EARLY_BOUND = 4.0  # a look with a bound below this may stop a test
@@ -290,7 +290,7 @@ def step_curves(
     """
     plan, barker = as_plan(design), check_rule(rule) == "barker"
     if not 1 <= len(kappa) <= MOST_KAPPAS:
-        raise BadInput(f"kappa: {len(kappa)} values given; allowed are 1 to {MOST_KAPPAS}")
+        raise BadInput(f"kappa: {len(kappa)} values given; must be 1 to {MOST_KAPPAS}")
     scales = [real("kappa", value, SMALLEST_KAPPA, LARGEST_KAPPA) for value in kappa]
     even = np.linspace(0.0, 0.5 * math.pi, points)
     p = _probability(even, barker=barker)

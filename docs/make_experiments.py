@@ -32,7 +32,7 @@ All experiments have the papers' numbers of data, except E6, which uses census i
 which uses synthetic twins and fewer digits. Where the papers' chains ran for hours, ours are shorter: E3 has 40% of
 their samples, E4 at most 6%, E6 10%; E4 and E6 have fewer chains; part of E11 has fewer samples. Each section gives
 its size and the reason. *Full* in the settings is the largest size that this package runs, as it was run here.
-The dashboard shows the same tables and figures (page *Experiments*). The command in each section runs the experiment
+The dashboard shows the same tables and figures (*Experiments* page). The command in each section runs the experiment
 again; with `--quick` it takes about a minute. `--data DIR` reads data sets in their own formats, and `--download`
 fetches them where there is a network. Without either, a synthetic twin is used, and the report says so. E6 also runs on
 MiniBooNE (`--data-set miniboone`).

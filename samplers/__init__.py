@@ -11,14 +11,14 @@ Chain, JumpChain, SliceChain, GibbsChain, ValueGibbsChain
 MarkovChain, SteppedChain
     the protocol of all chains, and what a chain of your own derives from
 Draws, ChainStopped, RunProgress
-    what steps leave behind, why a chain stopped, how far a run has come
+    what steps leave behind, why a chain stopped, how far a run has got
 
 The parts of a chain:
 
 SequentialTest, BarkerTest, ConcentrationTest, ExactTest
     acceptance tests; a test of your own is an `AcceptTest`
 Comparison, Decision
-    what a test is asked and what it answers, also in your own loop
+    what a test is asked and what it answers, in your own loop, too
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice

@@ -28,7 +28,7 @@ def finished(
 
 
 def files_of_at_most(size: int) -> Callable[[], None]:
-    """For `before`: no file of the process may become longer than so many bytes."""
+    """For `before`: no file of the process may become longer than this many bytes."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 

@@ -68,7 +68,7 @@ def exits(n: Sequence[int], lower: Sequence[float], upper: Sequence[float], mu_s
 def characteristics(
     n: Sequence[int], lower: Sequence[float], upper: Sequence[float], mu_std: float
 ) -> tuple[float, float]:
-    """Error (Eqn 18: a rejection if mu_std > 0, otherwise an acceptance) and expected data fraction (Eqn 19)."""
+    """Error (Eqn 18: a rejection if mu_std > 0, otherwise an acceptance) and expected data use (Eqn 19)."""
     below, above = exits(n, lower, upper, mu_std)
     pi = np.array(n) / n[-1]
     decided = below + above

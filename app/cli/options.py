@@ -269,7 +269,9 @@ def chain_config() -> Parser:
     parent.add_argument(
         "config", metavar="CONFIG.toml", help="config with [test], [model], [data], [proposal] and [run]"
     )
-    parent.add_argument("--design", metavar="DESIGN.toml", help="replace the config's [test] by this design (or .json)")
+    parent.add_argument(
+        "--design", metavar="DESIGN.toml", help="replace the config's [test] with this design (or .json)"
+    )
     return parent
 
 

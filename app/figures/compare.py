@@ -1,4 +1,4 @@
-"""Figures of the page Compare tests."""
+"""Figures of the Compare tests page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the page Design: the trade-off, error and data use pair by pair, and the frontier of the criteria."""
+"""Figures of the Design page: the trade-off, error and data use pair by pair, and the frontier of the criteria."""
 
 from __future__ import annotations
 

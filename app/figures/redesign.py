@@ -51,7 +51,7 @@ def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) ->
 
 
 def pairs(followed: Followed) -> go.Figure:
-    """The latest pairs: log of the Metropolis ratio against κ."""
+    """The latest pairs: log acceptance ratio against κ."""
     assert followed.trial is not None
     marker = {"color": BLUE, "size": 7}
     drawn = go.Figure(
@@ -63,7 +63,7 @@ def pairs(followed: Followed) -> go.Figure:
             hovertemplate="κ = %{x:.3g}, A = %{y:.3g}",
         )
     )
-    layout(drawn, "κ", "A, log of the Metropolis ratio", height=320)
+    layout(drawn, "κ", "A, log acceptance ratio", height=320)
     return drawn.update_layout(hovermode="closest")
 
 

@@ -1,4 +1,4 @@
-"""Figures of the page Trial run: histograms of the pairs, and the Q-Q plot of the t statistic."""
+"""Figures of the Trial run page: histograms of the pairs, and the Q-Q plot of the t statistic."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ DRAWS, CONTROLLED_DRAWS = 16.0, 1.0  # of the exact chain, in the whole time
 REPEATS = 10
 COLD_DRAWS, COLD_REPEATS = 8.0, 20
 HOT, HOT_SHARE = 0.4, 0.1  # ε of the first phase from a distant start, and its share of the time
-DISCARDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of the time that are left out as burn-in, the best of them
+DISCARDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of the time that are left out as warm-up, the best of them
 
 
 class Digits(NamedTuple):

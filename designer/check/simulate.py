@@ -28,7 +28,7 @@ class Simulation(NamedTuple):
     mu_std
         Standardised means.
     error, usage
-        Share of wrong decisions, and mean fraction of the data read.
+        Share of wrong decisions, and mean share of the data read.
     error_se, usage_se
         Their standard errors.
     repeats
@@ -60,7 +60,7 @@ class StepSimulation(NamedTuple):
         The error in it, measured against the exact decision with the same u, which keeps the noise small; and the
         share of wrong decisions.
     usage
-        Mean fraction of the data read.
+        Mean share of the data read.
     delta_se, usage_se, wrong_se
         Standard errors.
     repeats
@@ -220,7 +220,7 @@ class _Tests:
         self.order = np.arange(population.size)
 
     def run(self, thresholds: Floats) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Decisions and fractions of the data used, one test per threshold μ₀."""
+        """Decisions and shares of the data used, one test per threshold μ₀."""
         accepted, used = np.empty(thresholds.size, dtype=np.bool_), np.empty(thresholds.size, dtype=np.int64)
         arrays = (self.looks, self.lower, self.upper, thresholds, self.order, accepted, used)
         _t_test_kernels.t_tests(self.rng, self.population, self.mean, *arrays)

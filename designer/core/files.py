@@ -17,7 +17,7 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 
 def write_whole(target: Target, content: str | bytes) -> None:
-    """Write to a file object, or replace the file at a path (or the target of a link) by a complete new one.
+    """Write to a file object, or replace the file at a path (or the target of a link) with a complete new one.
 
     A pipe or a device is written to, not replaced. If writing fails, the OSError names the path and the old file stays.
     """

@@ -31,11 +31,11 @@ from designer.core.files import shorten
 Source: TypeAlias = bytes | Path  # the content of a file, or where it is
 
 QUOTES = "\"' \t"  # what may surround a name
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # texts that stand for no value
-MOST_TEXTS = 1000  # different texts of a column that are listed
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # strings that mean a missing value
+MOST_TEXTS = 1000  # different strings of a column that are listed
 _CLEAR = 1000  # numbers with decimals that show how decimals are written
 _PIECE = 2**24  # bytes read at once
-_SWAP = str.maketrans(",.", ".,")  # so that a decimal point is no number where decimals have a comma
+_SWAP = str.maketrans(",.", ".,")  # so that a decimal point is not a number where decimals have a comma
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it starts with
@@ -88,14 +88,14 @@ class Row(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """A column of texts: which row has which. Missing ones have code -1; no more than MOST_TEXTS are listed."""
+    """A column of strings: which row has which. Missing ones have code -1; no more than MOST_TEXTS are listed."""
 
     values: list[str]
     codes: np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Rows(NamedTuple):
-    """What `read_carefully` made of the rows; NaN where a field is no number."""
+    """What `read_carefully` made of the rows; NaN where a field is not a number."""
 
     columns: list[Floats]
     texts: Texts | None
@@ -139,7 +139,7 @@ def _lines(source: Source, style: Style) -> Iterator[str]:
                     raise BadInput(f"line {number:,} has more than {style.max_line:,} characters")
                 yield line
         except UnicodeError:
-            raise BadInput("is not a text in UTF-8, nor in UTF-16 or UTF-32 with a byte order mark") from None
+            raise BadInput("is not text in UTF-8, nor in UTF-16 or UTF-32 with a byte order mark") from None
 
 
 def read_head(source: Source, style: Style) -> Head:
@@ -217,7 +217,7 @@ def rows_at(layout: Layout, numbers: Collection[int]) -> dict[int, Row]:
 
 
 def parse_number(text: str, point: str = ".") -> float | None:
-    """`text` as a float, None if it is no number; strict, as float() takes underscores and digits of any script.
+    """`text` as a float, None if it is not a number; strict, as float() takes underscores and digits of any script.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def parse_number(text: str, point: str = ".") -> float | None:
 
 
 def decimal_point(layout: Layout, columns: Sequence[int]) -> str:
-    """What stands before decimals, a point or a comma: as in most of the first numbers that have either."""
+    """The decimal mark, a point or a comma: as in most of the first numbers that have either."""
     if layout.separator == ",":
         return "."
     cells = (row.fields[column] for row in rows(layout) for column in columns if column < len(row.fields))
@@ -246,7 +246,7 @@ def decimal_point(layout: Layout, columns: Sequence[int]) -> str:
 def read_fast(
     layout: Layout, columns: Sequence[int], label: int | None = None, point: str = "."
 ) -> tuple[list[Floats], Texts | None] | None:
-    """The numbers of some columns and the texts of another one; None unless all rows are plain."""
+    """The numbers of some columns and the strings of another one; None unless all rows are plain."""
     import pyarrow as pa
     from pyarrow import csv as arrow
 
@@ -309,7 +309,7 @@ def read_carefully(
 
 
 def _numbers(cells: Sequence[str], point: str) -> list[float]:
-    """The numbers in some fields; NaN for what is none."""
+    """The numbers in some fields; NaN for what is not a number."""
     text = "".join(cells)
     if point == "." and "_" not in text and text.isascii():
         try:
@@ -321,7 +321,7 @@ def _numbers(cells: Sequence[str], point: str) -> list[float]:
 
 
 def _code(text: str, texts: dict[str, int]) -> int:
-    """The number of a text among those seen; -1 if it is missing."""
+    """The number of a string among those seen; -1 if it is missing."""
     if text.lower() in MISSING:
         return -1
     return texts.setdefault(text, len(texts)) if len(texts) < MOST_TEXTS else texts.get(text, 0)

@@ -1,4 +1,4 @@
-"""Read TOML and JSON texts of bounded size and depth; write TOML."""
+"""Read TOML and JSON text of bounded size and depth; write TOML."""
 
 from __future__ import annotations
 

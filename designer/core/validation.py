@@ -78,7 +78,7 @@ def _line(error: Mapping[str, Any], shape: Any, table: str) -> str:
     if error["type"] == "missing":
         return f"{place}: missing"
     if error["type"] == "extra_forbidden":
-        return f"{place}: unknown; allowed are {', '.join(model.model_fields)}"
+        return f"{place}: unknown; allowed: {', '.join(model.model_fields)}"
     message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     if isinstance(limit := context.get("le"), float):  # not with all its zeros
         message = f"must be less than or equal to {limit:g}"

@@ -1,6 +1,6 @@
 """Compiled kernels of the recursion: arrays in, arrays filled, nothing validated.
 
-Notation (K14 supplement A): look j sees the fraction π_j of the data, information t_j = π_j / (1 - π_j), and
+Notation (K14 supplement A): look j sees the share π_j of the data, information t_j = π_j / (1 - π_j), and
 z_j sqrt(t_j) = μ_std t_j + W(t_j). Between two looks z_{j-1} given z_j = z is normal with mean ρ z and standard
 deviation r, whatever the drift. So
 
@@ -380,7 +380,7 @@ def legendre(series, side, panel, s):
 
 @kernel
 def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, out):
-    """Integrate error, usage and number of looks over u for every pair (A, κ).
+    """Integrate error, data use and number of looks over u for every pair (A, κ).
 
     The test faces x = mu_std(u) = (A - v) / κ with v of density g. On the panel edges[p] <= |x| <= edges[p + 1] the
     curves are the Legendre series series[c, side, p]: c = 0 for the error, 1 for the usage, 2 for the looks; side 0 for

@@ -24,12 +24,12 @@ RATIO = 1.7  # between a panel's ends; the curves vary on the scale of μ_std it
 WIDTH = 4.0  # widest panel, in units of 1 / sqrt(t_1)
 MOST_PANELS = 200
 ROUGH = 1e-6  # largest error of a panel's series; a panel with more is cut
-PIECES, CUTS = 4, 6  # into so many pieces, at most so many times
+PIECES, CUTS = 4, 6  # into this many pieces, at most this many times
 FAR = 1e12  # no curve is followed beyond this μ_std
 
 
 class Curves(NamedTuple):
-    """Error and usage of one test on panels of |μ_std|, for both signs of μ_std.
+    """Error and data use of one test on panels of |μ_std|, for both signs of μ_std.
 
     values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
     as Legendre coefficients; `doubt` bounds the error of each panel's series, `estimate` that of the values.

@@ -1,4 +1,4 @@
-"""The effect of skewed lᵢ on a sequential test, to first order, which the Gaussian theory misses.
+"""The effect of skewed lᵢ on a sequential test, to first order, which the normal theory misses.
 
 The effect is linear in the skewness γ: error(μ_std) = error_0 + γ error_1, and so on, with curves error_1,
 usage_1 and looks_1 that one pass of an extended recursion gives for all drifts (`_skew_kernels`). `in_range` says

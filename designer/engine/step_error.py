@@ -1,6 +1,6 @@
 """Error of one accept/reject step: Δ = P_a,ε - P_a and the data it reads, for (μ, σ) pairs.
 
-A pair enters only through A (log of the Metropolis ratio) and κ (scale of its sampling noise): given u, the test
+A pair enters only through A (the log acceptance ratio) and κ (scale of its sampling noise): given u, the test
 faces μ_std = (A - log u) / κ, or (A - logit u) / κ for Barker's rule. So Δ and E_u[usage] of *all* pairs
 are integrals over the same two curves, computed once per design (K14 Eqns 6, 21, 40-42).
 """
@@ -36,7 +36,7 @@ class Acceptance(NamedTuple):
     delta
         Its error, Δ = P_a,ε - P_a (K14 Eqn 6).
     usage, mean_usage
-        Expected fraction of the data read, per pair and on average.
+        Expected share of the data read, per pair and on average.
     mean_abs_delta
         Mean |Δ| over the pairs: what a search keeps below its tolerance (K14 Eqn 7).
     looks
@@ -73,7 +73,7 @@ class Acceptance(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """One test, predicted by the Gaussian theory and with the skewness of the lᵢ.
+    """One test, predicted by the normal theory and with the skewness of the lᵢ.
 
     Attributes
     ----------

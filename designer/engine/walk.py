@@ -35,7 +35,7 @@ class Characteristics(NamedTuple):
     error
         E, probability of a wrong decision (K14 Eqn 18).
     usage
-        Expected fraction of the data read (K14 Eqn 19).
+        Expected share of the data read (K14 Eqn 19).
     estimate
         A bound on the numerical error of both.
 
@@ -57,7 +57,7 @@ class Stopping(NamedTuple):
     Attributes
     ----------
     n, pi
-        Data read by then: number and fraction.
+        Data read by then: number and share.
     lower, upper
         Bounds of z.
     accept, reject
@@ -110,7 +110,7 @@ Runner = Callable[[Plan, Grid, Floats, Resolution], Floats]
 
 
 def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
-    """Error E(μ_std) and expected data fraction of a sequential test (K14 Eqns 18 and 19).
+    """Error E(μ_std) and expected data use of a sequential test (K14 Eqns 18 and 19).
 
     Parameters
     ----------

@@ -324,7 +324,7 @@ def _fitted_power(runs: Mapping[float, TrialRun]) -> float:
     y = np.array([float(np.log(run.kappa).mean()) for run in runs.values()])
     slope = float(np.sum((x - x.mean()) * (y - y.mean())) / np.sum((x - x.mean()) ** 2))
     if not slope > 0.0:
-        raise BadInput("kappa does not grow with the step of the trial runs: check the steps they are listed under")
+        raise BadInput("κ does not grow with the step of the trial runs: check the steps they are listed under")
     return min(max(slope, 0.1), 4.0)
 
 

@@ -45,7 +45,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,
 
 
 def style() -> Style:
-    """What the file of a trial run may hold. Bytes that are no text are replaced: they may stand in ignored columns."""
+    """What the file of a trial run may hold. Bytes that are not text are replaced: they may be in ignored columns."""
     return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace")
 
 
@@ -61,7 +61,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def _check_size(data: bytes) -> None:
-    """Refuse what is no text, or has too many lines."""
+    """Refuse what is not text, or has too many lines."""
     if b"\0" in data and encoding_of(data).startswith("utf-8"):
         raise BadFile("not a text file: it has NUL bytes (UTF-16 needs a byte order mark)")
     if (lines := count_lines(data) - 1) > limits.MAX_PAIRS + 100_000:

@@ -99,7 +99,7 @@ class TrialRun:
 
     @property
     def log_acceptance(self) -> Floats:
-        """A = N μ - c, the log of the Metropolis ratio of each pair."""
+        """A = N μ - c, the log acceptance ratio of each pair."""
         return self.n_data * self.mu - self.log_ratio
 
     @property

@@ -35,7 +35,7 @@ class Boundary:
     Notes
     -----
     K14 supplement D writes the family as G_j = G_0 π_j^(0.5 - α), with G_0 = Φ⁻¹(1 - ε): α = 0.5 is Pocock (constant
-    bounds) and α = 1 is O'Brien-Fleming. The power is taken of the *fraction of the data* π, not of the information
+    bounds) and α = 1 is O'Brien-Fleming. The power is taken of the *share of the data* π, not of the information
     t = π / (1 - π) of the group-sequential textbooks.
 
     Examples
@@ -97,7 +97,7 @@ class Boundary:
         return bool(np.all(np.abs(np.diff(bounds, n=2)) <= ROUGH))
 
     def at(self, index: Ints, pi: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper bounds at interim looks with these indices and fractions of the data."""
+        """Lower and upper bounds at interim looks with these indices and shares of the data."""
         if self.lower is not None and self.upper is not None:
             return self.lower[index], self.upper[index]
         assert self.epsilon is not None

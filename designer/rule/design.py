@@ -69,7 +69,7 @@ def _text(pattern: str, meaning: str) -> BeforeValidator:
 
 
 _Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
-_Text: TypeAlias = Annotated[str, _text(".{1,200}", "a text of 1 to 200 printable characters")] | None
+_Text: TypeAlias = Annotated[str, _text(".{1,200}", "a string of 1 to 200 printable characters")] | None
 _Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
 
 
@@ -305,7 +305,7 @@ def _test_values(table: dict[str, Any]) -> dict[str, Any]:
     keys = ["kind", *_FIELDS]
     required = ["kind", *(name for name, field in _FIELDS.items() if field.is_required())]
     problems = [f"test.{name}: missing" for name in required if name not in table]
-    unknown = [f"test.{shorten(key)}: unknown; allowed are {', '.join(keys)}" for key in table if key not in keys]
+    unknown = [f"test.{shorten(key)}: unknown; allowed: {', '.join(keys)}" for key in table if key not in keys]
     problems += unknown[:MAX_LISTED]
     if (kind := table.get("kind", KIND)) != KIND:
         problems.append(f"test.kind = {shown(kind)}: must be {KIND!r}")

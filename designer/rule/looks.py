@@ -93,7 +93,7 @@ class Schedule:
 
     @property
     def pi(self) -> Floats:
-        """All looks, as fractions of the data."""
+        """All looks, as shares of the data."""
         return self.n / self.n_data
 
     @cached_property

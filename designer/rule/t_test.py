@@ -9,8 +9,8 @@ student_bounds
 verdict
     One look: accept, reject, or read more.
 
-The loop over looks stands three times, because the lᵢ come from different places: `samplers.decide.sequential` asks any
-model, in Python; `samplers.compiled.decisions` reads built-in models and Gibbs updates, compiled;
+The loop over looks exists in three copies, because the lᵢ come from different places: `samplers.decide.sequential` asks
+any model, in Python; `samplers.compiled.decisions` reads built-in models and Gibbs updates, compiled;
 `designer.check._t_test_kernels` draws from an array, many tests in one call. The first two make the same decisions draw
 for draw (`tests/samplers/compiled`); the third decides as the first when it reads the same data
 (`tests/samplers/decide/test_sequential.py`).

@@ -62,9 +62,9 @@ def infeasible(evaluator: Evaluator, target: float) -> SearchResult:
     name = "E(0)" if criterion == "worst-case" else "|Δ|"
     sizes, smallest = [row.shape.m for row in rows], min(row.epsilon for row in rows)
     reason = (
-        f"no design with m from {min(sizes):,} to {max(sizes):,} and epsilon from {smallest:.2g} keeps {name} "
+        f"no design with m from {min(sizes):,} to {max(sizes):,} and ε from {smallest:.2g} keeps {name} "
         f"({criterion}) within {target:g}; the smallest found is {nearest:.3g}, at m = {closest.shape.m:,}, "
-        f"epsilon = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or smaller epsilon"
+        f"ε = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or smaller ε"
     )
     return SearchResult(None, evaluator.table(target), reason, nearest, target, criterion)
 

@@ -22,7 +22,7 @@ ENOUGH_PAIRS = 2000  # enough to compare designs; the chosen one is evaluated on
 
 
 class DesignScore(NamedTuple):
-    """Error by the criterion, expected data fraction and expected number of looks of one test."""
+    """Error by the criterion, expected data use and expected number of looks of one test."""
 
     error: float
     usage: float
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
     per_look: float = 0.0
 
     def of(self, n_data: int, usage: float, looks: float) -> float:
-        """Expected cost of one step that reads this share of the data in so many looks."""
+        """Expected cost of one step that reads this share of the data in this many looks."""
         return self.fixed + self.per_datum * n_data * usage + self.per_look * looks
 
     def exact(self, n_data: int) -> float:

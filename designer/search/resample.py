@@ -189,7 +189,7 @@ def cross_validate(
     folds: int = 5,
     **options: Unpack[Options],
 ) -> CrossValidation:
-    """Whether designs keep the tolerance on other pairs: each is made on all folds but one, and evaluated on that one.
+    """Whether designs meet the tolerance on other pairs: each is made on all folds but one, and evaluated on that one.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ MOST_PHASES = 100
 
 
 class ScheduleTable(ConfigTable):
-    """Phases before `[test]`: for so many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
+    """Phases before `[test]`: for this many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
 
     Warm-up uses the first test, and its steps are not counted. `weights`, if given, are the weights of the phases'
     means in an estimate; the last one is that of `[test]`.
@@ -71,7 +71,7 @@ class ScheduleTable(ConfigTable):
 
 
 def check_schedule(table: ScheduleTable | None, redesign: object, proposal: ConfigTable) -> None:
-    """Refuse a schedule beside a re-design, or for a proposal whose test cannot change."""
+    """Refuse a schedule together with a redesign, or for a proposal whose test cannot change."""
     if table is not None and redesign is not None:
         raise BadInput("schedule: cannot be given together with redesign")
     if table is not None and getattr(proposal, "kind", None) == "slice":
@@ -94,7 +94,7 @@ class Phases(NamedTuple):
 
     @classmethod
     def of(cls, first: Sequence[tuple[int, AcceptTest]], last: AcceptTest, warmup: int = 0) -> Phases:
-        """Each of the first tests for so many steps after warm-up, then the last one."""
+        """Each of the first tests for this many steps after warm-up, then the last one."""
         ends = warmup + np.cumsum([steps for steps, _ in first], dtype=np.int64)
         return cls(tuple(ends.tolist()), (*(test for _, test in first), last))
 
@@ -107,7 +107,7 @@ class Phases(NamedTuple):
         return self.tests[self.number(step)]
 
     def advance(self, chain: MarkovChain, steps: int) -> Draws:
-        """Make so many steps of a chain, each with the test of its phase."""
+        """Make this many steps of a chain, each with the test of its phase."""
 
         def within_phase(steps: int) -> Draws:
             test = self.at(chain.steps)

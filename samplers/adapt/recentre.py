@@ -1,7 +1,7 @@
 """Control variates that follow the chain during warm-up and stay fixed after it.
 
 Far from their centre the proxies miss much, and a sequential test needs many data. When a chain has wandered off, or
-has begun to read more, they are expanded anew at the mean of its latest states. The posterior stays the same.
+has begun to read more, they are expanded again at the mean of its latest states. The posterior stays the same.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Recentring:
         return moving
 
     def follow(self, proposal: Proposal) -> Proposal:
-        """The proposal for the current model: a proxy proposal is made anew from its proxies, others stay the same."""
+        """The proposal for the current model: a proxy proposal is made again from its proxies, others stay the same."""
         if isinstance(proposal, ProxyStep) and self.model.order == 2 and self.moves:
             return ProxyStep.of(self.model, proposal.beta)
         return proposal

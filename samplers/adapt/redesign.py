@@ -1,6 +1,6 @@
 """Design from the running chain: record pairs on the way, search again every so often, log every attempt.
 
-K14 supplement D suggests re-designing the test as the chain runs. A pair costs a pass over all the data, so pairs are
+K14 supplement D suggests redesigning the test as the chain runs. A pair costs a pass over all the data, so pairs are
 recorded only as fast as a given share of the data read allows. The designs stop changing at a given step, by default at
 the end of the warm-up: from there on the chain is a Markov chain with one fixed test.
 """
@@ -35,12 +35,12 @@ from samplers.config.schema import RedesignTable, check_redesign
 from samplers.decide.sequential import SequentialTest
 from samplers.study.observe import Pair, observing
 
-GRAIN = 16  # pairs are recorded at multiples of so many steps only: the same ones however a run is stopped and resumed
-LEAST_PAIRS = 20  # needed for a search; so many are recorded before the first one, whatever they cost
+GRAIN = 16  # pairs are recorded only at multiples of this: the same ones however a run is stopped and resumed
+LEAST_PAIRS = 20  # needed for a search; this many are recorded before the first one, whatever they cost
 
 
 class Change(NamedTuple):
-    """One attempt to re-design, made after `step` steps on the latest `pairs` pairs.
+    """One attempt to redesign, made after `step` steps on the latest `pairs` pairs.
 
     `m` to `growth` are those of the design in use from here on. `error` and `usage` are its predictions on these pairs,
     `old_error` and `old_usage` those of the design before. So far `passes` over all data were made for pairs, and the
@@ -97,11 +97,11 @@ class Redesign:
         return cls(table, table.until or warmup, spec.design, spec.rule)
 
     def advance(self, chain: MarkovChain, steps: int) -> Draws:
-        """Make so many steps of a chain; record pairs and change its design on the way."""
+        """Make this many steps of a chain; record pairs and change its design on the way."""
         return advance_to(chain, chain.steps + steps, size=None, advance=lambda most: self._piece(chain, most))
 
     def _piece(self, chain: MarkovChain, steps: int) -> Draws:
-        """At most so many steps: up to the next one after which a pair or a search may be due."""
+        """At most this many steps: up to the next one after which a pair or a search may be due."""
         here, goal = chain.steps, chain.steps + steps
         if here >= self.until:
             return chain.advance(steps)
@@ -155,7 +155,7 @@ class Redesign:
         result = search(trial, table.tolerance, rule=self.rule, space=table.space, workers=1)
         new, before = old, self.design
         if result.best is None or result.usage is None or result.error is None:
-            reason = "no design keeps the tolerance"
+            reason = "no design meets the tolerance"
         elif old.error <= table.tolerance and result.usage > (1.0 - table.gain) * old.usage:
             reason = "none saves enough"
         else:
@@ -198,7 +198,7 @@ def from_json(text: str) -> list[Change]:
 
 
 def logs_in(attributes: Mapping[Any, Any]) -> list[list[Change]]:
-    """The log of every chain in the attributes of results; empty for a run without re-designs."""
+    """The log of every chain in the attributes of results; empty for a run without redesigns."""
     return [[Change(**entry) for entry in log] for log in json.loads(attributes.get("redesign", "[]"))]
 
 
@@ -214,7 +214,7 @@ class Window(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """A chain that was re-designed as it ran: the log, what it did from window to window, its last pairs.
+    """A chain that was redesigned as it ran: the log, what it did from window to window, its last pairs.
 
     `passes` over all data were made for the pairs; `read` data were read by the tests while the designs could change.
     """
@@ -245,7 +245,7 @@ def follow(
     True, `Cancelled` is raised.
     """
     if config.redesign is None:
-        raise BadInput("redesign: missing; this table says how to re-design the chain")
+        raise BadInput("redesign: missing; this table says how to redesign the chain")
     spec = build(config)
     redesign = Redesign.of(config.redesign, spec, config.run.warmup)
     assert redesign is not None

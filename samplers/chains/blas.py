@@ -26,7 +26,7 @@ def default_threads() -> int:
 
 @contextmanager
 def blas_threads(count: int | None) -> Iterator[None]:
-    """In this block BLAS uses so many threads; None: no change.
+    """In this block BLAS uses this many threads; None: no change.
 
     Of nested blocks in one thread, the outermost decides. The number holds for the whole process: a block that needs
     another number than the blocks of other threads waits until those end.

@@ -186,7 +186,7 @@ class Chain(SteppedChain):
         return (proposed if decision.accept else theta), decision
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps.
+        """Make this many steps.
 
         `ChainStopped` leaves the chain after the last good step; any other error takes it back to the first.
         """

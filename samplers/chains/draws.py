@@ -38,7 +38,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def empty(cls, steps: int, dimension: int, dtype: npt.DTypeLike = np.float64) -> Draws:
-        """Room for so many steps."""
+        """Room for this many steps."""
         counts = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
         return cls(np.empty((steps, dimension), dtype=dtype), np.zeros(steps, dtype=np.bool_), *counts)
 

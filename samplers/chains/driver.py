@@ -39,7 +39,7 @@ def in_blocks(
     breaks
         Further steps at which a block ends.
     advance
-        Makes at most so many steps of the chain and returns their draws; `chain.advance` by default.
+        Makes at most this many steps of the chain and returns their draws; `chain.advance` by default.
     stop
         Called before each block; no further block is made once the answer is true.
 

@@ -110,7 +110,7 @@ class Conditional(NamedTuple):
     probability, se
         The share, and its standard error.
     usage
-        Mean fraction of the terms read.
+        Mean share of the terms read.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class GibbsChain(SteppedChain):
         return done.x, Decision(bool(np.any(done.x != theta)), int(done.n_used.sum()), int(done.n_looks.sum()))
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps; compiled, many at a time."""
+        """Make this many steps; compiled, many at a time."""
         if not (self.fuse and is_compiled(self.model, self.test)):
             return super().advance(steps)
         draws, d = Draws.empty(steps, self.theta.size, self.theta.dtype), self.theta.size

@@ -19,7 +19,7 @@ _R = TypeVar("_R")
 
 
 class RunProgress(NamedTuple):
-    """How far the chains of a run have come together.
+    """How far the chains of a run have got, taken together.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class MarkovChain(Protocol):
         """Likelihood evaluations for each datum that a test reads: 2, or 1 if those of the state are stored."""
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps, as fast as the chain can.
+        """Make this many steps, as fast as the chain can.
 
         `ChainStopped` leaves the chain after the last good step; any other error takes it back to the first.
         """
@@ -94,7 +94,7 @@ class MarkovChain(Protocol):
         """Drop everything that earlier steps left in memory, except the state."""
 
     def state(self) -> dict[str, Any]:
-        """All that the next step depends on, beside the parts: for a checkpoint."""
+        """All that the next step depends on, besides the parts: for a checkpoint."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a `state`."""

@@ -55,7 +55,7 @@ class Slice:
     width
         Of the first interval; too small costs stepping out, too large costs shrinking, neither changes the target.
     most_out
-        The interval grows to so many widths at most; 1 means no stepping out.
+        The interval grows to this many widths at most; 1 means no stepping out.
 
     Examples
     --------

@@ -95,7 +95,7 @@ class SteppedChain:
         self.forget()
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps.
+        """Make this many steps.
 
         `ChainStopped` leaves the chain after the last good step; any other error takes it back to the first.
         """
@@ -103,7 +103,7 @@ class SteppedChain:
             return self.advance_by_steps(steps)
 
     def advance_by_steps(self, steps: int) -> Draws:
-        """Make so many steps, one at a time; if stopped, the chain stands after the last good one."""
+        """Make this many steps, one at a time; if stopped, the chain is left after the last good one."""
         draws = Draws.empty(steps, self.theta.size, self.theta.dtype)
         for s in range(steps):
             before = self.rng.bit_generator.state

@@ -1,6 +1,6 @@
 """Chains, trial runs, experiments and searches on a Dask cluster, with the same results, bit for bit, as here.
 
-The caller sends texts, numbers and paths. Workers read the data themselves and save their chains in the run's
+The caller sends strings, numbers and paths. Workers read the data themselves and save their chains in the run's
 directory, so this must be on a file system that all of them share. When a worker dies, the scheduler gives its chains
 to others, which continue from the last checkpoints.
 """
@@ -46,7 +46,7 @@ Hear = Callable[[dict[str, Any]], None]
 
 
 class OtherArithmetic(UserWarning):
-    """A worker's sums have other last bits than the caller's."""
+    """The last bits of a worker's sums differ from the caller's."""
 
 
 class Cluster:
@@ -219,7 +219,7 @@ class Cluster:
                 raise BadInput(f"worker {worker}: cannot run austerity: {shorten(theirs, 100)}")
             for name in PACKAGES:
                 if theirs[name] != ours[name]:
-                    raise BadInput(f"worker {worker}: has {name} {theirs[name]}, here is {ours[name]}")
+                    raise BadInput(f"worker {worker}: has {name} {theirs[name]}, this machine has {ours[name]}")
             if theirs[SUMS] != ours[SUMS]:
                 message = (
                     f"worker {worker}: its processor rounds sums differently; draws may differ in their last digits"

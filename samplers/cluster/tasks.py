@@ -1,6 +1,6 @@
 """What the workers of a cluster do: one chain, one trial run, one part of an experiment, or one call for a search.
 
-A task carries texts, numbers and paths, never data: a worker reads the data itself and stores them for the next
+A task carries strings, numbers and paths, never data: a worker reads the data itself and stores them for the next
 chain. Bad input comes back as one line, so that it is not tried again; errors of the file system are raised, and the
 scheduler tries again.
 """
@@ -94,7 +94,7 @@ def perform(task: Task, topic: str) -> TaskResult:
 
 
 class ChainProgress(NamedTuple):
-    """How far a chain has come: where this task resumed it, where it is, and totals over the steps since."""
+    """How far a chain has got: where this task resumed it, where it is, and totals over the steps since."""
 
     chain: int
     start: int
@@ -228,7 +228,7 @@ class PartTask(NamedTuple):
         local = replace(experiment(self.experiment), data=self.data)
         folder = None if self.folder is None else Path(self.folder)
         if identity(local.name, local.work, self.settings, fingerprints_of(local, folder)) != self.known:
-            raise BadInput(f"{self.experiment}: its code or its data sets are others here than where it was started")
+            raise BadInput(f"{self.experiment}: its code or its data sets differ from those where it was started")
         with _ONE_PART:
             return computed(local, self.settings, self.part, Work(folder, tell, here.stopped))
 

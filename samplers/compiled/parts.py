@@ -152,7 +152,7 @@ class Exact(NamedTuple):
 
 
 class Barker(NamedTuple):
-    """The Barker minibatch test with a table of its correction."""
+    """The Barker mini-batch test with a table of its correction."""
 
     n_data: int
     m: int

@@ -95,7 +95,7 @@ class SamplerConfig(Record):
         cls, document: dict[str, Any], design: Design | None, *, exact: bool, **run: Any
     ) -> SamplerConfig:
         if unknown := sorted(set(document) - {*TABLES, *MORE, *NOTES}):
-            raise BadInput(f"{shorten(unknown[0])}: unknown; allowed are {', '.join((*TABLES, *MORE))}")
+            raise BadInput(f"{shorten(unknown[0])}: unknown; allowed: {', '.join((*TABLES, *MORE))}")
         if not_tables := [name for name in (*TABLES, *MORE) if not isinstance(document.get(name, {}), dict)]:
             raise BadInput(f"{not_tables[0]} = {shown(document[not_tables[0]])}: must be a table")
         given = {name: document.get(name, {}) for name in TABLES}

@@ -1,4 +1,4 @@
-"""The tables of a config: the entries of each test, model and proposal, and which of them fit together."""
+"""The tables of a config: the entries of each test, model and proposal, and which of them go together."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class RunTable(ConfigTable):
 
 
 class RedesignTable(ConfigTable):
-    """Redesign during the run: every `every` steps, search a design for `tolerance` on the latest `pairs` pairs.
+    """Redesign during the run: every `every` steps, search for a design for `tolerance` on the latest `pairs` pairs.
 
     Recording pairs takes at most `share` of all data read (except for the first 20). It ends at step `until` (default:
     the end of the warm-up). A new design must save `gain` of the data, unless the current one exceeds the tolerance.
@@ -312,7 +312,7 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
     if proposal.kind not in model.proposals:
         known = ", ".join(map(repr, model.proposals))
         raise BadInput(
-            f"proposal.kind = {proposal.kind!r}: does not fit model.kind = {model.kind!r}, which takes {known}"
+            f"proposal.kind = {proposal.kind!r}: cannot be used with model.kind = {model.kind!r}, which takes {known}"
         )
     if isinstance(proposal, (WalkTable, AdaptiveTable)) and proposal.scale is None and model.kind != "logistic":
         raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
@@ -331,7 +331,7 @@ def _check_slice(model: ModelTable, proposal: SliceTable, run: RunTable) -> None
     if run.rule == "barker":
         raise BadInput("run.rule = 'barker': a slice update has no acceptance rule")
     if isinstance(model, LogisticTable) and model.recentre:
-        raise BadInput("model.recentre = true: does not fit proposal.kind = 'slice'")
+        raise BadInput("model.recentre = true: cannot be used with proposal.kind = 'slice'")
 
 
 def check_redesign(redesign: RedesignTable | None, test: object, proposal: ProposalTable, run: RunTable) -> None:
@@ -339,7 +339,7 @@ def check_redesign(redesign: RedesignTable | None, test: object, proposal: Propo
     if redesign is None:
         return
     if isinstance(proposal, SliceTable):
-        raise BadInput("redesign: does not fit proposal.kind = 'slice', which has no pairs")
+        raise BadInput("redesign: cannot be used with proposal.kind = 'slice', which has no pairs")
     if not isinstance(test, Design):
         raise BadInput('redesign: needs [test] with kind = "sequential", the first design')
     if redesign.until is None and not run.warmup:
@@ -378,7 +378,7 @@ def _check_place(data: DataTable) -> None:
 
 
 def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
-    """Refuse a test that does not fit the proposal, the rule or the control variates."""
+    """Refuse a test that does not go with the proposal, the rule or the control variates."""
     if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable)):
         raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":

@@ -58,7 +58,7 @@ def find_layout(file: Path) -> Layout:
 
 
 def read(layout: Layout, columns: Sequence[str], label: str | None) -> Columns:
-    """The numbers of some columns, and the texts of the label."""
+    """The numbers of some columns, and the strings of the label."""
     with prefix_errors(f"data.path: {layout.source!s}: "):
         if "" in columns:
             what = "a column has no name; data.columns says which columns to use"

@@ -211,7 +211,7 @@ def _refuse_large(file: Path, archive: zipfile.ZipFile, names: Sequence[str]) ->
             version = np.lib.format.read_magic(member)
             known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
             if version not in known:
-                raise BadInput(f"data.path: {file}: {name} holds neither numbers nor texts")
+                raise BadInput(f"data.path: {file}: {name} holds neither numbers nor text")
             shape, _, kind = known[version](member)
         if name == "columns":
             _refuse_wide(file, math.prod(shape))
@@ -272,7 +272,7 @@ def _as_labels(entry: str, array: npt.NDArray[Any], labels: Labels) -> npt.NDArr
 
 
 def _different(array: npt.NDArray[Any]) -> list[str]:
-    """The different values of an array as texts, sorted; no more than MOST_TEXTS."""
+    """The different values of an array as strings, sorted; no more than MOST_TEXTS."""
     texts: set[str] = set()
     for block in blocks(len(array)):
         texts.update(str(value) for value in np.unique(array[block])[:MOST_TEXTS])
@@ -320,6 +320,6 @@ def _with_intercept(dataset: Dataset) -> Dataset:
     """Put a column of ones before the others."""
     names = dataset.names or tuple(f"x{k}" for k in range(dataset.x.shape[1]))
     if INTERCEPT in names:
-        raise BadInput(f"data.intercept: there already is a column {INTERCEPT!r}")
+        raise BadInput(f"data.intercept: there is already a column {INTERCEPT!r}")
     ones = np.ones((dataset.x.shape[0], 1))
     return dataset._replace(x=np.hstack([ones, dataset.x]), names=(INTERCEPT, *names))

@@ -42,7 +42,7 @@ def find_layout(file: Path) -> Layout:
 
 
 def read(where: Layout, columns: Sequence[str], label: str | None, labels: Labels) -> Read:
-    """The numbers of some columns, and the numbers or texts of the label."""
+    """The numbers of some columns, and the numbers or strings of the label."""
     from pyarrow import parquet
 
     numeric = [*columns, label] if label is not None and labels == "numbers" else list(columns)
@@ -73,7 +73,7 @@ def _size_of_texts(where: Layout, label: str) -> int:
     """Bytes of a label column: each text once, and a number for each row."""
     kind = where.schema.field(label).type
     if not _is_label(kind):
-        raise BadInput(f"{_place(where, label)}: is of type {kind}, neither numbers nor texts")
+        raise BadInput(f"{_place(where, label)}: is of type {kind}, neither numbers nor text")
     groups = [where.metadata.row_group(k) for k in range(where.metadata.num_row_groups)]
     leaves = [groups[0].column(k).path_in_schema for k in range(groups[0].num_columns)] if groups else [label]
     texts = sum(group.column(leaves.index(label)).total_uncompressed_size for group in groups)

@@ -1,4 +1,4 @@
-"""The Barker minibatch test (S17 Alg. 1): the sampling noise of a mini-batch takes the place of u."""
+"""The Barker mini-batch test (S17 Alg. 1): the sampling noise of a mini-batch takes the place of u."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class BarkerTest:
 
     def _decide(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> tuple[Decision, _Sample | None]:
         if comparison.rule != "barker":
-            raise BadInput(f"rule = {comparison.rule!r}: the Barker minibatch test needs rule = 'barker'")
+            raise BadInput(f"rule = {comparison.rule!r}: the Barker mini-batch test needs rule = 'barker'")
         integer("m", self.m, 2, max(2, comparison.n))
         # u first, as in every test; X_corr is a function of it, so the exact test with this generator decides alike
         v, forced = begin(rng, comparison)

@@ -1,4 +1,4 @@
-"""The correction of the Barker minibatch test: X_norm + X_corr is logistic when X_norm ~ N(0, σ²) (S17 section 4).
+"""The correction of the Barker mini-batch test: X_norm + X_corr is logistic when X_norm ~ N(0, σ²) (S17 section 4).
 
 No distribution solves this exactly (its characteristic function would grow without bound), so a table of
 probabilities approximates it; the largest error of the sum's distribution function counts. Two constructions:

@@ -98,7 +98,7 @@ def _pack(name: str, value: Any, arrays: list[bytes]) -> dict[str, Any]:
     """`value` as JSON; the bytes of arrays go to `arrays`, and the JSON says where they begin."""
     if isinstance(value, Mapping):
         if unfit := [key for key in value if not isinstance(key, str)]:
-            raise BadInput(f"{name or 'content'}: key {shorten(unfit[0])} is not a text")
+            raise BadInput(f"{name or 'content'}: key {shorten(unfit[0])} is not a string")
         return {"dict": {key: _pack(key, entry, arrays) for key, entry in value.items()}}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         offset = sum(map(len, arrays))
@@ -108,7 +108,7 @@ def _pack(name: str, value: Any, arrays: list[bytes]) -> dict[str, Any]:
     if value is None or type(value) in (bool, int, float, str):
         return {"value": value}
     kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-    raise BadInput(f"{name}: {shorten(kind)} cannot be stored, only arrays of numbers, numbers, texts and dicts")
+    raise BadInput(f"{name}: {shorten(kind)} cannot be stored, only arrays of numbers, numbers, strings and dicts")
 
 
 def _unpack(node: dict[str, Any], body: memoryview) -> Any:

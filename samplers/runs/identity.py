@@ -22,7 +22,7 @@ from samplers.decide.comparison import BLOCK, Comparison
 MOST_ROWS = 100_000  # data that a fingerprint reads
 MOST_NUMBERS = 2**20  # of an array that are hashed; more are thinned
 DEPTH = 6  # of objects within objects
-DIGITS = 5  # of each number of a fingerprint: other machines may round the last ones otherwise
+DIGITS = 5  # of each number of a fingerprint: other machines may round the last ones differently
 SEED = 20140621  # of the states and weights of a fingerprint
 
 
@@ -61,7 +61,7 @@ def described(part: Any) -> str:
 
 
 def digest_of(value: Any) -> str:
-    """A short digest of the numbers and texts in an object.
+    """A short digest of the numbers and strings in an object.
 
     Examples
     --------

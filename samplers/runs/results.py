@@ -92,7 +92,7 @@ def collect(
 
 
 def collect_run(chains: Mapping[int, Arrays], meta: Mapping[str, Any]) -> DataTree:
-    """The draws of the chains of a run, by their numbers; facts about the run (texts and numbers) as attributes.
+    """The draws of the chains of a run, by their numbers; facts about the run (strings and numbers) as attributes.
 
     For reversible jumps also which coefficients are active.
     """
@@ -114,7 +114,7 @@ def _length(number: int, chain: Arrays) -> int:
     """The number of draws, the same for every array of the chain."""
     lengths = {values.shape[0] if values.ndim else -1 for values in chain.values()}
     if len(lengths) > 1 or -1 in lengths:
-        raise BadInput(f"chain {number}: its arrays do not have one number of draws")
+        raise BadInput(f"chain {number}: its arrays have different numbers of draws")
     return lengths.pop() if lengths else 0
 
 
@@ -126,7 +126,9 @@ def _stack(name: str, chains: Sequence[Arrays], draws: int) -> Array:
                 f"chain {number}: has {shorten(sorted(chain), 200)}, chain 0 {shorten(sorted(chains[0]), 200)}"
             )
         if chain[name].shape[1:] != chains[0][name].shape[1:]:
-            raise BadInput(f"chain {number}: {name} has shape {chain[name].shape}, in chain 0 {chains[0][name].shape}")
+            raise BadInput(
+                f"chain {number}: {name} has shape {chain[name].shape}, but {chains[0][name].shape} in chain 0"
+            )
     return np.stack([chain[name][:draws] for chain in chains])
 
 
@@ -170,7 +172,7 @@ def _bytes_of(tree: DataTree) -> int:
 
 
 def _make_sure_of_room(path: Path, size: int) -> None:
-    """Raise an OSError now if there is no room for so many bytes: HDF5 may crash on a full disk."""
+    """Raise an OSError now if there is no room for this many bytes: HDF5 may crash on a full disk."""
     if not hasattr(os, "posix_fallocate"):
         return
     with open(path, "wb") as file:
@@ -266,7 +268,7 @@ ENOUGH = 100  # effective draws of each chain for R-hat and ESS to be trusted (t
 
 
 class ParameterSummary(NamedTuple):
-    """One parameter: moments, standard error of the mean, effective sample sizes, R-hat; nan where unknown."""
+    """One parameter: moments, standard error of the mean, effective draws, R-hat; nan where unknown."""
 
     name: str
     mean: float
@@ -286,7 +288,7 @@ class PosteriorSummary(NamedTuple):
     note: str = ""
 
     def worst(self, count: int) -> PosteriorSummary:
-        """The parameters with the fewest effective draws, if there are more than so many."""
+        """The parameters with the fewest effective draws, if there are more than this many."""
         if len(self.rows) <= count:
             return self
         ranked = sorted(self.rows, key=lambda row: math.inf if math.isnan(row.ess_bulk) else row.ess_bulk)

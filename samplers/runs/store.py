@@ -54,7 +54,7 @@ class DamagedFile(UserWarning):
 class Checkpoint(NamedTuple):
     """Where a chain is: all that its next step depends on.
 
-    `rng` is a numpy bit generator's state. `state` holds arrays, Python's numbers, texts, None, and dicts of them.
+    `rng` is a numpy bit generator's state. `state` holds arrays, Python numbers, strings, None, and dicts of them.
     """
 
     step: int

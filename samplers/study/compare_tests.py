@@ -145,7 +145,7 @@ class Candidates(NamedTuple):
 
 
 def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
-    """Data, acceptance and error of the exact, sequential, Barker minibatch and concentration tests.
+    """Data, acceptance and error of the exact, sequential, Barker mini-batch and concentration tests.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
 def check_observable(chain: MarkovChain) -> None:
     """Refuse a chain whose decisions cannot be compared with exact ones."""
     if isinstance(chain.test, BarkerTest):
-        raise BadInput("the Barker minibatch test draws no u to compare an exact decision with")
+        raise BadInput("the Barker mini-batch test draws no u to compare an exact decision with")
     chain.propose(np.random.default_rng(0), chain.theta)  # refuses steps that are not about one pair
 
 
@@ -245,7 +245,7 @@ def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
     change = np.array([float(pair.accepted) - float(pair.exact) for pair in pairs])
     used = np.array([pair.n_used / n_data for pair in pairs])
     count, wrong = len(pairs), np.abs(change)
-    # the predictions' own probabilities give the spread to expect, also when nothing went wrong
+    # the predictions' own probabilities give the spread to expect, even when nothing went wrong
     spread = predicted.wrong * (1.0 - predicted.wrong)
     wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
     delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count

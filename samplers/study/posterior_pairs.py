@@ -100,7 +100,7 @@ def trial_from_posterior(
         successive: a draw and the next one of its chain, evenly spread. random: any two draws. nearest: a draw and the
         one with the smallest κ from it, among at most 1,000 draws.
     count
-        How many pairs, if there are so many (at most 1,000 nearest ones).
+        How many pairs, if there are that many (at most 1,000 nearest ones).
     scale, acceptance
         Stretch all steps by this factor, or by the one that gives this mean acceptance: κ is multiplied by it, A is
         drawn from N(-κ²/2, κ²) and the log ratio is 0. By default pairs are left as the draws have them.
@@ -150,7 +150,7 @@ def rescaled(rng: np.random.Generator, trial: TrialRun, scale: float) -> TrialRu
     """The pairs with steps `scale` times as long, as a random walk at stationarity proposes them.
 
     To first order lᵢ is linear in the step: σ is multiplied by `scale`, the skewness stays. A of the draws does
-    not tell that of proposals and is drawn anew from N(-κ²/2, κ²), with log ratio 0.
+    not tell that of proposals and is redrawn from N(-κ²/2, κ²), with log ratio 0.
     """
     scale = real("scale", scale, *SCALES)
     log_acceptance = log_acceptance_at(rng, scale * trial.kappa)
@@ -355,7 +355,7 @@ def _dataset(group: Any) -> Dataset:
     """A group of a DataTree is a tree again, one of InferenceData a Dataset."""
     dataset = group.to_dataset() if hasattr(group, "to_dataset") else group
     if not hasattr(dataset, "data_vars"):
-        raise BadInput(f"{GROUP}: a {type(dataset).__name__} is no group of a posterior")
+        raise BadInput(f"{GROUP}: a {type(dataset).__name__} is not a group of a posterior")
     return cast("Dataset", dataset)
 
 
@@ -401,7 +401,7 @@ def _check_storage(file: Any, group: str) -> None:
     outside = is_link(file, group)
     if not outside:
         if not isinstance(file[group], h5py.Group):
-            raise BadInput(f"{group}: is no group")
+            raise BadInput(f"{group}: is not a group")
         outside = any(is_link(file[group], name) for name in file[group])
     stores = [] if outside else [item for item in file[group].values() if isinstance(item, h5py.Dataset)]
     if outside or any(store.external or store.is_virtual for store in stores):

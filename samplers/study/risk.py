@@ -1,4 +1,4 @@
-"""The quality of estimates from a chain: effective sample sizes, standard errors, and risk = bias² + variance."""
+"""The quality of estimates from a chain: effective draws, standard errors, and risk = bias² + variance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Risk(NamedTuple):
 
 
 def effective_size(draws: Floats) -> float:
-    """The smallest effective sample size over the columns of one chain's draws (steps, or steps x quantities).
+    """The smallest number of effective draws over the columns of one chain's draws (steps, or steps x quantities).
 
     Examples
     --------

@@ -89,7 +89,7 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     screen = choose(open_screen("trial-run"), "Trial run from", "Upload a file")
     (chain / "bad.csv").write_text("# n_data: 100\nmu,sigma\n0.1,0.2\n0.1,minus one\n")
     offer(screen, chain / "bad.csv")
-    wait_for(screen, "Nothing of this file was loaded")
+    wait_for(screen, "Nothing was loaded from this file")
     assert "bad.csv" in screen.alarms()[0]
     assert "Logistic regression, random walk: 200 pairs" in screen.text(), "the trial run that was in use must stay"
     offer(screen, chain / "trial.csv")

@@ -22,7 +22,7 @@ from designer.rule.design import Design
 STREAMLITS_OWN = ("embed", "embed_options")  # which no page sees
 QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")
 
-# every knob of every page, and what else stands in the URL
+# every knob of every page, and what else is in the URL
 SCRIPT = """
 import streamlit as st
 from app.dashboard.widgets import knobs

@@ -129,12 +129,14 @@ def _lines(boundary: OptimalBoundary) -> list[str]:
     best = ("best boundary", boundary.error, boundary.usage, boundary.best_excess, boundary.largest)
     rivals = [(r.name, r.error, r.usage, boundary.excess(r), r.largest) for r in boundary.rivals]
     for name, error, usage, excess, largest in (best, *rivals):
-        row = f"{name:<20} cannot keep the tolerance"
+        row = f"{name:<20} cannot meet the tolerance"
         if usage is not None:
             row = f"{name:<20} {error:>12.6f} {usage:>10.3%} {excess:>16.3%} {largest:>16.4f}"
         lines.append(row)
     if not boundary.interval:
         lines.append("the best rule is not a boundary (it also stops between the bounds); this is the nearest boundary")
     if not boundary.proven:
-        lines.append(f"not proven optimal: this boundary uses up to {boundary.gap:.2%} of the data more than the bound")
+        lines.append(
+            f"not proven optimal: this boundary reads up to {boundary.gap:.2%} more of the data than the bound"
+        )
     return [*lines, f"numerical error below {boundary.estimate:.0e}"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from designer.search.criteria import Cost
     from samplers.study.time_costs import TimeCosts
 
-SUMMARY = "Find the test, or the schedule, with least risk in a given time."
+SUMMARY = "Find the test, or the schedule, with the least risk in a given time."
 EXAMPLE = "austerity budget trial.csv --seconds 60 --measure config.toml"
 
 
@@ -92,7 +92,7 @@ def add(commands: Commands) -> None:
         "--dimension",
         metavar="D",
         type=shared.integer,
-        help="number of parameters, at least 2 (default: the limit of many)",
+        help="number of parameters, at least 2 (default: the large-D limit)",
     )
     parser.add_argument(
         "--anytime", action="store_true", help="make the schedule for a chain that may be stopped earlier"

@@ -23,7 +23,7 @@ SIMULATED = ("data", "data_se", "acceptance", "acceptance_se", "predicted_data",
 SYMBOLS = {"epsilon": "ε", "alpha": "α", "sigma": "σ", "delta": "δ", "range_in_sd": "range in sd"}  # for people
 LEGEND = [
     "evaluations: of log p(xᵢ; θ), two per datum read (one if cached)",
-    "per move: evaluations per correct move; wrongly accepted moves do not count",
+    "per move: evaluations per right move; wrongly accepted moves do not count",
     "at most: evaluations for the effective draws of one slowly mixing Metropolis step, if the test makes no errors",
 ]
 

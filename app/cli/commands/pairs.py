@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     }
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
-        f"κ {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
+        f"mean κ {summary.kappa.mean:.4g} (sd {summary.kappa.sd:.2g})",
         *remarks,
         f"written to {options.output}",
     ]

@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
         shared.output_file("DESIGN.toml", "with --sd-inflation: write the test here (or .json)"),
     )
     parser.add_argument(
-        "--dimension", metavar="D", type=shared.integer, help="number of parameters (default: the limit of many)"
+        "--dimension", metavar="D", type=shared.integer, help="number of parameters (default: the large-D limit)"
     )
     parser.add_argument(
         "--skewness",

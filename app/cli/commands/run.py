@@ -42,7 +42,9 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--chains", type=shared.integer, help="number of chains (default: the config's)")
     parser.add_argument(
-        "--draws", type=shared.integer, help="draws per chain; more of them, with --resume (default: the config's)"
+        "--draws",
+        type=shared.integer,
+        help="draws per chain; with --resume, they may be more than before (default: the config's)",
     )
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR from its last checkpoint")
 

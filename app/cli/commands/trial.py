@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
-        f"κ {summary.kappa.mean:.4g} ± {summary.kappa.sd:.2g}",
+        f"mean κ {summary.kappa.mean:.4g} (sd {summary.kappa.sd:.2g})",
         *remarks,
         ", ".join(written),
     ]

@@ -35,7 +35,7 @@ ASSUMPTIONS = (
     "mini-batches break this; the check below says by how much at the first look.",
     "The pairs of the trial run stand for all proposals of the chain; elsewhere in its space the error may differ.",
     "Data are drawn without replacement in random order. The last look has all of them, so its decision is exact.",
-    "The tolerance is on the acceptance probability. Theorem 1 of the paper derives from it a bound, a loose one, on "
+    "The tolerance is on the acceptance probability. Theorem 1 of the paper derives from it a loose bound on "
     "the error of the stationary distribution.",
 )
 REFERENCES = (
@@ -50,8 +50,8 @@ LOOK_COLUMNS = (
     "p-value",
     "stops here",
     "wrong here",
-    "stopped by now",
-    "wrong by now",
+    "stopped by then",
+    "wrong by then",
 )
 
 _environment = Environment(
@@ -206,7 +206,7 @@ def _figure(figure: go.Figure, caption: str) -> ReportFigure:
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font_family="system-ui, sans-serif"
     )
     drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True})
-    return ReportFigure(Markup(drawn), caption)  # nosec B704: Plotly escapes what its texts hold
+    return ReportFigure(Markup(drawn), caption)  # nosec B704: Plotly escapes what its text contains
 
 
 def _or_dash(value: float) -> str:

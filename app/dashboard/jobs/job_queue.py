@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class JobProgress(NamedTuple):
-    """How far a job is, with a note; replaced as a whole, so that a reader never sees half of an update."""
+    """How far a job has got, with a note; replaced as a whole, so that a reader never sees half of an update."""
 
     done: int = 0
     total: int = 0

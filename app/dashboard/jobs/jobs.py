@@ -26,12 +26,12 @@ _queue = JobQueue(WORKERS, MOST_IN_ALL, WORKERS_PER_SESSION)
 
 
 def end_all(seconds: float) -> None:
-    """Cancel the jobs of all sessions: the server stops."""
+    """Cancel the jobs of all sessions: the server is stopping."""
     _queue.end(seconds)
 
 
 def start(kind: str, key: str, work: Callable[[Job], Any]) -> Job:
-    """Start a job of this session, and cancel the one of the same kind if it still runs.
+    """Start a job of this session, and cancel the one of the same kind if it is still running.
 
     Raises BadInput if this session, or all sessions together, have too many unfinished jobs.
     """
@@ -40,7 +40,7 @@ def start(kind: str, key: str, work: Callable[[Job], Any]) -> Job:
         previous.cancel()
     mine = [job for job in st.session_state.get("jobs-unfinished", []) if job.running]
     if len(mine) >= MOST_IN_SESSION:
-        raise BadInput(f"{len(mine)} of your jobs still run; cancel one, or wait until it ends")
+        raise BadInput(f"{len(mine)} of your jobs are still running; cancel one, or wait until it ends")
     job = Job(key, work, _alive_check(), _session())
     _queue.put(job)
     st.session_state["jobs-unfinished"] = [*mine, job]

@@ -36,14 +36,14 @@ KIND, BEST = "compare", "cbest"
 PAIRS = 20  # in the simulation
 COUNTED = r"""
 A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
-caches $\log p(x_i;\theta)$ evaluates each datum once. The Barker minibatch test follows Barker's rule
+caches $\log p(x_i;\theta)$ evaluates each datum once. The Barker mini-batch test follows Barker's rule
 $1/(1+e^{-A})$, which accepts less often than Metropolis; its error is relative to its own rule. The concentration test
 is shown with a known range; without one it must read all data to find it.
 
 Barker's rule accepts each move at least half as often as Metropolis, and at most as often. The last column therefore
 counts each of its steps twice: in a slowly mixing chain two of them are worth one Metropolis step, whatever the
 posterior. This holds for tests without error; a test with error is counted as if it had none. Evaluations per right
-move are the typical cost, and in many dimensions the exact one: moves that the sequential test accepts in error are no
+move are the typical cost, and in many dimensions the exact one: moves that the sequential test accepts in error are not
 progress, and only $\min(P_a, P_a + \Delta)$ of its steps count.
 """
 SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table

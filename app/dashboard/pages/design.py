@@ -195,7 +195,7 @@ def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
         st.caption(f"Normal theory, not corrected for skewness: {both.remark}.")
         return
     st.caption(
-        f"These numbers are of the normal theory. With the skewness of your pairs: mean |Δ| "
+        f"These numbers come from the normal theory. With the skewness of your pairs: mean |Δ| "
         f"{both.skewed.mean_abs_delta:.4g}, data use {both.skewed.mean_usage:.2%}."
     )
 
@@ -214,7 +214,7 @@ def _normality(design: Design, trial: TrialRun) -> None:
     else:
         st.warning(
             f"{words} The numbers above may be wrong for such pairs. A larger mini-batch makes them more accurate (see "
-            "**Where to search**); the page **Trial run** has more on such data.",
+            "**Where to search**); the **Trial run** page has more on such data.",
             icon=":material/query_stats:",
         )
 
@@ -257,14 +257,14 @@ def _actions(design: Design, question: Question) -> None:
             on_click=unpin if pinned else pin,
             args=(design,),
             disabled=design.explicit,
-            help="Compare pinned designs below and on the page Explore; the link carries them. Only designs with an ε "
+            help="Compare pinned designs below and on the Explore page; the link carries them. Only designs with an ε "
             "can be pinned, not those that give their bounds look by look.",
         )
         share.copy_link(_link_values(question))
         with st.popover("The formula", icon=":material/function:"):
             st.latex(FORMULA)
             st.markdown(
-                "Bars are means over the pairs. $\\Delta$ is the acceptance error of one pair, $\\bar\\pi$ its data "
+                "A bar is the mean over the pairs. $\\Delta$ is the acceptance error of one pair, $\\bar\\pi$ its data "
                 "use, averaged over u (K14 Eqns 6, 7, 35). For each m and α the best ε is the largest feasible one."
             )
 
@@ -325,8 +325,8 @@ def _looks(design: Design) -> None:
                 "bound G": shown.bound,
                 "p-value": shown.tail,
                 "stops here": shown.stop,
-                "stopped by now": shown.stopped,
-                "wrong by now": shown.wrong_so_far,
+                "stopped by then": shown.stopped,
+                "wrong by then": shown.wrong_so_far,
             },
             hide_index=True,
             key="looks",

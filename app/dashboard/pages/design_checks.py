@@ -1,4 +1,4 @@
-"""Checks on the page Design: fresh pairs, the frontier of the criteria, and pinned designs."""
+"""Checks on the Design page: fresh pairs, the frontier of the criteria, and pinned designs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports of the page Design: files, lines that reproduce them, and loading a design from a file."""
+"""Exports of the Design page: files, lines that reproduce them, and loading a design from a file."""
 
 from __future__ import annotations
 

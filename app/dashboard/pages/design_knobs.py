@@ -1,4 +1,4 @@
-"""The knobs of the page Design: tolerance, criterion, and the search space."""
+"""The knobs of the Design page: tolerance, criterion, and the search space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On the page Trial run: pairs from the draws of an uploaded posterior."""
+"""On the Trial run page: pairs from the draws of an uploaded posterior."""
 
 from __future__ import annotations
 

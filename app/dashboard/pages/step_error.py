@@ -74,14 +74,14 @@ def _rule() -> Rule:
         bind="query-params",
         persist_state="session",
         help="Metropolis accepts with probability min(1, e^A); Barker's rule, which is also Gibbs sampling of a binary "
-        "variable, with 1/(1 + e^−A). A is the log of the Metropolis ratio.",
+        "variable, with 1/(1 + e^−A). A is the log acceptance ratio.",
     )
     return check_rule(rule or "metropolis")  # a link may leave it out
 
 
 def _kappa() -> tuple[float, ...]:
     chosen = st.multiselect(
-        "Noise of the log ratio κ",
+        "Noise scale κ",
         KAPPAS,
         USUAL,
         key="kappa",
@@ -117,7 +117,7 @@ def _answer(curves: plotdata.StepCurves, eta: float) -> None:
     st.markdown(
         f"If every move has such a κ, and one exact step shrinks differences by η = {eta:g}, the sampled distribution "
         f"is within **{bound:.2g}** of the posterior in total variation (from the worst case: {worst_bound:.2g})."
-        + (" A distance is never above 1, so this bound is no information." if bound >= 1 else "")
+        + (" A distance is never above 1, so this bound says nothing." if bound >= 1 else "")
     )
     st.caption(f"Theorem 1: at most Δ_max/(1 − η). Numerical error: {curves.estimate:.1g}.")
 
@@ -150,7 +150,7 @@ def _columns(curves: plotdata.StepCurves) -> dict[str, Any]:
 
 
 def _formulas(rule: Rule) -> None:
-    st.markdown("A pair (θ, θ′) enters only through $A$, the log of the Metropolis ratio, and $\\kappa$:")
+    st.markdown("A pair (θ, θ′) enters only through $A$, the log acceptance ratio, and $\\kappa$:")
     st.latex(r"A = N\mu - c,\qquad \kappa = \frac{N\sigma}{\sqrt{N-1}}")
     if rule == "metropolis":
         st.latex(r"P_a = \min(1, e^A),\qquad \mu_{\rm std}(u) = \frac{A-\log u}{\kappa}")

@@ -87,7 +87,7 @@ CHECK_EPSILON = Knob(
 def show() -> None:
     """Draw the page."""
     st.title("Trial run")
-    st.markdown("What do the proposals of your chain look like? The page Design finds the best test for them.")
+    st.markdown("What do the proposals of your chain look like? The Design page finds the best test for them.")
     if being_made():
         return
     left, right = st.columns([1, 2], gap="large")
@@ -139,7 +139,7 @@ def _choose_source() -> None:
             "text/csv",
             icon=":material/download:",
             on_click="ignore",
-            help="Replace its three rows by your own.",
+            help="Replace its three rows with your own.",
         )
 
 
@@ -270,7 +270,7 @@ def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
             trial, origin = draws.trial, "; ".join([f"{posterior.kind} draws of an uploaded posterior", *draws.remarks])
         if len(trial) > (most := _whole("pairs")[1]):
             here = f"{len(trial):,} pairs, more than the {most:,} that a page can work on"
-            raise BadInput(f"{file.name}: {here}; upload a part of them, or use the command line")
+            raise BadInput(f"{file.name}: {here}; upload some of them, or use the command line")
     except BadFile as problem:
         _tell_problems(file.name, problem)
         return
@@ -293,7 +293,7 @@ def _tell_problems(name: str, problem: BadFile) -> None:
         st.dataframe(rows, hide_index=True, key="upload-problems")
         if problem.count > len(rows):
             st.caption(f"The first {len(rows)} of {problem.count:,} problems.")
-    st.caption("Nothing of this file was loaded. The trial run in use stays the same.")
+    st.caption("Nothing was loaded from this file. The trial run in use stays the same.")
 
 
 def _run_chain(chain: BuiltInChain) -> None:
@@ -313,7 +313,7 @@ def _run_chain(chain: BuiltInChain) -> None:
         return
     running = chain_of(job)
     if job.running and running.key != chain.key:
-        st.caption(f"Another chain still runs; starting **{chain.title}** cancels it.")
+        st.caption(f"Another chain is still running; starting **{chain.title}** cancels it.")
     ended = jobs.watch(TRIAL_JOB, running.title)
     if ended is None or running.key != chain.key or ended is job_of_link():
         return
@@ -346,7 +346,7 @@ def _sentence(summary: TrialSummary) -> None:
     st.info(
         f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
         f"is **{kappa:.3g}**. A usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
-        f"**{summary.usage:.1%}** of the data per step. The page **Design** finds the best test."
+        f"**{summary.usage:.1%}** of the data per step. The **Design** page finds the best test."
     )
 
 
@@ -355,7 +355,11 @@ def _metrics(summary: TrialSummary) -> None:
         st.metric("Pairs", f"{summary.pairs:,}", help="Proposals in the trial run.")
         st.metric("N", f"{summary.n_data:,}", help="Number of data.")
         st.metric("Mean acceptance", f"{summary.probability.mean:.3f}", help="Mean of min(1, exp A).")
-        st.metric("Median κ", f"{summary.kappa.quantiles[3]:.3g}", help="Scale of the log ratio's sampling noise.")
+        st.metric(
+            "Median κ",
+            f"{summary.kappa.quantiles[3]:.3g}",
+            help="Scale of the sampling noise of the log acceptance ratio.",
+        )
         skew = (
             "not recorded"
             if summary.skew is None

@@ -1,4 +1,4 @@
-"""The design that the page Design shows instead of the search's: loaded from a file, or from another page."""
+"""The design that the Design page shows instead of the search's: loaded from a file, or from another page."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def available_run() -> Loaded:
     else:
         st.warning(
             f"This link is about a built-in chain with seed {source.seed}. Its pairs are not here: run the chain on "
-            "the page Trial run. Until then, this page uses the first example.",
+            "the Trial run page. Until then, this page uses the first example.",
             icon=":material/play_arrow:",
         )
     first = load_from(Source())
@@ -149,5 +149,5 @@ def missing_file(digest: str) -> str:
     known = f"the digest {digest[:12]}…" if digest else "no digest"
     return (
         f"This link is about an uploaded trial run with {known}. Links do not carry files: upload that file on the "
-        "page Trial run to see what the link shows. Until then, this page uses the first example."
+        "Trial run page to see what the link shows. Until then, this page uses the first example."
     )

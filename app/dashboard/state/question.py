@@ -1,4 +1,4 @@
-"""The question to a search, which is the knobs of the page Design as one value, and its answer."""
+"""The question to a search, which is the knobs of the Design page as one value, and its answer."""
 
 from __future__ import annotations
 

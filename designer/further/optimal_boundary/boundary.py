@@ -185,7 +185,7 @@ def smallest_batch(n_data: int, growth: float = 1.0, looks: int = MOST_LOOKS) ->
 
 
 def bounds_of(design: Design | Plan) -> tuple[Floats, Floats, Floats]:
-    """Fractions of the data, lower and upper bounds at the interim looks of a test, for plots and tables."""
+    """Shares of the data, lower and upper bounds at the interim looks of a test, for plots and tables."""
     plan = as_plan(design)
     pi = plan.schedule.pi[:-1]
     return pi, *plan.boundary.at(np.arange(pi.size), pi)
@@ -274,7 +274,7 @@ class _Job:
     # -- maximising the bound -----------------------------------------------------------------------------------------
 
     def run(self, rivals: Sequence[Rival]) -> _Point:
-        """Find the multiplier at which the best rule just keeps the tolerance, and its signs."""
+        """Find the multiplier at which the best rule just meets the tolerance, and its signs."""
         price, signs = self.start(rivals)
         if self.feasible is not None and self.feasible.usage <= self.bound * (1.0 + FINE_GAP):
             return self.feasible  # a family already reads no more than the first batch
@@ -330,7 +330,7 @@ class _Job:
         return last[-1] if last[-1].slack <= gap else max(last, key=lambda point: point.bound)
 
     def close(self, point: _Point, tried: list[tuple[float, float]]) -> _Point:
-        """Move the multiplier, with fixed signs, until the rule just keeps the tolerance."""
+        """Move the multiplier, with fixed signs, until the rule just meets the tolerance."""
         near: list[tuple[float, float]] = []
         for _ in range(25):
             excess = math.log(max(point.error, 1e-300) / self.target)
@@ -342,13 +342,13 @@ class _Job:
                 _next_price(near if len(near) > 1 else [*tried[-2:], *near], 0.3 * CLOSE), point.signs
             )
         if self.feasible is None:
-            raise NumericalFailure("no boundary found that keeps the tolerance: the search did not converge")
+            raise NumericalFailure("no boundary found that meets the tolerance: the search did not converge")
         return self.feasible
 
     # -- the answer ---------------------------------------------------------------------------------------------------
 
     def annotated(self, best: _Point, growth: float) -> Design:
-        """The rule as a design with predictions, its bounds rounded outwards if that keeps the tolerance."""
+        """The rule as a design with predictions, its bounds rounded outwards if it then still meets the tolerance."""
         lower, upper = best.plan.boundary.lower, best.plan.boundary.upper
         assert lower is not None and upper is not None
         scale = 10.0**DECIMALS

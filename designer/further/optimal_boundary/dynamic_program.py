@@ -22,10 +22,10 @@ from designer.further.optimal_boundary import _kernels
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import Schedule
 
-WINDOW, FIRST_WINDOW = 9.0, 4.0  # |z| followed at a look: this, and so much more at the first, where bounds are largest
+WINDOW, FIRST_WINDOW = 9.0, 4.0  # |z| followed at a look: this, and that much more at the first, with its wide bounds
 AGAINST = 6.0  # no rule decides against a z beyond this
 ORDER = 10  # nodes per panel of z
-WIDEST, NARROW = 2.0, 4.5  # a panel of z: at most this, and at most so many steps r from the look before
+WIDEST, NARROW = 2.0, 4.5  # a panel of z: at most this, and at most this many steps r from the look before
 MOST_CHANGES = 16  # of the decision, over z at one look
 DRIFT_ORDER, DRIFT_RATIO, DRIFT_WIDTH = 10, 1.7, 3.0  # panels of the drifts; the last in units of 1 / sqrt(t_1)
 PAIR_ORDER = 16

@@ -17,7 +17,7 @@ class Rival(NamedTuple):
     name
         Name of the family.
     design
-        None if no member keeps the tolerance; the numbers are then None as well.
+        None if no member meets the tolerance; the numbers are then None as well.
     error, usage
         Mean |Δ| and mean data use.
     largest
@@ -49,7 +49,7 @@ class OptimalBoundary(NamedTuple):
     error, usage
         Mean |Δ| and mean data use.
     lower_bound
-        Lower bound on the data use of any rule that keeps the tolerance and decides by the sign of z (or, if not
+        Lower bound on the data use of any rule that meets the tolerance and decides by the sign of z (or, if not
         `symmetric`, against it up to |z| = 6; `symmetric`: among rules that treat both signs alike).
     rivals
         The best of the known families, each a `Rival`.

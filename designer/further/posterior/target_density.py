@@ -1,4 +1,4 @@
-"""Standardised densities of one parameter, Gaussian or skewed, also at other temperatures."""
+"""Standardised densities of one parameter, Gaussian or skewed, at any temperature."""
 
 from __future__ import annotations
 

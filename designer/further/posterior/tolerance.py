@@ -103,7 +103,7 @@ def tolerance_for(
         high = end
     else:
         raise BadInput(
-            f"sd_inflation = {sd_inflation:g}: no ε from 1e-9 on meets it with m = {m:,}; allow more, or larger m"
+            f"sd_inflation = {sd_inflation:g}: no ε of at least 1e-9 meets it with m = {m:,}; allow more, or larger m"
         )
     if low < high:
         low = _last_below(excess, low, high)

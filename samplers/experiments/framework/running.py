@@ -33,7 +33,7 @@ MISSING = (
 RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
 Size = Literal["tiny", "quick", "full"]
-Values = Mapping[str, Any]  # arrays, numbers and texts
+Values = Mapping[str, Any]  # arrays, numbers and strings
 
 
 def _silent(share: float, note: str) -> None:
@@ -74,7 +74,7 @@ class Experiment:
     parts
         Names of the parts, from the settings: each part is computed and stored separately.
     work
-        Computes one part: (settings, name, Work) -> arrays, numbers and texts.
+        Computes one part: (settings, name, Work) -> arrays, numbers and strings.
     report
         Makes the report from all parts: (settings, {name: values}) -> Report.
     data

@@ -1,7 +1,7 @@
 """What all peer scripts share: they read a problem, draw for a limited time, and write the result.
 
 Run as `python SCRIPT.py PROBLEM.npz RESULT.json OPTIONS`; OPTIONS is a JSON object. The draws go to RESULT.npy, so that
-the same program computes all effective sample sizes.
+the same program counts all effective draws.
 """
 
 from __future__ import annotations

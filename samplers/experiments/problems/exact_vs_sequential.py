@@ -46,7 +46,7 @@ def accept_test(name: str, n_data: int, m: int) -> AcceptTest:
 
 
 def numbered(names: Sequence[str], chains: int) -> list[str]:
-    """Names of parts: so many chains of each test."""
+    """Names of parts: this many chains of each test."""
     return [f"{name} #{k}" for name in names for k in range(chains)]
 
 

@@ -88,7 +88,7 @@ def is_tall(part: str) -> bool:
 
 
 def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -> TallProblem:
-    """So many rows with their labels, drawn with replacement; all rows once if the data set has that many."""
+    """This many rows with their labels, drawn with replacement; all rows once if the data set has that many."""
     own = source.y.size
     rng = generator(seed, "replicated", str(n_data))
     chosen = np.arange(own) if n_data == own else rng.integers(own, size=n_data)

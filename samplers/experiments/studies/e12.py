@@ -63,7 +63,7 @@ class Settings(NamedTuple):
     seed: int = 1
 
     def designs(self, n_data: int) -> dict[str, Design]:
-        """The sequential tests for so many data."""
+        """The sequential tests for this many data."""
         batches = {FIXED: self.m, SHARE: max(2, n_data // self.looks)}
         return {name: Design(n_data, m, self.epsilon) for name, m in batches.items()}
 
@@ -127,7 +127,7 @@ def _questions(x: Floats, steps: Steps) -> tuple[Floats, Floats, Floats]:
 
 
 def _decide(test: AcceptTest, x: Floats, steps: Steps, work: Work, begin: float) -> tuple[Floats, Floats, Floats]:
-    """Decisions, fractions of the data read, and seconds; the first decision is repeated, because it compiles."""
+    """Decisions, shares of the data read, and seconds; the first decision is repeated, because it compiles."""
     accepted, used, seconds = np.empty((3, steps.theta.size))
     ends = np.array([x.min(), x.max()])
     rule: Rule = "barker" if isinstance(test, BarkerTest) else "metropolis"

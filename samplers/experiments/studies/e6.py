@@ -61,7 +61,7 @@ Data = Literal["census", "miniboone"]
 
 
 class Settings(NamedTuple):
-    """The data, the tests, and the lengths: of the burn-in, of the truth, and as a share of the paper's."""
+    """The data, the tests, and the lengths: of the warm-up, of the truth, and as a share of the paper's."""
 
     share: float
     chains: int
@@ -216,7 +216,7 @@ def _changes(blocks: Floats) -> Floats:
 
 
 def _pooled(blocks: Floats, together: int) -> Floats:
-    """Means of so many consecutive blocks; blocks left over at the beginning are not used."""
+    """Means of this many consecutive blocks; blocks left over at the beginning are not used."""
     count = len(blocks) // together
     last = blocks[len(blocks) - count * together :].reshape(count, together, blocks.shape[1])
     means: Floats = last.mean(axis=1)

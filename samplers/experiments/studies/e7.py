@@ -72,7 +72,7 @@ class Uncorrected:
         self.proposal, self.theta, self.rng = proposal, theta, rng
 
     def advance(self, steps: int) -> Draws:
-        """Make so many steps."""
+        """Make this many steps."""
         draws = Draws.empty(steps, self.theta.size)
         draws.accepted[:] = True
         for k in range(steps):

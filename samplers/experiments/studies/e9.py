@@ -44,7 +44,7 @@ ROWS_PER_PARAMETER = (
 ERRORS = ("train", "test", "wrong")  # columns of a trace
 FEW_ROWS = 20  # per parameter, for compilation
 MAX_ITERATIONS = 100
-MAX_PASSES = 20  # the sequential rules start no iteration after so many passes over the data
+MAX_PASSES = 20  # the sequential rules start no iteration after this many passes over the data
 
 
 class Settings(NamedTuple):

@@ -43,7 +43,7 @@ from samplers.study.risk import effective_size
 
 MOVES = WALK, CONTROLLED, PROXY
 REFERENCE = "reference"
-SPENT_AT_ONCE = 4e7  # about so many evaluations between checks for cancellation
+SPENT_AT_ONCE = 4e7  # about this many evaluations between checks for cancellation
 FIRST_AT_ONCE, MOST_AT_ONCE = 2, 1000  # steps
 
 

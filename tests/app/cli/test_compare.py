@@ -96,7 +96,7 @@ def test_text(path, capsys):
     assert "costs least of the tests with an error of at most 0.05" in text
     assert "simulated, Barker minibatch: data " in text
     assert "m = 500, ε = 0.05, α = 0.5" in text
-    assert "per move: evaluations per correct move" in text
+    assert "per move: evaluations per right move" in text
 
 
 @pytest.mark.parametrize(

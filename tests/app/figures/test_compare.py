@@ -1,4 +1,4 @@
-"""The figure of the page Compare tests."""
+"""The figure of the Compare tests page."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ def test_only_so_many_texts_are_listed():
     [
         (b"a" * 101, "line 1 has more than 100 characters"),
         (b"a,b\r\n1,2\r\n" + b" " * 101, "line 3 has more than 100 characters"),
-        (b"a,b\n\xff\xff,1\n", "is not a text in UTF-8, nor in UTF-16 or UTF-32 with a byte order mark"),
-        ("a,b".encode("utf-16") + b"1", "is not a text in UTF-8, nor in UTF-16"),
+        (b"a,b\n\xff\xff,1\n", "is not text in UTF-8, nor in UTF-16 or UTF-32 with a byte order mark"),
+        ("a,b".encode("utf-16") + b"1", "is not text in UTF-8, nor in UTF-16"),
     ],
 )
 def test_what_is_no_text_or_endless_is_refused(data, message):

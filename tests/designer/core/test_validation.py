@@ -61,8 +61,8 @@ def test_a_union_is_known_by_its_kinds():
         ({"kind": "walk", "scale": 2e300}, "proposal.scale = 2e+300: must be less than or equal to 1e+300"),
         ({"kind": "walk", "scale": 1, "weights": [1]}, "proposal.weights.1: missing"),
         ({"kind": "walk", "scale": 1, "weights": [1, 1]}, "proposal: weights: their sum must not exceed 1"),
-        ({"kind": "walk", "scale": 1, "sd": 2}, "proposal.sd: unknown; allowed are kind, scale, weights"),
-        ({"kind": "walk", "sd": 2}, "proposal.scale: missing; proposal.sd: unknown; allowed are kind, scale, weights"),
+        ({"kind": "walk", "scale": 1, "sd": 2}, "proposal.sd: unknown; allowed: kind, scale, weights"),
+        ({"kind": "walk", "sd": 2}, "proposal.scale: missing; proposal.sd: unknown; allowed: kind, scale, weights"),
     ],
 )
 def test_each_problem_is_told_with_its_place(values, line):

@@ -1,4 +1,4 @@
-"""What may stand in the columns of a trial run."""
+"""What the columns of a trial run may contain."""
 
 import math
 

@@ -101,10 +101,10 @@ def test_notes_refuse_too():
         "mean_usage = -0.1: must lie in [0, inf); estimate = nan: must lie in [0, inf)"
     )
     assert message(Provenance, trial="abc") == "trial = 'abc': must be a SHA-256 digest, 64 digits of 0-9a-f"
-    assert message(Provenance, version="a\nb") == "version = 'a\\nb': must be a text of 1 to 200 printable characters"
-    assert message(Provenance, criterion="\x7f").startswith(r"criterion = '\x7f': must be a text")
+    assert message(Provenance, version="a\nb") == "version = 'a\\nb': must be a string of 1 to 200 printable characters"
+    assert message(Provenance, criterion="\x7f").startswith(r"criterion = '\x7f': must be a string")
     assert message(Provenance, pairs=0) == "pairs = 0: must be a whole number from 1 to 5,000,000"
-    assert message(Predicted, usage=1).startswith("usage: unknown; allowed are mean_abs_delta, mean_usage,")
+    assert message(Predicted, usage=1).startswith("usage: unknown; allowed: mean_abs_delta, mean_usage,")
     assert message(Predicted, **{f"x{i}": 1 for i in range(99)}).count("unknown") == 10
 
 
@@ -230,7 +230,7 @@ def test_optional_keys_have_the_defaults():
     assert Design.from_toml('[test]\nkind = "sequential"\nn_data = 12214\nm = 500\nepsilon = 0.05') == PLAIN
 
 
-ALLOWED = "allowed are kind, n_data, m, epsilon, alpha, growth"
+ALLOWED = "allowed: kind, n_data, m, epsilon, alpha, growth"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ ALLOWED = "allowed are kind, n_data, m, epsilon, alpha, growth"
         (
             "growth = 1.0",
             "growth = 1.0\n[predicted]\nusage = 1",
-            "predicted.usage: unknown; allowed are mean_abs_delta,",
+            "predicted.usage: unknown; allowed: mean_abs_delta,",
         ),
         (
             "growth = 1.0",

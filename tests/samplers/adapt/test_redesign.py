@@ -220,7 +220,7 @@ def test_an_infeasible_tolerance_keeps_the_design(config):
     chain = build(config).chain(np.random.default_rng(2))
     redesign.advance(chain, 400)
     (change,) = redesign.log
-    assert (change.changed, change.reason, change.m) == (False, "no design keeps the tolerance", 100)
+    assert (change.changed, change.reason, change.m) == (False, "no design meets the tolerance", 100)
 
 
 def test_jump_chains_are_redesigned_too(folder):
@@ -273,7 +273,7 @@ WRONG = [
     ("every = 400", "every = 4000", "redesign.every = 4,000: the redesign has only 1,100 steps"),
     ("warmup = 1100", "warmup = 0", "redesign.until: missing"),
     ('kind = "sequential"', 'kind = "exact"', "test."),
-    ('kind = "random-walk"', 'kind = "slice"', "redesign: does not fit proposal.kind = 'slice'"),
+    ('kind = "random-walk"', 'kind = "slice"', "redesign: cannot be used with proposal.kind = 'slice'"),
 ]
 
 
@@ -305,7 +305,7 @@ def test_the_config_knows_its_redesign(config):
 
 def test_a_line_of_the_log_in_words():
     change = Change(1000, 40, True, 500, 0.05, 0.5, 1.0, 0.01, 0.4, 0.2, 0.3, 12, 10**6, "tolerance broken")
-    expected = "step 1,000: changed to m = 500, epsilon = 0.05, alpha = 0.5 (tolerance broken; "
+    expected = "step 1,000: changed to m = 500, ε = 0.05, α = 0.5 (tolerance broken; "
     assert change.line == expected + "on 40 pairs error 0.2 -> 0.01, data 30.00% -> 40.00%)"
 
 

@@ -47,7 +47,7 @@ class DaskCluster:
         self.address: str = json.loads(self.file.read_text())["address"]
 
     def add_worker(self, blas_threads: int, host: Host = HERE) -> subprocess.Popen[bytes]:
-        """One more, with so many threads for BLAS at the start."""
+        """One more, with this many threads for BLAS at the start."""
         options = "--no-nanny", "--nthreads", "1", "--local-directory", str(self.folder)
         self.workers.append(self._start("worker", host, *options, threads=blas_threads))
         return self.workers[-1]

@@ -75,9 +75,10 @@ def test_the_constructor_refuses_in_one_line(refuses):
     tables = {name: getattr(base, name) for name in SamplerConfig.model_fields}
     assert SamplerConfig(**tables) == base
     refuses(
-        lambda: SamplerConfig(**tables | {"model": RJTable()}), "proposal.kind = 'proxy': does not fit model.kind = 'rj"
+        lambda: SamplerConfig(**tables | {"model": RJTable()}),
+        "proposal.kind = 'proxy': cannot be used with model.kind = 'rj",
     )
-    refuses(lambda: SamplerConfig(**tables | {"tests": None}), "tests: unknown; allowed are test, data, model")
+    refuses(lambda: SamplerConfig(**tables | {"tests": None}), "tests: unknown; allowed: test, data, model")
 
 
 def test_a_file_is_parsed_once(tmp_path, monkeypatch):
@@ -158,7 +159,7 @@ WRONG = [
     ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, exact, barker,"),
     ("[test]\nkind = 3\n" + DATA, "test.kind = 3"),
     ("[test]\nkind = 'barker'\nsigma = 3.0\n" + DATA, "test.sigma = 3.0: must be less than or equal to 1.4"),
-    ("[test]\nkind = 'barker'\nepsilon = 0.1\n" + DATA, "test.epsilon: unknown; allowed are kind, m, sigma, skew_corr"),
+    ("[test]\nkind = 'barker'\nepsilon = 0.1\n" + DATA, "test.epsilon: unknown; allowed: kind, m, sigma, skew_corr"),
     ("[test]\nkind = 'barker'\nskew_corrected = 'yes'\n" + DATA, "test.skew_corrected = 'yes'"),
     ("[test]\nkind = 'concentration'\ngrowth = 1.01\n" + DATA, "test.growth = 1.01: must be 1 (equal batches) or"),
     ("[test]\nkind = 'concentration'\np = 1.0\n" + DATA, "test.p = 1.0: must be greater than 1"),
@@ -171,35 +172,35 @@ WRONG = [
     ("test = 3\n" + DATA, "test = 3: must be a table"),
     (EXACT, "data.path: missing"),
     (EXACT + '[data]\npath = ""\n', "data.path = ''"),
-    (EXACT + "data = 7\n", "test.data: unknown; allowed are kind"),
+    (EXACT + "data = 7\n", "test.data: unknown; allowed: kind"),
     (model("magic"), "model.kind = 'magic': must be one of logistic, ica, mixture, lasso, rj-logistic"),
     (model("ica"), "proposal.scale: missing"),
     (model("ica", "kind = 'stiefel'\nscale = 11\n"), "proposal.scale = 11"),
     (
         model("ica", "kind = 'random-walk'\nscale = 1\n"),
-        "proposal.kind = 'random-walk': does not fit model.kind = 'ica', which",
+        "proposal.kind = 'random-walk': cannot be used with model.kind = 'ica', which",
     ),
     (model("mixture"), "proposal.scale: missing; model.kind = 'mixture' needs the size of the steps"),
-    (model("mixture", "kind = 'proxy'\n"), "proposal.kind = 'proxy': does not fit model.kind = 'mixture'"),
+    (model("mixture", "kind = 'proxy'\n"), "proposal.kind = 'proxy': cannot be used with model.kind = 'mixture'"),
     (
         model("mixture", "kind = 'langevin'\nstep = 1\nbatch = 2\n"),
-        "proposal.kind = 'langevin': does not fit model.kind = 'mix",
+        "proposal.kind = 'langevin': cannot be used with model.kind = 'mix",
     ),
     (model("mixture", "scale = 1\n", "prior_variances = [1.0]\n"), "model.prior_variances.1: missing"),
     (model("mixture", "scale = 1\n", "prior_variances = [1.0, -2]\n"), "model.prior_variances.1 = -2"),
-    (model("mixture", "scale = 1\n", "temperature = 2.0\n"), "model.temperature: unknown; allowed are kind, variance"),
+    (model("mixture", "scale = 1\n", "temperature = 2.0\n"), "model.temperature: unknown; allowed: kind, variance"),
     (model("lasso", "kind = 'adaptive'\n"), "proposal.scale: missing"),
     (model("lasso", "kind = 'adaptive'\nscale = 1\n"), "run.warmup = 0: the adaptive proposal needs warm-up steps"),
     (model("lasso", "kind = 'langevin'\nstep = 1\n"), "proposal.batch: missing"),
     (model("lasso", "scale = 1\n", "penalty = inf\n"), "model.penalty = inf: must be a finite number"),
     (
         model("logistic", "kind = 'stiefel'\nscale = 1\n"),
-        "proposal.kind = 'stiefel': does not fit model.kind = 'logistic'",
+        "proposal.kind = 'stiefel': cannot be used with model.kind = 'logistic'",
     ),
     (model("logistic", "", "control = 3\n"), "model.control = 3"),
     (
         model("rj-logistic", "kind = 'proxy'\n"),
-        "proposal.kind = 'proxy': does not fit model.kind = 'rj-logistic', which takes",
+        "proposal.kind = 'proxy': cannot be used with model.kind = 'rj-logistic', which takes",
     ),
     (model("rj-logistic", "p_birth = 0.5\np_death = 0.5\n"), "proposal: p_birth + p_death must be below 1"),
     (

@@ -90,10 +90,10 @@ def test_a_single_column_needs_no_separator(read):
         ("a,y\n1,cat\n2,dog\n", {}, ["data.label: has the values 'cat', 'dog'; must be 0 and 1, -1 and 1, or true"]),
         ("a,y\n1,1\n2,0\n3,-1\n", {}, ["data.label: has the values '-1', '0', '1'"]),
         ("a,y\n" + "".join(f"1,{k}\n" for k in range(9)), {}, ["has the values '0', '1', '2', '3', '4', '5', …"]),
-        (b"a,y\n\xff\xff,1\n", {}, ["not a text in UTF-8"]),
-        ("a,y\n1,1\n".encode("utf-16") + b"1", {}, ["not a text in UTF-8, nor in UTF-16"]),
+        (b"a,y\n\xff\xff,1\n", {}, ["not text in UTF-8"]),
+        ("a,y\n1,1\n".encode("utf-16") + b"1", {}, ["not text in UTF-8, nor in UTF-16"]),
         ("a,y\n1,1\n1,0\n", {"standardise": True}, ["data.standardise: column 'a' is constant"]),
-        ("intercept,y\n1,1\n2,0\n", {"intercept": True}, ["data.intercept: there already is a column 'intercept'"]),
+        ("intercept,y\n1,1\n2,0\n", {"intercept": True}, ["data.intercept: there is already a column 'intercept'"]),
     ],
 )
 def test_what_is_wrong_with_a_table_is_told_with_line_and_column(read, refuses, text, options, words):

@@ -115,7 +115,7 @@ def test_archives_are_measured_as_what_their_bytes_become(tmp_path, refuses, lit
     refuses(lambda: load(DataTable(path=str(path)), None), "10,001 columns")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", b"\x93NUMPY\x09\x00" + bytes(100))
-    refuses(lambda: load(DataTable(path=str(path)), None), "x holds neither numbers nor texts")
+    refuses(lambda: load(DataTable(path=str(path)), None), "x holds neither numbers nor text")
 
 
 @pytest.mark.parametrize("array", [np.ones((70_000, 2), np.int8), np.ones((70_000, 2), ">f8"), np.ones((2, 70_000)).T])

@@ -77,7 +77,7 @@ def test_columns_of_other_types_are_refused_unread(tmp_path, refuses, monkeypatc
     monkeypatch.setattr(parquet, "read_table", lambda *_, **__: pytest.fail("was read"))
     table = DataTable(path=str(tmp_path / "d.parquet"))
     refuses(lambda: load(table, None), "column 'y': is of type", "not numbers; data.columns says")
-    refuses(lambda: load(table, "binary"), "column 'y': is of type", "neither numbers nor texts")
+    refuses(lambda: load(table, "binary"), "column 'y': is of type", "neither numbers nor text")
 
 
 def test_labels_in_several_row_groups_and_as_categories(tmp_path):

@@ -1,4 +1,4 @@
-"""The Barker minibatch test: acceptance probability, data use, skewness, the bound of S17 Eqn 18."""
+"""The Barker mini-batch test: acceptance probability, data use, skewness, the bound of S17 Eqn 18."""
 
 from __future__ import annotations
 

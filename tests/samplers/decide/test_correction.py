@@ -1,4 +1,4 @@
-"""The correction tables of the Barker minibatch test."""
+"""The correction tables of the Barker mini-batch test."""
 
 from __future__ import annotations
 

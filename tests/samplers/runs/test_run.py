@@ -159,8 +159,8 @@ def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
         (('path = "data.npz"', ""), "data.path: missing"),
         (("[data]", "[date]"), "date: unknown"),
         (("prior_precision = 1.0", "prior_precision = -1"), "model.prior_precision = -1"),
-        (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: unknown; allowed are kind"),
-        (('kind = "proxy"', 'kind = "proxy"\nscale = 2.0'), "proposal.scale: unknown; allowed are kind, beta"),
+        (('kind = "sequential"', 'kind = "exact"'), "test.epsilon: unknown; allowed: kind"),
+        (('kind = "proxy"', 'kind = "proxy"\nscale = 2.0'), "proposal.scale: unknown; allowed: kind, beta"),
         (("[test]", "[test"), "broken TOML"),
     ],
 )

@@ -311,11 +311,11 @@ def test_odd_files_are_refused_in_a_line(theta, tmp_path, refuses):
     large = xarray.Dataset({"y": (("chain", "draw", "i"), values)})
     large.to_netcdf(tmp_path / "large.nc", group="log_likelihood", engine="h5netcdf")
     (tmp_path / "folder.nc").mkdir()
-    says = {"array": "is no group", "plain": "not chain, draw", "large": "too large", "folder": "Is a directory"}
+    says = {"array": "is not a group", "plain": "not chain, draw", "large": "too large", "folder": "Is a directory"}
     for name, what in says.items():
         path = tmp_path / f"{name}.nc"
         refuses(lambda path=path: trial_from_posterior(np.random.default_rng(0), path), path.name, what)
-    refuses(lambda: trial_from_posterior(np.random.default_rng(0), {"log_likelihood": 3}), "int is no group")
+    refuses(lambda: trial_from_posterior(np.random.default_rng(0), {"log_likelihood": 3}), "int is not a group")
 
 
 def test_a_truncated_file_is_refused(tree, tmp_path, refuses):

@@ -154,15 +154,15 @@ def _saves(result: OptimalBoundary, config: str | None) -> None:
         key=f"download-{FILE}",
         icon=":material/download:",
         on_click="ignore",
-        help="For `austerity run --design`. You can load it on the page Design.",
+        help="For `austerity run --design`. You can load it on the Design page.",
     )
     share.download_csv("Bounds as CSV", "bounds.csv", lambda: _columns(result))
     st.button(
-        "Show it on the page Design",
+        "Show it on the Design page",
         icon=":material/open_in_new:",
         on_click=choose_design,
         args=(result.design,),
-        help="The page Design shows the error and data use of this boundary for every pair, and its table of looks.",
+        help="The Design page shows the error and data use of this boundary for every pair, and its table of looks.",
     )
 
 

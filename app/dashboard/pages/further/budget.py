@@ -71,7 +71,7 @@ PER_DATUM = Knob(
 TAU = Knob(
     "btau",
     "Autocorrelation of the exact chain, in steps",
-    "Steps per independent draw of your quantity: draws divided by effective sample size. A larger value makes "
+    "Steps per independent draw of your quantity: draws divided by effective draws. A larger value makes "
     "variance matter more, which favours a larger ε.",
     1.0,
     1e9,
@@ -161,7 +161,7 @@ def _answer(answer: _BudgetAnswer, seconds: float) -> None:
     )
     if best.design is None:
         st.info(
-            "In this time no test on a part of the data pays: its higher temperature costs more than the data it "
+            "In this time no test on part of the data pays off: its higher temperature costs more than the data it "
             "saves. Tests pay when steps are short, so that most are accepted, or with control variates.",
             icon=":material/info:",
         )

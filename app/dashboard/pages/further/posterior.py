@@ -32,7 +32,7 @@ because $|\theta|^2$ changes by $-2A$ when a step is accepted; standard deviatio
 $k$ comes from the trial run's acceptance rate and $\kappa$ from its pairs. A symmetric posterior gets wider and stays
 centred; a skewed one also moves towards its long tail. With one parameter the chain's own stationary distribution is
 computed. Compared with real chains on 1 to 20 parameters, the factor was right to about 0.03. The model is for random
-walks, and for $l_i$ that are not too skewed for the mini-batch (page *Trial run*).
+walks, and for $l_i$ that are not too skewed for the mini-batch (*Trial run* page).
 """
 
 M = BATCH._replace(key="pm")
@@ -140,7 +140,7 @@ def _answer(answer: _PosteriorAnswer, question: _PosteriorQuestion) -> None:
     wish = answer.wish
     st.markdown(
         f"**To stay within a factor {wish.most_ratio:g}**, tolerate a mean |Δ| of **{wish.tolerance:.3g}** on the "
-        f"page Design; with mini-batches of {wish.design.m:,} that is an ε of up to {wish.design.epsilon:.3g}."
+        f"Design page; with mini-batches of {wish.design.m:,} that is an ε of up to {wish.design.epsilon:.3g}."
     )
 
 
@@ -152,9 +152,9 @@ def _tell(error: PosteriorError, question: _PosteriorQuestion) -> None:
         f"{error.total_variation:.3f}. The error per step is a mean |Δ| of {error.mean_abs_delta:.3g}."
     )
     bound = f"{error.theorem_1_bound:.3g}, with a contraction of {error.contraction:.3f} per step"
-    useless = "1, which is no information: no contraction below 1 is known for more than one parameter"
+    useless = "1, which says nothing: no contraction below 1 is known for more than one parameter"
     st.caption(
-        f"The numerical error of the factor is {error.estimate:.1g}; the error of the model comes on top. The bound "
+        f"The numerical error of the factor is {error.estimate:.1g}; the error of the model adds to it. The bound "
         f"of K14 Theorem 1 on the distance is {bound if question.dimension == 1 else useless}."
     )
 

@@ -40,7 +40,7 @@ def test_in_a_page_a_new_job_takes_the_place_of_one_of_its_kind_and_their_number
     page.session_state["kinds"] = ("a", *(f"k{n}" for n in range(jobs.MOST_IN_SESSION)))
     page.run()
     assert first.wait(PATIENCE) and first.was_cancelled
-    assert "still run" in page.error[0].value
+    assert "still running" in page.error[0].value
     for job in page.session_state["jobs-unfinished"]:
         job.cancel()
         assert job.wait(PATIENCE)

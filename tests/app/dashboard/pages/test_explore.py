@@ -1,4 +1,4 @@
-"""The page Explore: what it says and draws is what the library computes."""
+"""The Explore page: what it says and draws is what the library computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Step error: what it says and draws is what the library computes."""
+"""The Step error page: what it says and draws is what the library computes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_bound_is_said_in_words():
     assert f"off by at most {largest:.2g}; the worst-case bound is {worst:.2g}" in test.markdown[0].value
     assert f"within **{stationary_bound(largest, 0.2):.2g}** of the posterior" in test.markdown[1].value
     vacuous = open_page("step_error", eta="0.99")
-    assert "no information" in vacuous.markdown[1].value
+    assert "says nothing" in vacuous.markdown[1].value
 
 
 def test_the_link_carries_everything():
@@ -92,7 +92,7 @@ def test_a_bad_kappa_is_told_in_one_line(kappa, message):
 def test_no_kappa_at_all():
     test = open_page("step_error")
     test.multiselect(key="kappa").set_value([]).run()
-    assert "allowed are 1 to 6" in test.error[0].value
+    assert "must be 1 to 6" in test.error[0].value
 
 
 def test_the_trial_run_in_use_says_which_kappa_it_has():

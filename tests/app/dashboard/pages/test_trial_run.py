@@ -147,7 +147,7 @@ def test_more_pairs_than_a_page_can_work_on_are_for_the_command_line():
     most = int(LIMITS["pairs"][1])
     text = everything(upload(page("trial_run"), "long.npz", pairs(most + 1)))
     assert f"long.npz: {most + 1:,} pairs, more than the {most:,} that a page can work on" in text
-    assert "upload a part of them, or use the command line" in text
+    assert "upload some of them, or use the command line" in text
     assert example("logistic").digest[:12] in text  # still in use
 
 
