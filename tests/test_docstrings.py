@@ -116,8 +116,9 @@ def test_exports_are_there(place):
 
 
 def test_names_that_are_imported_when_asked_for_are_the_exported_ones():
-    assert sorted(samplers.__all__) == sorted(samplers._MODULES)
-    assert all(getattr(samplers, name).__module__.startswith("samplers.") for name in samplers.__all__)
+    assert sorted(samplers.__all__) == sorted([*samplers._MODULES, *samplers._WHOLE])
+    assert all(getattr(samplers, name).__module__.startswith("samplers.") for name in samplers._MODULES)
+    assert all(getattr(samplers, name).__name__ == module for name, module in samplers._WHOLE.items())
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = samplers.Nothing
 

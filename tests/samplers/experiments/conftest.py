@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from samplers.experiments import experiment
 from samplers.experiments.framework.running import run_experiment
+
+
+def pytest_collection_modifyitems(items):
+    """All tests of an experiment in one process, so that it runs once."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,7 @@ def test_a_read_only_installation_works_with_one_warning(folder):
     within = with_mounts('mount -o remount,bind,ro /; exec "$@"')
     ended = python(folder, TWO, within=within, HOME=str(folder), XDG_CACHE_HOME=str(folder))
     assert ended.stdout == "21\n", ended.stderr
-    assert ended.stderr.count("Warning: compiled code cannot be kept, so every start compiles anew") == 1
+    assert ended.stderr.count("Warning: compiled code cannot be cached, so every start compiles it again") == 1
     assert ended.stderr.count("Warning") == 1
     assert not (folder / "__pycache__").exists()
 
@@ -147,6 +147,6 @@ print(kernels.tripled(7), kernels.tripled(7.5))
 def test_a_disk_that_is_full_when_code_is_to_be_kept(folder):
     ended = python(folder, FULL)
     assert ended.stdout == "21 22.5\n", ended.stderr
-    assert ended.stderr.count("Warning: compiled code cannot be kept") == 1
+    assert ended.stderr.count("Warning: compiled code cannot be cached") == 1
     assert "File too large" in ended.stderr
     assert [path.name for path in folder.rglob("*.tmp*")] == []
