@@ -69,7 +69,7 @@ class ChainSpec(NamedTuple):
     design: Design | None = None
     names: tuple[str, ...] | None = None
     kind: str = ""
-    notes: Mapping[str, str | int] = {}
+    notes: Mapping[str, Any] = {}
     digest: str = ""
     entries: Mapping[str, Any] = {}
 

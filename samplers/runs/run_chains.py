@@ -163,8 +163,8 @@ def _run_in_directory(
     if not resume:
         refuse_used(store)
     with blas_threads(BLAS_THREADS):
-        known = identified(spec, settings.warmup, settings.seed)
-        run_saved(known, settings, store, workers=workers, progress=progress, cancelled=cancelled)
+        whole = identified(spec, settings.warmup, settings.seed, store.meta())
+        run_saved(whole, settings, store, workers=workers, progress=progress, cancelled=cancelled)
     none = Draws.empty(0, spec.start.size)._asdict()
     draws = draws_in(store, settings)
     return [Draws(**draws.get(number, none)) for number in range(settings.chains)]
