@@ -150,3 +150,9 @@ def decide(
     except NonFiniteTerm as bad:
         raise ChainStopped.at(theta, bad.index) from None
     return decision
+
+
+def check_takes_threshold(test: object, update: str) -> None:
+    """Refuse a test that draws its own threshold; `update` names what needs one."""
+    if not hasattr(test, "decide_at"):
+        raise BadInput(f"test: {update} needs the exact or the sequential test: others draw their own threshold")

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from designer.core.errors import BadInput
+from designer.core.errors import BadInput, integer
 from designer.core.progress import Progress, raise_if
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.adapt.warmup import Warmup
 from samplers.chains.blas import blas_threads
-from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
 from samplers.chains.driver import in_blocks
 from samplers.chains.parallel import RunProgress, streams
 from samplers.chains.protocol import MarkovChain
@@ -53,9 +53,9 @@ def run_config(
     workers
         Threads; as many as cores by default.
     progress
-        Called with a `RunProgress` after each block of steps.
+        Called with a `RunProgress` after every few steps, several times a second if a step is that fast.
     cancelled
-        Asked before each block; once it says True, the draws so far are saved and returned.
+        Asked as often; once it says True, the draws so far are saved and returned.
 
     Returns
     -------
@@ -127,6 +127,7 @@ def collect_pairs(
     ...     len(collect_pairs(SamplerConfig.from_toml(text), pairs=20, every=2))
     20
     """
+    pairs, every = integer("pairs", pairs, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
     with blas_threads(BLAS_THREADS):
         return _pairs(config, pairs, every, progress, cancelled)
 
@@ -185,6 +186,7 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     ...     audit_config(config, steps=200, every=2).pairs
     100
     """
+    steps, every = integer("steps", steps, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
     if config.redesign is not None:
         raise BadInput("redesign: an audit is of one design; leave this table out")
     if config.schedule is not None:

@@ -14,7 +14,7 @@ from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
-from samplers.chains.driver import in_blocks
+from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
 from samplers.chains.protocol import MarkovChain
 from samplers.chains.slice_chain import Slice
@@ -83,9 +83,9 @@ def run(
     workers
         Threads; as many as cores by default.
     progress
-        Called with a `RunProgress` after each block of steps.
+        Called with a `RunProgress` after every few steps, several times a second if a step is that fast.
     cancelled
-        Asked before each block; once it says True, the draws so far are saved and returned.
+        Asked as often; once it says True, the draws so far are saved and returned.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _run_in_memory(
     def whole(chain: MarkovChain, stop: Callable[[], bool]) -> Draws:
         parts = [Draws.empty(0, chain.theta.size, chain.theta.dtype)]
         try:
-            for part in in_blocks(chain, settings.steps, breaks=[warmup], stop=stop):
+            for part in in_blocks(chain, settings.steps, breaks=[warmup], advance=Paced(chain.advance), stop=stop):
                 if chain.steps > warmup:
                     parts.append(part)
                 report.add(part)

@@ -22,7 +22,7 @@ from samplers.adapt.redesign import Change, Redesign, from_json
 from samplers.adapt.warmup import Warmup
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import ChainStopped, Draws
-from samplers.chains.driver import in_blocks
+from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
 from samplers.chains.spec import ChainSpec
 from samplers.config.schema import RedesignTable
@@ -53,7 +53,7 @@ class RunSettings(NamedTuple):
 
 
 class Listener(Protocol):
-    """Hears of the steps of a chain: of those it had already, and of each block of new ones."""
+    """Hears of the steps of a chain: of those it had already, and of each piece of new ones."""
 
     def skip(self, steps: int) -> None: ...
 
@@ -132,6 +132,7 @@ class _SavedChain:
         self.chain, self.warmup = spec.chain(rng), Warmup(spec)
         self.redesign = Redesign.of(settings.redesign, spec, settings.warmup)
         self.phases = phases_of(settings.schedule, spec.test, self.chain.n_data, settings.warmup)
+        self.paced = Paced(self._follow)
         self.unsaved: list[Draws] = []
         self.reached: Checkpoint | None = None  # the end of the last of them
         self.saved_at = time.monotonic()
@@ -166,6 +167,11 @@ class _SavedChain:
             self.redesign.restore(self.chain, last.state["redesign"])
 
     def _advance(self, steps: int) -> Draws:
+        """A whole block if warm-up learns from it, otherwise a piece."""
+        whole = self.warmup.learns and self.chain.steps < self.until
+        return self._follow(steps) if whole else self.paced(steps)
+
+    def _follow(self, steps: int) -> Draws:
         follow = self.redesign or self.phases
         return self.chain.advance(steps) if follow is None else follow.advance(self.chain, steps)
 
