@@ -21,7 +21,7 @@ class SteppedChain:
     """A chain that makes one `step` after another: it follows the chain protocol, `MarkovChain`.
 
     A chain of one's own sets these attributes and defines `step`. It also defines `propose`, if a step is one decision
-    about one proposed state (trial runs need that), and `probes`, if it is to be saved and resumed.
+    about one proposed state (trial runs need that), and `probes`, if it is to be saved and resumed by `run_chains`.
 
     Examples
     --------
@@ -47,6 +47,8 @@ class SteppedChain:
     @property
     def n_data(self) -> int:
         """Number of data N."""
+        if self.model is None:
+            raise BadInput(f"{type(self).__name__}: must have a model or define n_data")
         return int(self.model.n_data)
 
     @property

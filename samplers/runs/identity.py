@@ -49,7 +49,7 @@ def identified(
     start = np.asarray(chain.theta)
     marks = {MODEL: fingerprint(chain), PROPOSAL: behaviour(chain.proposal, start)}
     digests = _digests(marks, known or {})
-    entries = {
+    entries: dict[str, Any] = {
         "model": type(chain.model).__qualname__,
         "n_data": int(chain.n_data),
         "dimension": int(start.size),
@@ -63,6 +63,7 @@ def identified(
         "seed": seed,
         MODEL: digests[MODEL],
     }
+    entries |= {} if spec.factory is None else {"chain": type(chain).__qualname__}
     digest = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
     notes = {**spec.notes, MARKS: {name: {"digest": digests[name], "numbers": marks[name]} for name in marks}}
     return spec._replace(entries=entries, digest=digest, notes=notes)

@@ -20,7 +20,7 @@ from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.decide.exact import ExactTest
-from samplers.runs.saved_run import BLAS_THREADS, RunSettings, refuse_used, run_saved
+from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, run_saved
 from samplers.runs.store import Store
 from samplers.study.observe import Audit, Observed, Pair, audit, check_observable, observing
 
@@ -62,6 +62,12 @@ def run_config(
     DataTree
         All draws after warm-up.
 
+    Raises
+    ------
+    BadInput
+        If `output` holds another run or other files, or if the run was cancelled before the end of warm-up; its
+        progress is saved.
+
     Examples
     --------
     >>> import tempfile
@@ -75,8 +81,7 @@ def run_config(
     (4, 100, 2)
     """
     store = Store(output)
-    if not resume:
-        refuse_used(store)
+    check_directory(store, resume=resume)
     with blas_threads(BLAS_THREADS):
         spec = build(config)
         return run_saved(spec, settings_of(config), store, workers=workers, progress=progress, cancelled=cancelled)
