@@ -47,7 +47,7 @@ def identified(
     """
     chain = spec.chain(np.random.default_rng(SEED)) if chain is None else chain
     start = np.asarray(chain.theta)
-    marks = {MODEL: fingerprint(chain), PROPOSAL: behaviour(chain.proposal, start)}
+    marks = {MODEL: fingerprint(chain), PROPOSAL: behaviour(chain.proposal, start, chain.model)}
     digests = _digests(marks, known or {})
     entries: dict[str, Any] = {
         "model": type(chain.model).__qualname__,
@@ -185,12 +185,13 @@ def _sums(comparison: Comparison) -> tuple[Floats, bool]:
     return sums / math.sqrt(n / max(sums.size, 1)), finite  # a rounding error is as large in blocks of any size
 
 
-def behaviour(proposal: Any, theta: Floats) -> list[list[float]]:
+def behaviour(proposal: Any, theta: Floats, model: Any = None) -> list[list[float]]:
     """The moves that a proposal makes from θ, and their log q, with random numbers that are always the same."""
     if not hasattr(proposal, "propose"):
         return []
+    shared = [model, *getattr(model, "__dict__", {}).values()]  # a proposal may hold them; the data are not copied
     with suppress(Exception):  # a lock, say, cannot be copied
-        proposal = deepcopy(proposal)  # one that counts its calls counts those of the chain only
+        proposal = deepcopy(proposal, {id(part): part for part in shared})  # its own state is left as it is
     rng, numbers = np.random.default_rng(SEED), []
     for _ in range(PROPOSED):
         proposed = proposal.propose(rng, theta.copy())

@@ -283,9 +283,10 @@ def _run_in_directory(
 ) -> list[Draws]:
     check_directory(store, resume=resume)
     with blas_threads(BLAS_THREADS):
-        whole = identified(spec, settings.warmup, settings.seed, store.meta())
+        chain = spec.chain(np.random.default_rng(0))
+        whole = identified(spec, settings.warmup, settings.seed, store.meta(), chain)
         advance_saved(whole, settings, store, workers=workers, progress=progress, cancelled=cancelled)
-    none = Draws.empty(0, spec.start.size)._asdict()
+    none = Draws.empty(0, chain.theta.size, chain.theta.dtype)._asdict()
     draws = draws_in(store, settings)
     if draws:
         write_results(store, settings, spec.names)

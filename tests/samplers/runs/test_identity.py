@@ -147,6 +147,27 @@ def test_a_proposal_is_known_by_what_it_proposes(make):
     assert not agree(behaviour(make(0.05), start), behaviour(make(0.051), start))
 
 
+def test_the_data_that_a_proposal_holds_are_not_copied():
+    class Data(np.ndarray):
+        def __deepcopy__(self, memo):
+            raise MemoryError
+
+    class Holds(Slots):
+        def __init__(self, model):
+            super().__init__(0.05)
+            self.model, self.x, self.calls = model, model.x, []
+
+        def propose(self, rng, theta):
+            self.calls.append(theta)
+            return super().propose(rng, theta)
+
+    model = Regression()
+    model.x = model.x.view(Data)
+    walk = Holds(model)
+    behaviour(walk, np.zeros(2), model)
+    assert walk.calls == []
+
+
 def test_log_q_belongs_to_a_proposal():
     class Skewed(Slots):
         def propose(self, rng, theta):

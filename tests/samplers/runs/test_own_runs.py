@@ -92,6 +92,10 @@ def test_a_run_cancelled_in_warmup_has_no_draws_and_is_resumed(tmp_path):
         draws = run(MODEL, WALK, ExactTest(), **OPTIONS, warmup=2000, output=output, **stop)
         assert [part.theta.shape for part in draws] == [(0, 2)] * 2
     assert not (tmp_path / "results.nc").exists()
+    field = DenseMRF.random(np.random.default_rng(1), dimension=12)
+    parts = {"start": np.zeros(12), "draws": 10, "chains": 1, "cancelled": lambda: True}
+    types = {run(field, None, ExactTest(), **parts, output=output)[0].theta.dtype for output in (None, tmp_path / "g")}
+    assert types == {np.dtype(np.int8)}
     resumed = run(MODEL, WALK, ExactTest(), **OPTIONS, warmup=2000, output=tmp_path, resume=True)
     np.testing.assert_array_equal(resumed[1].theta, run(MODEL, WALK, ExactTest(), **OPTIONS, warmup=2000)[1].theta)
 
