@@ -6,6 +6,8 @@ Chains:
 
 run
     several chains at once, in memory or saved as they go and resumed after a stop
+run_chains
+    the same with chains of your own
 Chain, JumpChain, SliceChain, GibbsChain, ValueGibbsChain
     one chain: Metropolis-Hastings, reversible jumps, slice sampling, Gibbs sampling of two or of K values
 MarkovChain, SteppedChain
@@ -109,7 +111,7 @@ if TYPE_CHECKING:
     from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
-    from samplers.runs.run_chains import run
+    from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
     from samplers.study.best_tests import best_candidates
     from samplers.study.observe import Audit, Observed, audit, observe
@@ -172,6 +174,7 @@ __all__ = [
     "gibbs_values",
     "observe",
     "run",
+    "run_chains",
     "run_config",
     "summary",
     "tempered",
@@ -211,7 +214,7 @@ _HOMES = {
     "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
-    "runs.run_chains": "run",
+    "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "study.observe": "Audit Observed audit observe",
 }

@@ -22,6 +22,11 @@ class Warmup:
         self.adaptation = Adaptation(walk) if spec.adaptive and isinstance(walk, RandomWalk) else None
         self.recentring = Recentring(model) if spec.recentre and isinstance(model, Controlled) else None
 
+    @property
+    def learns(self) -> bool:
+        """Whether it ever changes a chain; if so, it must be given whole blocks."""
+        return self.adaptation is not None or self.recentring is not None
+
     def learn(self, chain: MarkovChain, part: Draws) -> None:
         """Learn from a block of steps."""
         proposal = None if self.adaptation is None else self.adaptation.learn(part)
@@ -40,7 +45,7 @@ class Warmup:
             self.adaptation.restore(state["adaptation"])
         if self.recentring is not None:
             self.recentring.restore(state["recentring"])
-        if self.adaptation is not None or self.recentring is not None:
+        if self.learns:
             self._use(chain, None if self.adaptation is None else self.adaptation.proposal())
 
     def _use(self, chain: MarkovChain, proposal: RandomWalk | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -51,7 +52,26 @@ def compare(
 def probe(rng: np.random.Generator, model: Model, theta: Floats) -> Iterator[Comparison]:
     """Comparisons of θ with a few states near it, by which one model can be told from another."""
     for _ in range(PROBES):
-        yield compare(model, theta, theta + NEAR * (1.0 + np.abs(theta)) * rng.standard_normal(theta.size))
+        move = NEAR * (1.0 + np.abs(theta)) * rng.standard_normal(theta.size)
+        yield compare(model, theta, theta + _inside(model, theta, move))
+
+
+def _inside(model: Model, theta: Floats, move: Floats) -> Floats:
+    """The move; if it leaves the prior's support, its components with signs that keep θ inside, where there are any.
+
+    A start at a bound is common (zeros for positive parameters), and outside the model may say nothing about the data.
+    """
+    if math.isfinite(model.log_prior(theta + move)):
+        return move
+    inside = np.zeros_like(move)
+    for j in range(move.size):
+        for component in (move[j], -move[j]):
+            inside[j] = component
+            if math.isfinite(model.log_prior(theta + inside)):
+                break
+        else:
+            inside[j] = 0.0
+    return inside if inside.any() else move
 
 
 class Chain(SteppedChain):

@@ -9,6 +9,8 @@ from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.protocol import MarkovChain
 
 BLOCK = 256  # steps of a block
+GROWTH = 8  # of a piece of a block, at most: the first steps may be faster than others
+PIECE_SECONDS = 0.25  # about what a piece of a block may take, so that saving and stopping need not wait for long
 
 Advance = Callable[[int], Draws]
 
@@ -41,7 +43,8 @@ def in_blocks(
     advance
         Makes at most this many steps of the chain and returns their draws; `chain.advance` by default.
     stop
-        Called before each block; no further block is made once the answer is true.
+        Called before each block, and before each piece of one if `advance` makes fewer steps; nothing more is made
+        once the answer is true.
 
     Raises
     ------
@@ -83,6 +86,24 @@ def advance_to(
     except ChainStopped as stopped:
         raise stopped.after(parts) from None
     return Draws.joined(parts)
+
+
+class Paced:
+    """An `advance` that makes few steps at a time if they are slow, as in `in_blocks(chain, 10, advance=Paced(make))`.
+
+    It begins with one step, then makes up to 8 times as many as before. The draws are the same, however many steps are
+    made at once. So a block of a slow chain comes in pieces; what learns from blocks needs whole ones.
+    """
+
+    def __init__(self, advance: Advance, clock: Callable[[], float] = time.monotonic) -> None:
+        self.advance, self.clock, self.most = advance, clock, 1
+
+    def __call__(self, steps: int) -> Draws:
+        begin = self.clock()
+        draws = self.advance(min(steps, self.most))
+        seconds = max(self.clock() - begin, 1e-9)
+        self.most = max(1, min(GROWTH * self.most, BLOCK, int(PIECE_SECONDS / seconds * draws.accepted.size)))
+        return draws
 
 
 class Stopwatch:

@@ -25,7 +25,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan
 from samplers.chains.draws import MAX_DRAWS
-from samplers.chains.stepping import SteppedChain
+from samplers.chains.stepping import SteppedChain, check_takes_threshold, decide
 from samplers.decide.comparison import Comparison, Decision, LevelTest
 from samplers.decide.sequential import check_designed_for
 from samplers.models.mrf_values import Values
@@ -207,7 +207,7 @@ def update_value(rng: np.random.Generator, field: ValuedField, test: LevelTest, 
     best, n_used, n_looks = 0, 0, 0
     for value in range(1, field.n_values):
         question = _question(field, x, site, value, best)
-        decision = test.decide_at(rng, question, float(gumbel[best] - gumbel[value]))
+        decision = decide(rng, test, question, x, float(gumbel[best] - gumbel[value]))
         best = value if decision.accept else best
         n_used, n_looks = n_used + decision.n_used, n_looks + decision.n_looks
     return ValueUpdate(best, n_used, n_looks)
@@ -279,6 +279,11 @@ class ValueGibbsChain(SteppedChain):
     def data_per_step(self) -> int:
         """Terms of the K - 1 comparisons of all variables."""
         return int(self.model.dimension) * (int(self.model.n_values) - 1) * self.n_data
+
+    def use_test(self, test: LevelTest) -> None:
+        """Go on with another exact or sequential test for the same number of terms."""
+        check_takes_threshold(test, "an update of a variable with several values")
+        super().use_test(test)
 
     def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
         """Comparisons of two values of a few variables, at the state and at random ones."""
@@ -390,6 +395,8 @@ def checked_state(field: ValuedField, test: LevelTest | None, x: npt.ArrayLike) 
     whole = state.dtype.kind in "iuf" and state.shape == (field.dimension,) and bool(np.all(state == np.round(state)))
     if not whole or state.min() < 0 or state.max() >= field.n_values:
         raise BadInput(f"state: must be {field.dimension} whole numbers from 0 to {field.n_values - 1}")
+    if test is not None:
+        check_takes_threshold(test, "an update of a variable with several values")
     check_designed_for(test, field.n_data, "an update has", " terms")
     return state.astype(np.int64)
 

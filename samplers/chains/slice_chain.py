@@ -23,7 +23,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
 from samplers.chains.chain import compare, probe
 from samplers.chains.likelihood_cache import Likelihoods
-from samplers.chains.stepping import SteppedChain, decide
+from samplers.chains.stepping import SteppedChain, check_takes_threshold, decide
 from samplers.decide.comparison import Comparison, Decision, LevelTest, draw_threshold
 from samplers.decide.exact import ExactTest
 from samplers.models import Model
@@ -222,8 +222,7 @@ class SliceChain(SteppedChain):
 
     def use_test(self, test: LevelTest) -> None:
         """Go on with another exact or sequential test for the same number of data."""
-        if not hasattr(test, "decide_at"):
-            raise BadInput("a slice update needs the exact or the sequential test: others draw their own threshold")
+        check_takes_threshold(test, "a slice update")
         super().use_test(test)
 
     def forget(self) -> None:

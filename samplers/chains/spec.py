@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,8 @@ class ChainSpec(NamedTuple):
         Name of the model, and further facts for the results.
     digest, entries
         SHA-256 of everything that the draws depend on, and the same by name: a run that differs is not resumed.
+    factory
+        Makes the chain, if it is one of your own.
 
     Examples
     --------
@@ -69,12 +71,15 @@ class ChainSpec(NamedTuple):
     design: Design | None = None
     names: tuple[str, ...] | None = None
     kind: str = ""
-    notes: Mapping[str, str | int] = {}
+    notes: Mapping[str, Any] = {}
     digest: str = ""
     entries: Mapping[str, Any] = {}
+    factory: Callable[[np.random.Generator], MarkovChain] | None = None
 
     def chain(self, rng: np.random.Generator) -> MarkovChain:
         """A chain at its start."""
+        if self.factory is not None:
+            return self.factory(rng)
         if isinstance(self.model, RJLogistic):
             return JumpChain(self.model, self.test, self.start, rng, self.rule, self.temperature)
         if isinstance(self.proposal, Slice):

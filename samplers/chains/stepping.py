@@ -21,7 +21,7 @@ class SteppedChain:
     """A chain that makes one `step` after another: it follows the chain protocol, `MarkovChain`.
 
     A chain of one's own sets these attributes and defines `step`. It also defines `propose`, if a step is one decision
-    about one proposed state (trial runs need that), and `probes`, if it is to be saved and resumed.
+    about one proposed state (trial runs need that), and `probes`, if it is to be saved and resumed by `run_chains`.
 
     Examples
     --------
@@ -47,6 +47,8 @@ class SteppedChain:
     @property
     def n_data(self) -> int:
         """Number of data N."""
+        if self.model is None:
+            raise BadInput(f"{type(self).__name__}: must have a model or define n_data")
         return int(self.model.n_data)
 
     @property
@@ -150,3 +152,9 @@ def decide(
     except NonFiniteTerm as bad:
         raise ChainStopped.at(theta, bad.index) from None
     return decision
+
+
+def check_takes_threshold(test: object, update: str) -> None:
+    """Refuse a test that draws its own threshold; `update` names what needs one."""
+    if not hasattr(test, "decide_at"):
+        raise BadInput(f"test: {update} needs the exact or the sequential test: others draw their own threshold")

@@ -27,7 +27,7 @@ from samplers.cluster import tasks as cluster_tasks
 from samplers.cluster.tasks import PACKAGES, SAID, SUMS, ChainProgress, ChainTask, PartTask, Task, TaskResult, TrialTask
 from samplers.config.config import PLACES, SamplerConfig
 from samplers.runs.run import settings_of
-from samplers.runs.saved_run import refuse_used, write_results
+from samplers.runs.saved_run import check_directory, write_results
 from samplers.runs.store import Store
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ class Cluster:
     ) -> DataTree:
         """As `samplers.runs.run.run_config`: the same draws, by the cluster's workers."""
         store = Store(Path(output).resolve())
-        if not resume:
-            refuse_used(store)
+        check_directory(store, resume=resume)
         settings = settings_of(config)
         numbers = range(settings.chains)
         tally = _Tally(len(numbers) * settings.steps, progress)

@@ -336,8 +336,9 @@ class Steps(NamedTuple):
 def steps(results: DataTree) -> Steps:
     """Averages over all steps."""
     stats = results["sample_stats"]
-    used, n_data = float(stats["n_used"].mean()), results.attrs.get("n_data")
-    usage = None if n_data is None else used / int(n_data)
+    used = float(stats["n_used"].mean())
+    most = results.attrs.get("data_per_step", results.attrs.get("n_data"))  # the same, unless a step is many decisions
+    usage = None if most is None else used / int(most)
     return Steps(float(stats["accepted"].mean()), used, usage, int(results.attrs.get("gradient_batch", 0)))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from designer.core.errors import BadInput
+from designer.core.errors import BadInput, integer
 from designer.core.progress import Progress, raise_if
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.adapt.warmup import Warmup
 from samplers.chains.blas import blas_threads
-from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
 from samplers.chains.driver import in_blocks
 from samplers.chains.parallel import RunProgress, streams
 from samplers.chains.protocol import MarkovChain
@@ -20,7 +20,7 @@ from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.decide.exact import ExactTest
-from samplers.runs.saved_run import BLAS_THREADS, RunSettings, refuse_used, run_saved
+from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, run_saved
 from samplers.runs.store import Store
 from samplers.study.observe import Audit, Observed, Pair, audit, check_observable, observing
 
@@ -53,14 +53,20 @@ def run_config(
     workers
         Threads; as many as cores by default.
     progress
-        Called with a `RunProgress` after each block of steps.
+        Called with a `RunProgress` after every few steps, several times a second if a step is that fast.
     cancelled
-        Asked before each block; once it says True, the draws so far are saved and returned.
+        Asked as often; once it says True, the draws so far are saved and returned.
 
     Returns
     -------
     DataTree
         All draws after warm-up.
+
+    Raises
+    ------
+    BadInput
+        If `output` holds another run or other files, or if the run was cancelled before the end of warm-up; its
+        progress is saved.
 
     Examples
     --------
@@ -75,8 +81,7 @@ def run_config(
     (4, 100, 2)
     """
     store = Store(output)
-    if not resume:
-        refuse_used(store)
+    check_directory(store, resume=resume)
     with blas_threads(BLAS_THREADS):
         spec = build(config)
         return run_saved(spec, settings_of(config), store, workers=workers, progress=progress, cancelled=cancelled)
@@ -127,6 +132,7 @@ def collect_pairs(
     ...     len(collect_pairs(SamplerConfig.from_toml(text), pairs=20, every=2))
     20
     """
+    pairs, every = integer("pairs", pairs, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
     with blas_threads(BLAS_THREADS):
         return _pairs(config, pairs, every, progress, cancelled)
 
@@ -185,6 +191,7 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     ...     audit_config(config, steps=200, every=2).pairs
     100
     """
+    steps, every = integer("steps", steps, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
     if config.redesign is not None:
         raise BadInput("redesign: an audit is of one design; leave this table out")
     if config.schedule is not None:

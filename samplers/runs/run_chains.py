@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.engine.step_error import Rule
+from designer.engine.step_error import Rule, check_rule
 from designer.rule.design import Design
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
-from samplers.chains.driver import in_blocks
+from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
 from samplers.chains.protocol import MarkovChain
 from samplers.chains.slice_chain import Slice
@@ -24,7 +25,14 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models.rj_logistic import RJLogistic
 from samplers.proposals import Proposal
 from samplers.runs.identity import identified
-from samplers.runs.saved_run import BLAS_THREADS, RunSettings, draws_in, refuse_used, run_saved
+from samplers.runs.saved_run import (
+    BLAS_THREADS,
+    RunSettings,
+    advance_saved,
+    check_directory,
+    draws_in,
+    write_results,
+)
 from samplers.runs.store import MAX_CHAINS, Store
 
 MAX_SEED = 2**128
@@ -79,13 +87,14 @@ def run(
     checkpoint_seconds
         How often chains are saved.
     names
-        Of the parameters, for the results.
+        Of the parameters, for the results; they may be given or changed on resuming.
     workers
         Threads; as many as cores by default.
     progress
-        Called with a `RunProgress` after each block of steps.
+        Called with a `RunProgress` after every few steps, several times a second if a step is that fast.
     cancelled
-        Asked before each block; once it says True, the draws so far are saved and returned.
+        Asked as often; once it says True, the draws so far are saved and returned. In warm-up there are none yet: then
+        the draws are empty, and `results.nc` is not written.
 
     Returns
     -------
@@ -108,14 +117,92 @@ def run(
     >>> [draws.theta.shape for draws in chains]
     [(50, 2), (50, 2)]
     """
-    settings = RunSettings(
+    settings = _settings(draws, warmup, chains, seed, checkpoint_seconds)
+    spec = _spec(model, proposal, test, start, rule, fuse=fuse, names=names)
+    return _run(spec, settings, output, resume, workers, progress, cancelled)
+
+
+def run_chains(
+    make: Callable[[np.random.Generator], MarkovChain],
+    *,
+    draws: int,
+    warmup: int = 0,
+    chains: int = 4,
+    seed: int = 0,
+    output: str | Path | None = None,
+    resume: bool = False,
+    checkpoint_seconds: float = 5.0,
+    names: Sequence[str] | None = None,
+    workers: int | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> list[Draws]:
+    """As `run`, with chains of your own.
+
+    Parameters
+    ----------
+    make
+        Makes a chain at its start from its random numbers: one that follows the chain protocol, `MarkovChain`, for
+        instance derived from `SteppedChain`. To be saved, it must define `probes`: a run is told from another by
+        them, by what its proposal proposes, and by its test and start.
+    draws, warmup, chains, seed, output, resume, checkpoint_seconds, names, workers, progress, cancelled
+        As for `run`.
+
+    Returns
+    -------
+    list of Draws
+        One per chain.
+
+    Examples
+    --------
+    >>> from samplers import Decision, SteppedChain
+    >>> class Coin(SteppedChain):
+    ...     n_data = 1
+    ...     def __init__(self, rng):
+    ...         self.rng, self.theta = rng, np.zeros(1)
+    ...     def step(self, rng, theta):
+    ...         accept = rng.random() < 0.5
+    ...         return (theta + 1.0 if accept else theta), Decision(accept, 0, 0)
+    >>> [part.theta.shape for part in run_chains(Coin, draws=50, chains=2)]
+    [(50, 1), (50, 1)]
+    """
+    settings = _settings(draws, warmup, chains, seed, checkpoint_seconds)
+    rng = np.random.default_rng(0)
+    chain = make(rng)
+    if chain.rng is not rng:
+        raise BadInput("make: must return a chain that uses the random numbers it is given, as its `rng`")
+    spec = ChainSpec(
+        model=chain.model,
+        proposal=chain.proposal,
+        test=chain.test,
+        start=chain.theta.copy(),
+        rule=chain.rule,
+        names=_names(names, chain.theta.size),
+        kind=type(chain).__qualname__,
+        factory=make,
+    )
+    return _run(spec, settings, output, resume, workers, progress, cancelled)
+
+
+def _settings(draws: int, warmup: int, chains: int, seed: int, checkpoint_seconds: float) -> RunSettings:
+    return RunSettings(
         integer("draws", draws, 1, MAX_DRAWS),
         integer("warmup", warmup, 0, MAX_DRAWS),
         integer("chains", chains, 1, MAX_CHAINS),
         integer("seed", seed, 0, MAX_SEED),
         real("checkpoint_seconds", checkpoint_seconds, 0.0, 1e9),
     )
-    spec = _spec(model, proposal, test, start, rule, fuse=fuse, names=names)
+
+
+def _run(
+    spec: ChainSpec,
+    settings: RunSettings,
+    output: str | Path | None,
+    resume: bool,
+    workers: int | None,
+    progress: Callable[[RunProgress], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> list[Draws]:
     if output is None:
         if resume:
             raise BadInput("resume: needs the directory of a run, `output`")
@@ -134,21 +221,55 @@ def _spec(
     names: Sequence[str] | None,
 ) -> ChainSpec:
     """The spec of the arguments of `run`."""
-    design = test if isinstance(test, Design) else None
-    spec = ChainSpec(
+    _check_parts(model, proposal, test)
+    design, state = test if isinstance(test, Design) else None, _start(start)
+    return ChainSpec(
         model=model,
         proposal=proposal,
         test=test if design is None else SequentialTest.from_design(design),
-        start=np.array(start, dtype=np.float64),
-        rule=rule,
+        start=state,
+        rule=check_rule(rule),
         fuse=fuse,
         design=design,
-        names=None if names is None else tuple(names),
+        names=_names(names, state.size),
         kind="rj-logistic" if isinstance(model, RJLogistic) else type(model).__qualname__,
     )
-    if names is not None and len(names) != spec.start.size:
-        raise BadInput(f"names: {len(names):,} given for {spec.start.size:,} parameters")
-    return spec
+
+
+def _check_parts(model: Any, proposal: Any, test: Any) -> None:
+    """Refuse what cannot be a model, a proposal or a test."""
+    wanted = ["n_data", *(["log_prior", "terms"] if proposal is not None and not isinstance(model, RJLogistic) else [])]
+    if missing := [name for name in wanted if not hasattr(model, name)]:
+        raise BadInput(
+            f"model: {type(model).__name__} has no {missing[0]}; must be a Model, or a field if proposal is None"
+        )
+    if not (proposal is None or isinstance(proposal, Slice) or hasattr(proposal, "propose")):
+        raise BadInput(f"proposal: {type(proposal).__name__} has no propose; must be a Proposal, a Slice or None")
+    if not (isinstance(test, Design) or hasattr(test, "decide") or hasattr(test, "decide_at")):
+        raise BadInput(f"test: {type(test).__name__} has no decide; must be a test or a Design")
+
+
+def _start(start: npt.ArrayLike) -> Floats:
+    try:
+        state = np.array(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput("start: must be a list of numbers") from None
+    if state.ndim != 1 or not np.all(np.isfinite(state)):
+        raise BadInput(f"start: must be a list of finite numbers, has shape {state.shape}")
+    return state
+
+
+def _names(names: Sequence[str] | None, parameters: int) -> tuple[str, ...] | None:
+    """Distinct strings, one for each parameter."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise BadInput("names: must be a list of strings, one for each parameter")
+    if len(names) != parameters:
+        raise BadInput(f"names: {len(names):,} given for {parameters:,} parameters")
+    if len(set(names)) < len(names):
+        raise BadInput("names: must be distinct")
+    return tuple(str(name) for name in names)
 
 
 def _run_in_directory(
@@ -160,13 +281,15 @@ def _run_in_directory(
     progress: Callable[[RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> list[Draws]:
-    if not resume:
-        refuse_used(store)
+    check_directory(store, resume=resume)
     with blas_threads(BLAS_THREADS):
-        known = identified(spec, settings.warmup, settings.seed)
-        run_saved(known, settings, store, workers=workers, progress=progress, cancelled=cancelled)
-    none = Draws.empty(0, spec.start.size)._asdict()
+        chain = spec.chain(np.random.default_rng(0))
+        whole = identified(spec, settings.warmup, settings.seed, store.meta(), chain)
+        advance_saved(whole, settings, store, workers=workers, progress=progress, cancelled=cancelled)
+    none = Draws.empty(0, chain.theta.size, chain.theta.dtype)._asdict()
     draws = draws_in(store, settings)
+    if draws:
+        write_results(store, settings, spec.names)
     return [Draws(**draws.get(number, none)) for number in range(settings.chains)]
 
 
@@ -183,7 +306,7 @@ def _run_in_memory(
     def whole(chain: MarkovChain, stop: Callable[[], bool]) -> Draws:
         parts = [Draws.empty(0, chain.theta.size, chain.theta.dtype)]
         try:
-            for part in in_blocks(chain, settings.steps, breaks=[warmup], stop=stop):
+            for part in in_blocks(chain, settings.steps, breaks=[warmup], advance=Paced(chain.advance), stop=stop):
                 if chain.steps > warmup:
                     parts.append(part)
                 report.add(part)

@@ -22,10 +22,11 @@ from samplers.adapt.redesign import Change, Redesign, from_json
 from samplers.adapt.warmup import Warmup
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import ChainStopped, Draws
-from samplers.chains.driver import in_blocks
+from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
 from samplers.chains.spec import ChainSpec
 from samplers.config.schema import RedesignTable
+from samplers.runs.identity import MARKS
 from samplers.runs.store import ChainStore, Checkpoint, Store
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RunSettings(NamedTuple):
 
 
 class Listener(Protocol):
-    """Hears of the steps of a chain: of those it had already, and of each block of new ones."""
+    """Hears of the steps of a chain: of those it had already, and of each piece of new ones."""
 
     def skip(self, steps: int) -> None: ...
 
@@ -72,42 +73,72 @@ def run_saved(
     """Run the chains, or continue those in the store; return their draws after warm-up, also written to results.nc.
 
     The draws depend on the spec and the seed alone: not on the workers, nor on where a run was killed and resumed.
+    BadInput if the run was cancelled before there were any.
     """
+    advance_saved(spec, settings, store, workers=workers, progress=progress, cancelled=cancelled)
+    return write_results(store, settings, spec.names)
+
+
+def advance_saved(
+    spec: ChainSpec,
+    settings: RunSettings,
+    store: Store,
+    *,
+    workers: int | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> None:
+    """Run the chains, or continue those in the store, to their end or until cancelled."""
     with blas_threads(BLAS_THREADS):
-        describe(spec, settings, store)
-        report = Reporter(settings.chains * settings.steps, spec.data_per_step, progress)
+        data_per_step = describe(spec, settings, store)
+        report = Reporter(settings.chains * settings.steps, data_per_step, progress)
 
         def whole(number: int, stop: Callable[[], bool]) -> None:
             run_chain(spec, settings, store, number, report, stop)
 
         in_parallel(whole, range(settings.chains), workers, cancelled)
-    return write_results(store, settings)
 
 
-def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> None:
-    """Say in the directory what run it is; refuse a directory that holds another one."""
+def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> int:
+    """Say in the directory what run it is; refuse a directory that holds another one. Returns the data per step."""
+    check_directory(store, resume=True)
+    _check_started_alike(spec, store)
+    chain = spec.chain(np.random.default_rng(0))
+    per_step = {} if chain.data_per_step == chain.n_data else {"data_per_step": chain.data_per_step}
     facts = {
         "digest": spec.digest,
         "config": dict(spec.entries),
         "version": version("austerity"),
         "warmup": settings.warmup,
-        "n_data": spec.data_per_step,
+        "n_data": chain.n_data,
+        **per_step,
         "model": spec.kind,
         "names": None if spec.names is None else list(spec.names),
         **spec.notes,
     }
     store.describe(facts | ({} if spec.design is None else {"design": spec.design.to_toml()}))
+    return chain.data_per_step
 
 
-def refuse_used(store: Store) -> None:
-    """A new run needs a directory that is empty or does not exist."""
+def _check_started_alike(spec: ChainSpec, store: Store) -> None:
+    """Refuse to continue a config's run with parts made in Python, and the other way round."""
+    if (known := store.meta()) is None or (MARKS in known) == (MARKS in spec.notes):
+        return
+    ways = "from Python (samplers.run)", "from a config (run_config, austerity run)"
+    was, now = ways if MARKS in known else ways[::-1]
+    raise BadInput(f"{store.directory}: holds another run, started {was}, not {now}; resume it as it was started")
+
+
+def check_directory(store: Store, *, resume: bool) -> None:
+    """A new run needs a directory that is empty or does not exist; one to resume must not hold other files only."""
     where = store.directory
     if where.exists() and not where.is_dir():
         raise BadInput(f"{where}: is a file; must be a directory for the run")
-    if store.begun:
+    if store.begun and not resume:
         raise BadInput(f"{where}: holds a run already; continue it with --resume (resume=True) or choose another one")
     if store.foreign:
-        raise BadInput(f"{where}: is not empty; a run needs a directory of its own")
+        problem = "holds no run but other files" if resume else "is not empty"
+        raise BadInput(f"{where}: {problem}; a run needs a directory of its own")
 
 
 def run_chain(
@@ -132,6 +163,7 @@ class _SavedChain:
         self.chain, self.warmup = spec.chain(rng), Warmup(spec)
         self.redesign = Redesign.of(settings.redesign, spec, settings.warmup)
         self.phases = phases_of(settings.schedule, spec.test, self.chain.n_data, settings.warmup)
+        self.paced = Paced(self._follow)
         self.unsaved: list[Draws] = []
         self.reached: Checkpoint | None = None  # the end of the last of them
         self.saved_at = time.monotonic()
@@ -166,6 +198,11 @@ class _SavedChain:
             self.redesign.restore(self.chain, last.state["redesign"])
 
     def _advance(self, steps: int) -> Draws:
+        """A whole block if warm-up learns from it, otherwise a piece."""
+        whole = self.warmup.learns and self.chain.steps < self.until
+        return self._follow(steps) if whole else self.paced(steps)
+
+    def _follow(self, steps: int) -> Draws:
         follow = self.redesign or self.phases
         return self.chain.advance(steps) if follow is None else follow.advance(self.chain, steps)
 
@@ -205,14 +242,17 @@ def draws_in(store: Store, settings: RunSettings) -> dict[int, dict[str, np.ndar
     }
 
 
-def write_results(store: Store, settings: RunSettings) -> DataTree:
-    """The draws after warm-up of all chains; they are also written to results.nc in the directory of the run."""
+def write_results(store: Store, settings: RunSettings, names: Sequence[str] | None = None) -> DataTree:
+    """The draws after warm-up of all chains; they are also written to results.nc in the directory of the run.
+
+    `names` of the parameters replace those that the run was started with.
+    """
     from samplers.runs.results import collect_run, to_netcdf
 
     draws = draws_in(store, settings)
     if not draws:
         raise BadInput(f"{store.directory}: no draws after warm-up yet; progress is saved, resume to continue")
-    facts = store.meta() or {}
+    facts = (store.meta() or {}) | ({} if names is None else {"names": list(names)})
     if settings.schedule is not None:
         facts |= attributes_of(settings.schedule)  # its weights may be others now: no draw depends on them
     logs = None if settings.redesign is None else redesign_logs(store, settings.chains)

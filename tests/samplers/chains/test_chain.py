@@ -124,10 +124,12 @@ def test_warmup_is_thrown_away_and_progress_told(controlled):
 
 
 def test_a_cancelled_run_returns_what_there_is(controlled):
-    calls = iter([False] * 3 + [True] * 100)
+    seen = []
+    stop = {"progress": seen.append, "cancelled": lambda: bool(seen) and seen[-1].done >= 700}
     parts = (controlled, ProxyStep.of(controlled), sequential())
-    chains = run(*parts, start=controlled.centre, draws=10**6, chains=1, cancelled=lambda: next(calls))
-    assert chains[0].theta.shape == (3 * 256, DIMENSION)
+    chains = run(*parts, start=controlled.centre, draws=10**6, chains=1, **stop)
+    assert chains[0].theta.shape == (seen[-1].done, DIMENSION)
+    assert 700 <= seen[-1].done < 1000
 
 
 @pytest.mark.parametrize("fuse", [True, False])

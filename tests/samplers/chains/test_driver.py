@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from samplers.chains.draws import ChainStopped, Draws
-from samplers.chains.driver import BLOCK, Stopwatch, advance_to, in_blocks
+from samplers.chains.driver import BLOCK, PIECE_SECONDS, Paced, Stopwatch, advance_to, in_blocks
 from samplers.chains.stepping import SteppedChain
 from samplers.decide.comparison import Decision
 
@@ -91,3 +91,45 @@ def test_a_stopwatch_times_each_block():
     assert len(watch.laps) == 3
     assert watch.seconds == pytest.approx(sum(watch.laps))
     assert min(watch.laps) > 0.0
+
+
+class Clock:
+    """A chain whose steps take a given time, by its own clock."""
+
+    def __init__(self, seconds):
+        self.chain, self.seconds, self.now, self.pieces = Counter(), seconds, 0.0, []
+
+    def advance(self, steps):
+        self.now += steps * self.seconds
+        self.pieces.append(steps)
+        return self.chain.advance(steps)
+
+    def run(self, goal, **options):
+        return advance_to(self.chain, goal, advance=Paced(self.advance, lambda: self.now), **options)
+
+
+def test_fast_steps_are_soon_made_in_whole_blocks():
+    clock = Clock(1e-6)
+    clock.run(2048)
+    assert clock.pieces == [1, 8, 64, 183, *[BLOCK] * 7]
+
+
+def test_slow_steps_are_made_in_pieces_that_do_not_keep_anybody_waiting():
+    clock = Clock(0.4 * PIECE_SECONDS)
+    assert clock.run(9).theta[:, 0].tolist() == list(range(1, 10))
+    assert clock.pieces == [1, 2, 2, 2, 2]
+    clock = Clock(100.0)
+    clock.run(3)
+    assert clock.pieces == [1, 1, 1]
+
+
+def test_pieces_shrink_when_steps_become_slow_and_respect_breaks():
+    clock = Clock(0.0)
+    clock.run(100, breaks=[20])
+    assert clock.pieces == [1, 8, 11, 80]
+    clock = Clock(0.0)
+    paced = Paced(clock.advance, lambda: clock.now)
+    paced(256), paced(256), paced(256)
+    clock.seconds = PIECE_SECONDS
+    paced(256), paced(256)
+    assert clock.pieces == [1, 8, 64, 256, 1]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
-from samplers.chains.gibbs_values import frequencies, run_values, update_value, value_error
-from samplers.decide import ExactTest, SequentialTest
+from samplers.chains.draws import ChainStopped
+from samplers.chains.gibbs_values import ValueGibbsChain, frequencies, run_values, update_value, value_error
+from samplers.decide import BarkerTest, ExactTest, SequentialTest
 from samplers.models.mrf import DenseMRF
 from samplers.models.mrf_values import ValuedMRF
 
@@ -153,3 +154,33 @@ def test_places_and_spreads_that_are_not_there_are_refused():
     for field_sd in (-1.0, float("nan")):
         with pytest.raises(BadInput, match="field_sd"):
             ValuedMRF.random(np.random.default_rng(1), dimension=10, field_sd=field_sd)
+
+
+class Broken:
+    """A field one of whose terms is not a number once a variable has its last value."""
+
+    def __init__(self, field):
+        self.field, self.dimension, self.n_values, self.n_data = field, field.dimension, field.n_values, field.n_data
+
+    def terms(self, x, site, value, than, indices):
+        values = self.field.terms(x, site, value, than, indices)
+        bad = x[0] == self.n_values - 1 and site == 5
+        return np.where(indices == 3, np.nan, values) if bad else values
+
+
+def test_a_term_that_is_not_finite_stops_the_chain_and_names_the_datum():
+    field = Broken(ValuedMRF.random(np.random.default_rng(1), dimension=8, n_values=3))
+    chain = ValueGibbsChain(field, ExactTest(), np.zeros(8), np.random.default_rng(2))
+    with pytest.raises(ChainStopped, match="datum 3") as stopped:
+        chain.advance(1000)
+    assert stopped.value.draws.theta.shape == (chain.steps, 8)
+    assert 0 < chain.steps < 1000
+
+
+def test_a_test_without_a_threshold_is_refused():
+    field, x = ValuedMRF.random(np.random.default_rng(1), dimension=8, n_values=3), np.zeros(8)
+    with pytest.raises(BadInput, match="needs the exact or the sequential test"):
+        ValueGibbsChain(field, BarkerTest(10), x, np.random.default_rng(2))
+    chain = ValueGibbsChain(field, ExactTest(), x, np.random.default_rng(2))
+    with pytest.raises(BadInput, match="needs the exact or the sequential test"):
+        chain.use_test(BarkerTest(10))

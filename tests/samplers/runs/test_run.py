@@ -70,8 +70,9 @@ def test_a_run_gives_the_posterior_and_its_statistics(folder):
 def test_resuming_gives_the_draws_of_an_uninterrupted_run(folder):
     config = SamplerConfig.load(folder / "config.toml")
     whole = run_config(config, folder / "whole")["posterior/theta"].values
-    calls = iter([False] * 3 + [True] * 10_000)
-    run_config(config, folder / "parts", cancelled=lambda: next(calls))
+    seen = []
+    stop = {"progress": seen.append, "cancelled": lambda: bool(seen) and seen[-1].done >= 300}
+    run_config(config, folder / "parts", workers=1, **stop)
     assert Store(folder / "parts").chain(0).latest().step < 700
     resumed = run_config(config, folder / "parts", resume=True)["posterior/theta"].values
     np.testing.assert_array_equal(resumed, whole)
@@ -279,3 +280,16 @@ def test_an_error_in_learning_leaves_the_last_whole_block(folder, monkeypatch):
             run_config(config, folder / "out")
     assert Store(folder / "out").chain(0).latest().step == 256
     np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
+
+
+@pytest.mark.parametrize("bad", [0, -5, 2.5, "10", None])
+def test_numbers_of_trials_and_audits_are_checked_at_once(folder, bad):
+    config = SamplerConfig.load(folder / "config.toml")
+    for call in (
+        lambda: collect_pairs(config, bad),
+        lambda: collect_pairs(config, 5, bad),
+        lambda: audit_config(config, bad, 1),
+        lambda: audit_config(config, 10, bad),
+    ):
+        with pytest.raises(BadInput, match=r"^(pairs|every|steps)\b"):
+            call()
