@@ -27,9 +27,9 @@ from designer.rule.plan import Plan
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.stepping import SteppedChain
 from samplers.decide.comparison import Comparison, Decision, LevelTest
+from samplers.decide.moments import moments
 from samplers.decide.sequential import check_designed_for
 from samplers.models.mrf_values import Values
-from samplers.study.observe import moments
 
 __all__ = [
     "Frequencies",

@@ -15,7 +15,7 @@ from designer.rule.design import Design
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
 from samplers.chains.driver import in_blocks
-from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
+from samplers.chains.parallel import MAX_CHAINS, MAX_SEED, Reporter, RunProgress, in_parallel, streams
 from samplers.chains.protocol import MarkovChain
 from samplers.chains.slice_chain import Slice
 from samplers.chains.spec import ChainSpec
@@ -25,9 +25,7 @@ from samplers.models.rj_logistic import RJLogistic
 from samplers.proposals import Proposal
 from samplers.runs.identity import identified
 from samplers.runs.saved_run import BLAS_THREADS, RunSettings, draws_in, refuse_used, run_saved
-from samplers.runs.store import MAX_CHAINS, Store
-
-MAX_SEED = 2**128
+from samplers.runs.store import Store
 
 
 def run(

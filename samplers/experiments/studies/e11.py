@@ -24,6 +24,7 @@ from designer.engine.step_error import Rule
 from samplers.chains.chain import Chain, Draws, compare
 from samplers.data.sources import Source, load
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.decide.moments import moments
 from samplers.experiments.framework.data_sets import notice, origin_of
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
@@ -33,7 +34,6 @@ from samplers.models import Model
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import tempered
 from samplers.proposals import RandomWalk
-from samplers.study.observe import moments
 from samplers.study.risk import block_error
 
 BARKER, SEQUENTIAL, EXACT = "barker", "sequential", "exact"

@@ -7,11 +7,11 @@ import pytest
 
 from designer import BadInput, NumericalFailure
 from samplers.chains.chain import compare
+from samplers.decide.moments import moments
 from samplers.models import LinearModel, Model
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import moments
 
 N_DATA, DIMENSION = 2000, 3
 
