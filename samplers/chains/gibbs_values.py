@@ -27,8 +27,8 @@ from designer.rule.plan import Plan
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.stepping import SteppedChain
 from samplers.decide.comparison import Comparison, Decision, LevelTest
-from samplers.decide.moments import moments
 from samplers.decide.sequential import check_designed_for
+from samplers.models.moments import moments
 from samplers.models.mrf_values import Values
 
 __all__ = [

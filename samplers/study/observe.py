@@ -24,7 +24,7 @@ from samplers.chains.protocol import MarkovChain
 from samplers.chains.stepping import all_steps_or_none
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import NonFiniteTerm, draw_threshold
-from samplers.decide.moments import moments
+from samplers.models.moments import moments
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 

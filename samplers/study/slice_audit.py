@@ -12,9 +12,9 @@ from designer.engine.walk import characteristics
 from designer.pairs.trial_run import TrialRun
 from samplers.chains.slice_chain import Slice, update
 from samplers.decide.comparison import Comparison, Decision
-from samplers.decide.moments import moments
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
+from samplers.models.moments import moments
 from samplers.study.observe import SURPRISE, MeasuredValue
 
 

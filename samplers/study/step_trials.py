@@ -14,7 +14,7 @@ from designer.core.errors import BadInput, integer, real
 from designer.pairs.trial_run import TrialRun
 from samplers.chains.chain import compare
 from samplers.chains.protocol import MarkovChain
-from samplers.decide.moments import moments
+from samplers.models.moments import moments
 from samplers.proposals import RandomWalk
 from samplers.study.observe import Observed, Pair
 

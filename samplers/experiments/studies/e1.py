@@ -20,7 +20,6 @@ from designer.rule.plan import as_plan
 from samplers.chains.chain import Chain
 from samplers.data.sources import Source, load
 from samplers.decide import Comparison, ExactTest
-from samplers.decide.moments import moments
 from samplers.experiments.framework.data_sets import notice, origin_of
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
@@ -28,6 +27,7 @@ from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import with_bars
 from samplers.models.control import find_mode
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.proposals import RandomWalk
 
 SURPRISE = 4.0  # standard errors

@@ -21,10 +21,10 @@ import numpy as np
 from designer import Design, TrialRun, acceptance
 from designer.core.arrays import Floats, Ints
 from designer.engine.step_error import Rule
-from samplers.chains.chain import Chain, Draws, compare
+from samplers.chains.chain import Chain, compare
+from samplers.chains.draws import Draws
 from samplers.data.sources import Source, load
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
-from samplers.decide.moments import moments
 from samplers.experiments.framework.data_sets import notice, origin_of
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
@@ -32,6 +32,7 @@ from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import shares
 from samplers.models import Model
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.models.tempered import tempered
 from samplers.proposals import RandomWalk
 from samplers.study.risk import block_error

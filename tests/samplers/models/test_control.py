@@ -7,10 +7,10 @@ import pytest
 
 from designer import BadInput, NumericalFailure
 from samplers.chains.chain import compare
-from samplers.decide.moments import moments
 from samplers.models import LinearModel, Model
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.proposals import ProxyStep, RandomWalk
 
 N_DATA, DIMENSION = 2000, 3

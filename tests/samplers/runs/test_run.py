@@ -7,7 +7,7 @@ import pytest
 
 from designer import BadInput, Design, TrialRun
 from samplers.adapt.random_walk import Adaptation
-from samplers.chains.chain import ChainStopped
+from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
 from samplers.models.control import Controlled
 from samplers.models.logistic import Logistic

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from samplers.decide.comparison import Comparison
-from samplers.decide.moments import moments
 from samplers.models.arrays import BLOCK
+from samplers.models.moments import moments
 
 
 @pytest.mark.parametrize("size", [1.0, 1e150, 1e-150])
