@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from designer.search.criteria import Cost
     from samplers.study.time_costs import TimeCosts
 
-SUMMARY = "Find the test, or the schedule, with the least risk in a given time."
+SUMMARY = "Find the test or schedule with the least risk in a given time."
 EXAMPLE = "austerity budget trial.csv --seconds 60 --measure config.toml"
 
 
