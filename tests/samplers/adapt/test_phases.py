@@ -19,6 +19,7 @@ from samplers.proposals import RandomWalk
 from samplers.runs.results import from_netcdf
 from samplers.runs.run import audit_config, run_config
 from tests.commands import killed_after_a_checkpoint
+from tests.samplers.logistic_run import write_logistic_run
 
 N_DATA = 1000
 CONFIG = """
@@ -47,11 +48,7 @@ checkpoint_seconds = 0.0
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((N_DATA, 2))
-    np.savez(tmp_path / "data.npz", x=x, y=rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ [0.5, -0.5])))
-    (tmp_path / "config.toml").write_text(CONFIG)
-    return tmp_path
+    return write_logistic_run(tmp_path, CONFIG, N_DATA, [0.5, -0.5])
 
 
 def chain(seed: int = 1) -> Chain:

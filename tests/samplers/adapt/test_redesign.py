@@ -16,6 +16,7 @@ from samplers.runs.results import from_netcdf, to_netcdf
 from samplers.runs.run import audit_config, build, run_config
 from samplers.study.observe import observe
 from tests.commands import killed_after_a_checkpoint
+from tests.samplers.logistic_run import write_logistic_run
 
 N = 2000
 CONFIG = f"""
@@ -51,12 +52,7 @@ pairs = 40
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    where, rng = tmp_path_factory.mktemp("redesign"), np.random.default_rng(3)
-    x = rng.standard_normal((N, 3))
-    y = rng.random(N) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
-    np.savez(where / "data.npz", x=x, y=y)
-    (where / "config.toml").write_text(CONFIG)
-    return where
+    return write_logistic_run(tmp_path_factory.mktemp("redesign"), CONFIG, N, [0.5, -0.5, 0.2])
 
 
 @pytest.fixture(scope="module")
