@@ -41,6 +41,14 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) ->
         time.sleep(0.01)
 
 
+def killed_after_a_checkpoint(where: Path, config: Path, *options: object) -> None:
+    """Start `austerity run` in the folder `where`, and kill it (SIGKILL) once it has saved a checkpoint."""
+    command = austerity("run", config, "--output", where, "--quiet", *options)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: list(where.glob("chain-*/state-*.bin")), process)
+        process.kill()
+
+
 @cache
 def _may_mount() -> str:
     """Empty, or why a process may not have mounts of its own."""

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,39 @@ ALLOWED = {
 }
 FILES = [path for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))]
 LONGEST = 500
+MOST_MODULES = 20  # in one folder
+ROOMS = {  # of each package, from the ground up: a room imports only the rooms before it
+    "designer": ["core", "rule", "pairs", "engine", "check", "search", "further", "plotdata"],
+    "samplers": [
+        *("data", "decide", "models", "proposals", "compiled", "chains", "fit"),
+        *("config", "study", "adapt", "runs", "experiments", "cluster"),
+    ],
+    "app": ["figures", "dashboard", "cli"],
+}
+UPWARD = {  # the only exceptions; add none
+    "designer": {("rule", "pairs"), ("pairs", "engine"), ("pairs", "check"), ("pairs", "search")},
+    "samplers": {("data", "models"), ("data", "config"), ("models", "compiled"), ("study", "runs")},
+    "app": set(),
+}
 
 
 def imported(path):
-    """Top-level names of everything a file imports, wherever in the file."""
+    """Dotted names of everything a file imports, wherever in the file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield (node.module or "").split(".")[0]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_imported(package):
+    """(room, room it imports) of all modules of a package, except for the names that the package itself exports."""
+    for path in (ROOT / package).rglob("*.py"):
+        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
+        for first, *rest in (module.split(".") for module in imported(path)):
+            if first == package and rest[0] in ROOMS[package] and room not in ("__init__", rest[0]):
+                yield room, rest[0]
 
 
 def name(path):
@@ -39,7 +63,7 @@ def test_all_packages_are_seen():
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_arrows(path):
     """app -> samplers -> designer, app -> designer; austerity, the front door, -> samplers, designer."""
-    ours = set(imported(path)) & {*ALLOWED, "tests", "benchmarks", "examples"}
+    ours = {module.split(".")[0] for module in imported(path)} & {*ALLOWED, "tests", "benchmarks", "examples"}
     assert ours <= ALLOWED[path.relative_to(ROOT).parts[0]]
 
 
@@ -52,6 +76,21 @@ def test_no_arrow_by_path(path):
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_file_is_read_in_one_sitting(path):
     assert len(path.read_text().splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_the_rooms_below_them(package):
+    order = ROOMS[package]
+    folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    modules = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    assert set(order) == folders | modules
+    upward = {(room, other) for room, other in rooms_imported(package) if order.index(other) > order.index(room)}
+    assert upward == UPWARD[package]
+
+
+def test_no_folder_is_crowded():
+    modules = Counter(name(path.parent) for path in FILES if path.name != "__init__.py")
+    assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
 def test_importing_the_designer_is_light():

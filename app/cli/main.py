@@ -126,7 +126,3 @@ def _discard_output() -> None:
 
 def _warning_line(message: Warning | str, *_: object, **__: object) -> str:
     return f"austerity: {message}\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

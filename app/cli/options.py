@@ -197,6 +197,15 @@ def acceptance_rule() -> Parser:
     return parent
 
 
+def dimension(least: str = "") -> Parser:
+    """How many parameters the chain has; `least` says how many it must have."""
+    parent = _parent()
+    parent.add_argument(
+        "--dimension", metavar="D", type=integer, help=f"number of parameters{least} (default: the large-D limit)"
+    )
+    return parent
+
+
 def skewness() -> Parser:
     """Whether to use the recorded skewness."""
     parent = _parent()

@@ -40,7 +40,7 @@ from designer.pairs.examples import example as bundled
 from designer.rule.plan import as_plan
 from designer.search.criteria import Criterion, DesignScore, measure_of
 from designer.search.resample import Bootstrap
-from designer.search.search import ACCURACY
+from designer.search.search import SEARCH_ACCURACY
 from samplers.experiments.framework.report import Report
 from samplers.experiments.framework.running import shipped
 from samplers.study.compare_tests import Candidates, Prediction, predict
@@ -149,4 +149,4 @@ def judged(
     design: Design, digest: str, criterion: Criterion, rule: Rule, quantile: float, _trial: TrialRun
 ) -> DesignScore:
     """Error, data use and looks of a design, by this criterion."""
-    return measure_of(criterion, _trial, rule, quantile)(as_plan(design), ACCURACY)
+    return measure_of(criterion, _trial, rule, quantile)(as_plan(design), SEARCH_ACCURACY)

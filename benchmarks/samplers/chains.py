@@ -9,7 +9,9 @@ import numpy as np
 
 from designer import Design
 from designer.core.arrays import Floats
-from samplers.chains.chain import Chain, Draws, streams
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
+from samplers.chains.parallel import streams
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model

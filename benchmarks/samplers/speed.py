@@ -17,7 +17,8 @@ FIRST_DRAW = """
 import time
 start = time.perf_counter()
 from benchmarks.samplers.chains import make_problem
-from samplers.chains.chain import Chain, streams
+from samplers.chains.chain import Chain
+from samplers.chains.parallel import streams
 from samplers.compiled.block import run_block
 imported = time.perf_counter()
 problem = make_problem(12_214)

@@ -27,7 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from designer import BadInput, Design
-from samplers.chains.chain import Chain, Draws, streams
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
+from samplers.chains.parallel import streams
 from samplers.data.memory import CONTROL_GROUPS
 from samplers.decide._permutation import MOST_DENSE
 from samplers.decide.sequential import SequentialTest

@@ -12,7 +12,8 @@ from benchmarks.samplers.chains import ess
 from designer import Space, best_step
 from designer.core.arrays import Floats
 from designer.further.step_size import BestStep, StepRow, effective_share
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
 from samplers.decide import AcceptTest, ExactTest, SequentialTest
 from samplers.models import Model
 from samplers.models.control import Controlled, find_mode

@@ -10,11 +10,13 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from designer.core.files import shorten
+
+_T = TypeVar("_T")
 
 
 class BadInput(ValueError):
@@ -81,6 +83,29 @@ def real(
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
         raise BadInput(f"{name} = {shown(value)}: must lie in {interval}")
     return number
+
+
+def several(name: str, value: object) -> tuple[Any, ...]:
+    """`value`, a list of at least one entry, as a tuple; or BadInput naming it."""
+    found = entries(value)
+    if not found:
+        raise BadInput(f"{name} = {shown(value)}: must be a list of at least one entry")
+    return found
+
+
+def entries(value: object) -> tuple[Any, ...]:
+    """The entries of a list; none if `value` is a single thing."""
+    try:
+        return () if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+    except TypeError:
+        return ()
+
+
+def instance(name: str, value: object, kind: type[_T]) -> _T:
+    """`value` if it is an object of this class, or BadInput naming both."""
+    if not isinstance(value, kind):
+        raise BadInput(f"{name} = {shown(value)}: must be a {kind.__name__}")
+    return value
 
 
 def shown(value: object) -> str:

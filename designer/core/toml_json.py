@@ -29,6 +29,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise BadInput(f"cannot be read: {error.strerror or shorten(error, 100)}") from None
     except UnicodeDecodeError:
         raise BadInput("cannot be read: not UTF-8") from None
+    except ValueError:
+        raise BadInput("cannot be read: the name contains a null character") from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -43,7 +45,9 @@ def parse_json(text: str) -> Any:
 
 
 def toml_text(document: Mapping[str, Any]) -> str:
-    """A document as TOML text, which gives back every number exactly; entries that are None are left out.
+    """A document as TOML text, which gives back every number exactly.
+
+    Entries of tables that are None are left out, at any depth. A list must not contain None, for TOML cannot say it.
 
     Examples
     --------
@@ -57,12 +61,10 @@ def toml_text(document: Mapping[str, Any]) -> str:
     return tomli_w.dumps(_without_none(document))
 
 
-def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: _without_none(value) if isinstance(value, Mapping) else value
-        for name, value in table.items()
-        if value is not None
-    }
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_none(entry) for name, entry in value.items() if entry is not None}
+    return [_without_none(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def _parse(language: str, text: str) -> Any:

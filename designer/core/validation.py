@@ -14,6 +14,22 @@ from designer.core.errors import BadInput, shown
 from designer.core.files import shorten
 
 MAX_LISTED = 10  # problems in one message
+WORDS = {  # for pydantic's types of errors, whose own messages speak of Python
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "dict_type": "must be a table",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "model_type": "must be a table",
+    "string_type": "must be text",
+    "too_long": "must have {max_length} or fewer entries",
+    "too_short": "must have {min_length} or more entries",
+    "tuple_type": "must be a list",
+}
 
 
 class BadFields(BadInput):
@@ -59,7 +75,13 @@ def validated(shape: Any, values: Mapping[str, Any], table: str) -> Any:
 
 def problems_of(error: ValidationError, shape: Any, table: str = "") -> list[str]:
     """One line for each of pydantic's errors, but no more than MAX_LISTED."""
-    return [_line(problem, shape, table) for problem in error.errors(include_url=False)[:MAX_LISTED]]
+    problems = [problem for problem in error.errors(include_url=False) if not _follows(problem)]
+    return [_line(problem, shape, table) for problem in problems[:MAX_LISTED]]
+
+
+def _follows(error: Mapping[str, Any]) -> bool:
+    """Whether an error only follows from others: a list is too short because its bad entries are left out."""
+    return error["type"] == "too_short" and bool(len(error["input"]) >= error["ctx"]["min_length"])
 
 
 def _line(error: Mapping[str, Any], shape: Any, table: str) -> str:
@@ -79,6 +101,8 @@ def _line(error: Mapping[str, Any], shape: Any, table: str) -> str:
         return f"{place}: missing"
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown; allowed: {', '.join(model.model_fields)}"
+    if words := WORDS.get(error["type"]):
+        return f"{place} = {shown(error['input'])}: {words.format_map(context)}"
     message = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     if isinstance(limit := context.get("le"), float):  # not with all its zeros
         message = f"must be less than or equal to {limit:g}"

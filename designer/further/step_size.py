@@ -31,7 +31,7 @@ from designer.engine.step_error import Rule, acceptance, check_rule, exact_proba
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
-from designer.search.search import ACCURACY, LEAST_TOLERANCE, search
+from designer.search.search import LEAST_TOLERANCE, SEARCH_ACCURACY, search
 from designer.search.space import Space
 
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
@@ -354,7 +354,7 @@ def _row(
     kappa = float(np.median(pairs.kappa))
     if design is None:
         return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)
-    step = acceptance(design, pairs, rule, ACCURACY, skew=skew)
+    step = acceptance(design, pairs, rule, SEARCH_ACCURACY, skew=skew)
     taken = right + step.delta
     price = cost.of(n, step.mean_usage, float(step.looks.mean()))
     each = lengths * np.minimum(taken, right)

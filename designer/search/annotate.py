@@ -11,7 +11,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
 
-ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
+PREDICTION_ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
 
 
 class Evaluation(NamedTuple):
@@ -38,13 +38,13 @@ class Evaluation(NamedTuple):
 
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
     """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
-    worst = worst_case(design, ACCURACY)
+    worst = worst_case(design, PREDICTION_ACCURACY)
     predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
     if trial is None:
         return Evaluation(design, None, Predicted(**predicted, estimate=worst.estimate), None)
     if skew:
         predicted["worst_error"] += worst_effect(as_plan(design), skew_of(trial))
-    step = acceptance(design, trial, rule, ACCURACY, skew=skew)
+    step = acceptance(design, trial, rule, PREDICTION_ACCURACY, skew=skew)
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
     return Evaluation(design, trial, Predicted(**predicted, estimate=max(worst.estimate, step.estimate)), step)

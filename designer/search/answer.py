@@ -11,7 +11,7 @@ from designer.rule.design import Design
 from designer.rule.plan import as_plan
 from designer.search.annotate import evaluate
 from designer.search.criteria import DesignScore
-from designer.search.evaluation import ACCURACY, Evaluator
+from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
 from designer.search.result import SearchResult
 from designer.search.table import EvaluatedDesign
 
@@ -26,7 +26,7 @@ def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None, *,
     evaluation = evaluate(design, evaluator.trial, evaluator.rule, skew=evaluator.skew)
     return SearchResult(
         evaluation.annotated(target, evaluator.criterion),
-        evaluator.table(target, EvaluatedDesign(best.shape, design.epsilon, score, ACCURACY)),
+        evaluator.table(target, EvaluatedDesign(best.shape, design.epsilon, score, SEARCH_ACCURACY)),
         None,
         None,
         target,
@@ -41,7 +41,7 @@ def _scored(evaluator: Evaluator, best: EvaluatedDesign, epsilon: float) -> tupl
     """A design of the best shape, and its score."""
     shape = best.shape
     design = Design(evaluator.n_data, shape.m, epsilon, shape.alpha, shape.growth)
-    return design, evaluator.measure(as_plan(design), ACCURACY)
+    return design, evaluator.measure(as_plan(design), SEARCH_ACCURACY)
 
 
 def _rounded_down(evaluator: Evaluator, epsilon: float) -> float:
@@ -55,7 +55,7 @@ def infeasible(evaluator: Evaluator, target: float) -> SearchResult:
     """No design, the reason, and the smallest tolerance that could be met."""
     rows, criterion = evaluator.rows, evaluator.criterion
     closest = min(rows, key=lambda row: (row.score.error, row.shape, row.epsilon))
-    nearest = evaluator.measure(closest.shape.plan(threshold(closest.epsilon)), ACCURACY).error * (1.0 + 1e-6)
+    nearest = evaluator.measure(closest.shape.plan(threshold(closest.epsilon)), SEARCH_ACCURACY).error * (1.0 + 1e-6)
     if math.isinf(nearest) and evaluator.trial is not None:
         reason = too_skewed(evaluator, evaluator.trial)
         return SearchResult(None, evaluator.table(target), reason, None, target, criterion)

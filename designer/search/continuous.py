@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.rule.boundary import threshold
-from designer.search.evaluation import ACCURACY, SCAN_ACCURACY, Evaluator
+from designer.search.evaluation import SCAN_ACCURACY, SEARCH_ACCURACY, Evaluator
 from designer.search.space import Shape
 from designer.search.table import EvaluatedDesign
 
@@ -130,7 +130,7 @@ def solve(evaluator: Evaluator, target: float, shape: Shape, bound: float) -> Ev
     least, most = evaluator.space.bounds
     here = min(max(bound, least), most)
     for _ in range(60):
-        row = evaluator.evaluate(shape, here, ACCURACY)
+        row = evaluator.evaluate(shape, here, SEARCH_ACCURACY)
         excess = math.log(max(row.score.error, 1e-300) / target)
         if excess <= 0:
             good = row

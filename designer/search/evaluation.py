@@ -20,7 +20,7 @@ from designer.search.space import Shape, Space
 from designer.search.table import Evaluated, EvaluatedDesign, tabulated
 
 SCAN_ACCURACY = 4e-4  # of the first scan; merges neighbouring looks
-ACCURACY = 3e-7  # of everything that decides whether a design is feasible
+SEARCH_ACCURACY = 3e-7  # of everything that decides whether a design is feasible
 
 
 class Evaluator:
@@ -35,7 +35,8 @@ class Evaluator:
         self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95), skew=self.skew)
         self.small = self.measure.small()
         self.cost = (options.get("cost") or Cost()).checked()
-        self.workers = integer("workers", options.get("workers") or os.cpu_count() or 1, 1, 1000)
+        workers = options.get("workers")
+        self.workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1, 1000)
         self.mapper = options.get("mapper")
         self.progress = options.get("progress") or _ignore
         self.cancelled = options.get("cancelled") or _never
@@ -47,7 +48,7 @@ class Evaluator:
         """Score one design: roughly, on some of the pairs, or to full accuracy."""
         if self.cancelled():
             raise Cancelled
-        measure = self.small if accuracy > ACCURACY else self.measure
+        measure = self.small if accuracy > SEARCH_ACCURACY else self.measure
         row = EvaluatedDesign(shape, epsilon_of(bound), measure(shape.plan(bound), accuracy), accuracy)
         self.rows.append(row)
         return row

@@ -11,7 +11,7 @@ from designer.engine.step_error import Rule, acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Criterion
-from designer.search.search import ACCURACY, Options, SearchResult, searches
+from designer.search.search import SEARCH_ACCURACY, Options, SearchResult, searches
 
 
 class FrontierPoint(NamedTuple):
@@ -102,7 +102,7 @@ def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) 
     train = result.best.predicted if result.best is not None else None
     fresh = None
     if result.best is not None and test is not None:
-        fresh = acceptance(result.best, test, rule, ACCURACY, skew=skew)
+        fresh = acceptance(result.best, test, rule, SEARCH_ACCURACY, skew=skew)
         fresh = None if fresh.remark else fresh
     return FrontierPoint(
         result.criterion,

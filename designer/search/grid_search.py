@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from designer.rule.boundary import threshold
 from designer.rule.design import Design
-from designer.search.evaluation import ACCURACY, Evaluator
+from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
 from designer.search.space import Shape
 from designer.search.table import EvaluatedDesign
 
@@ -26,7 +26,7 @@ def best_on_grid(evaluator: Evaluator, targets: list[float], designs: list[Desig
 def _evaluate(evaluator: Evaluator, group: tuple[Shape, list[Design]]) -> list[EvaluatedDesign]:
     """All designs of one shape."""
     shape, designs = group
-    return [evaluator.evaluate(shape, threshold(design.epsilon), ACCURACY) for design in designs]
+    return [evaluator.evaluate(shape, threshold(design.epsilon), SEARCH_ACCURACY) for design in designs]
 
 
 def _cheapest(evaluator: Evaluator, feasible: list[EvaluatedDesign]) -> EvaluatedDesign | None:

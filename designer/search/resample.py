@@ -15,7 +15,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 from designer.search.criteria import Criterion, WorstCase, check_criterion
-from designer.search.search import ACCURACY, Options, search
+from designer.search.search import SEARCH_ACCURACY, Options, search
 
 GOOD_ENOUGH = 0.25  # half-width of the band, relative to the tolerance, beyond which there are too few pairs
 FEW_PAIRS = 10
@@ -250,7 +250,7 @@ def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Accepta
     """The errors that the criterion judges: |Δ| of every pair, or the one error of the hardest decision."""
     if criterion != "worst-case":
         return np.abs(step.delta)
-    return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), ACCURACY).error])
+    return np.array([WorstCase(skew_of(pairs) if skew else None)(as_plan(design), SEARCH_ACCURACY).error])
 
 
 def _judged(criterion: Criterion, errors: Floats, level: float) -> float:

@@ -11,20 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Unpack
 
-from designer.core.errors import BadInput, integer, real
+from designer.core.errors import BadInput, instance, integer, real, several
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
 from designer.search.answer import answer
 from designer.search.continuous import solve_all
-from designer.search.criteria import Criterion, check_criterion
-from designer.search.evaluation import ACCURACY, Evaluator
+from designer.search.criteria import Cost, Criterion, check_criterion
+from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
 from designer.search.grid_search import best_on_grid
 from designer.search.result import Options, SearchResult
-from designer.search.space import Shape, Space
+from designer.search.space import Grid, Shape, Space
 
 LEAST_TOLERANCE = 1e-6  # below this the numerical error would matter
 
-__all__ = ["ACCURACY", "LEAST_TOLERANCE", "Options", "SearchResult", "search", "searches"]
+__all__ = ["LEAST_TOLERANCE", "SEARCH_ACCURACY", "Options", "SearchResult", "search", "searches"]
 
 
 def search(
@@ -73,9 +73,8 @@ def searches(
 ) -> list[SearchResult]:
     """`search` for several tolerances, which share the first scan."""
     criterion = check_criterion(criterion)
-    targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in tolerances]
-    if not targets:
-        raise BadInput("tolerances: at least one is needed")
+    targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in several("tolerances", tolerances)]
+    _check_kinds(trial, options)
     n_data = _agreed_n_data(trial, options.get("n_data"))
     space = (options.get("space") or Space()).checked(n_data)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
@@ -90,9 +89,26 @@ def searches(
         return list(pool.map(partial(answer, evaluator, rounded=grid is None), targets, best))
 
 
+def _check_kinds(trial: TrialRun | None, options: Options) -> None:
+    """Refuse options that no search has, and objects of the wrong class."""
+    if unknown := sorted(set(options) - set(Options.__annotations__)):
+        raise BadInput(f"{unknown[0]}: unknown option; allowed: {', '.join(Options.__annotations__)}")
+    given: tuple[tuple[str, object, type], ...] = (
+        ("trial", trial, TrialRun),
+        ("space", options.get("space"), Space),
+        ("grid", options.get("grid"), Grid),
+        ("cost", options.get("cost"), Cost),
+    )
+    for name, value, kind in given:
+        if value is not None:
+            instance(name, value, kind)
+
+
 def _agreed_n_data(trial: TrialRun | None, n_data: int | None) -> int:
+    if n_data is not None:
+        n_data = integer("n_data", n_data, 2, MAX_N_DATA)
     if trial is None and n_data is None:
         raise BadInput("n_data: needed when there is no trial run")
-    if trial is not None and n_data is not None and n_data != trial.n_data:
+    if trial is not None and n_data not in (None, trial.n_data):
         raise BadInput(f"n_data = {n_data:,}: must be the trial run's, {trial.n_data:,}, or be left out")
     return integer("n_data", trial.n_data if trial is not None else n_data, 2, MAX_N_DATA)

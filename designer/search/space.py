@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from designer.core.errors import BadInput, integer, real
+from designer.core.errors import BadInput, entries, integer, real, several, shown
 from designer.rule.boundary import Boundary, check_epsilon, epsilon_of, threshold
 from designer.rule.design import Design
-from designer.rule.looks import Schedule, check_growth
+from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 from designer.rule.plan import Plan
 
 MOST_GRID = 1_000_000
@@ -49,14 +49,20 @@ class Space:
 
     def checked(self, n_data: int) -> Space:
         """The same space validated, with defaults filled in for N data."""
+        n_data = integer("n_data", n_data, 2, MAX_N_DATA)
         low = integer("m_low", min(500, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
         high = integer("m_high", max(low, n_data // 2) if self.m_high is None else self.m_high, low, n_data)
-        alpha = real("alpha", self.alpha[0], 0.5, 1.0), real("alpha", self.alpha[1], self.alpha[0], 1.0)
-        if isinstance(self.growth, (int, float)) or not len(self.growth):
-            raise BadInput("growth: must be a list of at least one factor")
-        smallest = check_epsilon(self.epsilon[0])
-        epsilon = smallest, real("epsilon", self.epsilon[1], smallest, 0.5)
-        return Space(low, high, alpha, tuple(check_growth(g) for g in self.growth), epsilon)
+        flattest, steepest = _ends("alpha", self.alpha)
+        flattest = real("alpha", flattest, 0.5, 1.0)
+        smallest, largest = _ends("epsilon", self.epsilon)
+        smallest = check_epsilon(smallest)
+        return Space(
+            low,
+            high,
+            (flattest, real("alpha", steepest, flattest, 1.0)),
+            tuple(check_growth(g) for g in several("growth", self.growth)),
+            (smallest, real("epsilon", largest, smallest, 0.5)),
+        )
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -111,10 +117,11 @@ class Grid:
 
     def designs(self, n_data: int) -> list[Design]:
         """All designs of the grid."""
-        size = len(self.m) * len(self.epsilon) * len(self.alpha) * len(self.growth)
-        if not 1 <= size <= MOST_GRID:
+        values = [several(f"grid.{name}", getattr(self, name)) for name in ("m", "alpha", "growth", "epsilon")]
+        size = math.prod(len(some) for some in values)
+        if size > MOST_GRID:
             raise BadInput(f"the grid has {size:,} designs: must be 1 to {MOST_GRID:,}")
-        combinations = product(self.m, self.alpha, self.growth, self.epsilon)
+        combinations = product(*values)
         return [Design(n_data, m, epsilon, alpha, growth) for m, alpha, growth, epsilon in combinations]
 
 
@@ -130,6 +137,14 @@ class Shape(NamedTuple):
         """The plan with G₀ = bound."""
         schedule = Schedule.geometric(self.n_data, self.m, self.growth)
         return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
+
+
+def _ends(name: str, value: object) -> tuple[Any, Any]:
+    """The two ends of a range."""
+    ends = entries(value)
+    if len(ends) != 2:
+        raise BadInput(f"{name} = {shown(value)}: must be two numbers, the smallest and the largest")
+    return ends[0], ends[1]
 
 
 def usual_batch(n_data: int) -> int:

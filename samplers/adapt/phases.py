@@ -1,4 +1,4 @@
-"""Tests that change during a run: the table `[schedule]` of a config, its phases, the weighted mean of the draws.
+"""Tests that change during a run: the phases of a `[schedule]`, and the weighted mean of their draws.
 
 A phase ends at a number of steps, not at a time. So a run makes the same draws on every machine, and after a stop it
 continues as if there had been none.
@@ -9,20 +9,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
 from designer.core.toml_json import toml_text
 from designer.rule.design import Design
-from designer.rule.looks import MAX_N_DATA
-from samplers.chains.draws import MAX_DRAWS, Draws
+from samplers.chains.draws import Draws
 from samplers.chains.driver import advance_to
 from samplers.chains.protocol import MarkovChain
-from samplers.config.schema import ConfigTable, NotNegative, Real, Whole
+from samplers.config.schema import ScheduleTable
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
@@ -31,51 +29,6 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from designer.further.budget.phases import TimePlan
-
-MOST_PHASES = 100
-
-
-class ScheduleTable(ConfigTable):
-    """Phases before `[test]`: for this many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
-
-    Warm-up uses the first test, and its steps are not counted. `weights`, if given, are the weights of the phases'
-    means in an estimate; the last one is that of `[test]`.
-    """
-
-    steps: tuple[Annotated[Whole, Field(ge=1, le=MAX_DRAWS)], ...] = Field(min_length=1, max_length=MOST_PHASES)
-    epsilon: tuple[Annotated[Real, Field(ge=0.0, le=0.5)], ...]
-    m: tuple[Annotated[Whole, Field(ge=2, le=MAX_N_DATA)], ...]
-    weights: tuple[NotNegative, ...] | None = None
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> ScheduleTable:
-        for name in ("epsilon", "m"):
-            if len(getattr(self, name)) != len(self.steps):
-                raise BadInput(f"{name} has {len(getattr(self, name))} entries, steps has {len(self.steps)}")
-        if self.weights is not None and len(self.weights) != len(self.steps) + 1:
-            raise BadInput(
-                f"weights has {len(self.weights)} entries; must be {len(self.steps) + 1}, the last of [test]"
-            )
-        if self.weights is not None and sum(self.weights) <= 0.0:
-            raise BadInput("weights: one of them must be positive")
-        return self
-
-    def tests(self, n_data: int) -> list[AcceptTest]:
-        """The tests of the phases."""
-        if unfit := [m for m in self.m if m > n_data]:
-            raise BadInput(f"schedule.m = {unfit[0]:,}: the data have {n_data:,} rows")
-        return [
-            SequentialTest.from_design(Design(n_data, m, epsilon)) if epsilon > 0 else ExactTest()
-            for m, epsilon in zip(self.m, self.epsilon, strict=True)
-        ]
-
-
-def check_schedule(table: ScheduleTable | None, redesign: object, proposal: ConfigTable) -> None:
-    """Refuse a schedule together with a redesign, or for a proposal whose test cannot change."""
-    if table is not None and redesign is not None:
-        raise BadInput("schedule: cannot be given together with redesign")
-    if table is not None and getattr(proposal, "kind", None) == "slice":
-        raise BadInput("schedule: not for proposal.kind = 'slice'")
 
 
 class Phases(NamedTuple):
@@ -122,7 +75,12 @@ def phases_of(table: ScheduleTable | None, last: AcceptTest, n_data: int, warmup
     """The phases of a schedule before the test `last`; None without a schedule."""
     if table is None:
         return None
-    return Phases.of(list(zip(table.steps, table.tests(n_data), strict=True)), last, warmup)
+    table.check_fits(n_data)
+    tests = [
+        SequentialTest.from_design(Design(n_data, m, epsilon)) if epsilon > 0 else ExactTest()
+        for m, epsilon in zip(table.m, table.epsilon, strict=True)
+    ]
+    return Phases.of(list(zip(table.steps, tests, strict=True)), last, warmup)
 
 
 def schedule_text(plan: TimePlan, n_data: int) -> str:

@@ -22,7 +22,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import as_plan
 from designer.search.criteria import OverPairs
-from designer.search.search import ACCURACY, search
+from designer.search.search import SEARCH_ACCURACY, search
 from samplers.adapt.warmup import Warmup
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import advance_to, in_blocks
@@ -151,7 +151,7 @@ class Redesign:
             return
         trial, table = self.trial, self.table
         judge = OverPairs(trial, self.rule)
-        old = judge(as_plan(self.design), ACCURACY)
+        old = judge(as_plan(self.design), SEARCH_ACCURACY)
         result = search(trial, table.tolerance, rule=self.rule, space=table.space, workers=1)
         new, before = old, self.design
         if result.best is None or result.usage is None or result.error is None:
@@ -160,7 +160,7 @@ class Redesign:
             reason = "none saves enough"
         else:
             reason = "tolerance broken" if old.error > table.tolerance else "fewer data"
-            self.design, new = result.best.without_notes, judge(as_plan(result.best), ACCURACY)
+            self.design, new = result.best.without_notes, judge(as_plan(result.best), SEARCH_ACCURACY)
             chain.use_test(SequentialTest.from_design(self.design))
         design, predicted = self.design, (new.error, new.usage, old.error, old.usage)
         knobs = design.m, design.epsilon, design.alpha, design.growth

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
-from samplers.chains.draws import ChainStopped, Draws
+from samplers.chains.draws import Draws
 from samplers.chains.likelihood_cache import Likelihoods
-from samplers.chains.parallel import streams
 from samplers.chains.stepping import SteppedChain, all_steps_or_none, decide
 from samplers.compiled.block import run_block
 from samplers.compiled.build import fused_model, fused_parts, fused_proposal, fused_test
@@ -27,8 +26,6 @@ from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import check_designed_for
 from samplers.models import Model
 from samplers.proposals import Proposal
-
-__all__ = ["Chain", "ChainStopped", "Draws", "compare", "probe", "streams"]
 
 PROBES = 3  # comparisons that tell a model from another
 NEAR = 1e-3  # how far from the start they are, relative to 1 + |θ|
@@ -91,7 +88,7 @@ class Chain(SteppedChain):
     theta
         The start, D numbers.
     rng
-        Random numbers; `streams` makes independent ones for several chains.
+        Random numbers; `samplers.chains.parallel.streams` makes independent ones for several chains.
     rule
         "metropolis" or "barker".
     fuse

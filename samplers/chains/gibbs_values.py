@@ -28,8 +28,8 @@ from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.stepping import SteppedChain, check_takes_threshold, decide
 from samplers.decide.comparison import Comparison, Decision, LevelTest
 from samplers.decide.sequential import check_designed_for
+from samplers.models.moments import moments
 from samplers.models.mrf_values import Values
-from samplers.study.observe import moments
 
 __all__ = [
     "Frequencies",

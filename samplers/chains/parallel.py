@@ -14,6 +14,9 @@ import numpy as np
 from designer.core.errors import integer
 from samplers.chains.draws import Draws
 
+MAX_CHAINS = 10**4
+MAX_SEED = 2**128
+
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -55,7 +58,7 @@ class RunProgress(NamedTuple):
 
 def streams(seed: int, chains: int) -> list[np.random.Generator]:
     """Independent random numbers for every chain; they depend on the seed alone."""
-    seed = integer("seed", seed, 0, 2**128)
+    seed = integer("seed", seed, 0, MAX_SEED)
     return [np.random.Generator(np.random.PCG64DXSM(child)) for child in np.random.SeedSequence(seed).spawn(chains)]
 
 

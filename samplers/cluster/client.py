@@ -24,7 +24,17 @@ from designer.pairs.trial_run import TrialRun
 from samplers.chains.blas import default_threads
 from samplers.chains.parallel import RunProgress
 from samplers.cluster import tasks as cluster_tasks
-from samplers.cluster.tasks import PACKAGES, SAID, SUMS, ChainProgress, ChainTask, PartTask, Task, TaskResult, TrialTask
+from samplers.cluster.tasks import (
+    MESSAGE,
+    PACKAGES,
+    SUMS,
+    ChainProgress,
+    ChainTask,
+    PartTask,
+    Task,
+    TaskResult,
+    TrialTask,
+)
 from samplers.config.config import PLACES, SamplerConfig
 from samplers.runs.run import settings_of
 from samplers.runs.saved_run import check_directory, write_results
@@ -42,7 +52,7 @@ RETRIES = 3  # after an error of the file system
 SAVING = 60.0  # seconds for cancelled chains to save
 MARKER = "cluster.marker"  # in the directory of a run, while it is on a cluster
 
-Hear = Callable[[dict[str, Any]], None]
+Receive = Callable[[dict[str, Any]], None]
 
 
 class OtherArithmetic(UserWarning):
@@ -108,8 +118,8 @@ class Cluster:
             self._check(marker)
             tasks = [ChainTask(_portable(config), str(store.directory), number, marker) for number in numbers]
             try:
-                for _, reached in self._each(tasks, lambda message: tally.hear(ChainProgress(**message)), cancelled):
-                    tally.hear(reached)
+                for _, reached in self._each(tasks, lambda message: tally.add(ChainProgress(**message)), cancelled):
+                    tally.add(reached)
             except Cancelled:
                 _wait_for_writers(store, numbers)
             finally:
@@ -128,29 +138,31 @@ class Cluster:
     ) -> TrialRun:
         """As `samplers.runs.run.collect_pairs`: one task; if its worker dies, another one starts again."""
 
-        def hear(message: dict[str, Any]) -> None:
+        def receive(message: dict[str, Any]) -> None:
             if progress is not None:
                 progress(message["done"], message["total"])
 
-        ((_, trial),) = self._each([TrialTask(_portable(config), pairs, every)], hear, cancelled)
+        ((_, trial),) = self._each([TrialTask(_portable(config), pairs, every)], receive, cancelled)
         assert isinstance(trial, TrialRun)
         return trial
 
-    def parts(self, batch: Batch, tell: ShareProgress, cancelled: Callable[[], bool]) -> Iterable[tuple[str, Values]]:
+    def parts(
+        self, batch: Batch, progress: ShareProgress, cancelled: Callable[[], bool]
+    ) -> Iterable[tuple[str, Values]]:
         """The parts of an experiment, as they are done: the `mapper` of `run_experiment`."""
         shares, lock = dict.fromkeys(batch.names, 0.0), threading.Lock()  # as in `_Tally`
 
-        def hear(message: dict[str, Any]) -> None:
+        def receive(message: dict[str, Any]) -> None:
             with lock:
                 shares[message["part"]] = message["share"]
-                tell(sum(shares.values()) / len(shares), message["note"])
+                progress(sum(shares.values()) / len(shares), message["note"])
 
         folder = None if batch.folder is None else str(batch.folder.resolve())
         experiment = batch.experiment.name, tuple(batch.experiment.data), batch.settings
         tasks = [PartTask(*experiment, name, folder, batch.known, self.threads) for name in batch.names]
-        for number, values in self._each(tasks, hear, cancelled):
+        for number, values in self._each(tasks, receive, cancelled):
             name = batch.names[number]
-            hear({"part": name, "share": 1.0, "note": name})
+            receive({"part": name, "share": 1.0, "note": name})
             yield name, values
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
@@ -167,13 +179,13 @@ class Cluster:
     # --- how ----------------------------------------------------------------------------------------------------------
 
     def _each(
-        self, tasks: Sequence[Task], hear: Hear, cancelled: Callable[[], bool] | None
+        self, tasks: Sequence[Task], receive: Receive, cancelled: Callable[[], bool] | None
     ) -> Iterator[tuple[int, Any]]:
         """The value of each task with its number, as they are done; when the caller stops, so do they."""
         from distributed import wait
 
         topic = f"austerity-{secrets.token_hex(8)}"
-        self.client.subscribe_topic(topic, lambda event: hear(event[1][SAID]))
+        self.client.subscribe_topic(topic, lambda event: receive(event[1][MESSAGE]))
         submitted = [self.client.submit(cluster_tasks.perform, t, topic, pure=False, retries=RETRIES) for t in tasks]
         pending = {future: number for number, future in enumerate(submitted)}
         try:
@@ -300,24 +312,24 @@ class _Tally:
     Messages of tasks arrive in Dask's own thread, their results in the caller's; a lock keeps them apart.
     """
 
-    def __init__(self, total: int, tell: Callable[[RunProgress], None] | None) -> None:
-        self.total, self.tell, self.begin = total, tell, time.monotonic()
+    def __init__(self, total: int, progress: Callable[[RunProgress], None] | None) -> None:
+        self.total, self.progress, self.begin = total, progress, time.monotonic()
         self.first: dict[int, int] = {}  # where each chain was when the run began
         self.latest: dict[int, ChainProgress] = {}
         self.lock = threading.Lock()
 
-    def hear(self, reached: ChainProgress) -> None:
+    def add(self, reached: ChainProgress) -> None:
         """Take in the progress of one chain."""
         with self.lock:
-            self._hear(reached)
+            self._add(reached)
 
-    def _hear(self, reached: ChainProgress) -> None:
+    def _add(self, reached: ChainProgress) -> None:
         self.first.setdefault(reached.chain, reached.start)
         self.latest[reached.chain] = reached
-        if self.tell is None:
+        if self.progress is None:
             return
         steps = sum(chain.step - chain.start for chain in self.latest.values())
         accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
         done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
         shares = accepted / max(steps, 1), used / max(steps, 1) / reached.n_data
-        self.tell(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))
+        self.progress(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))

@@ -30,10 +30,10 @@ from samplers.runs.run import collect_pairs, settings_of
 from samplers.runs.saved_run import BLAS_THREADS, describe, run_chain
 from samplers.runs.store import Store
 
-QUIET = 0.2  # seconds between two messages of a task
+MESSAGE_INTERVAL = 0.2  # seconds between two messages of a task
 PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere
 SUMS = "sums"  # should be
-SAID = "said"  # a message within the event that carries it
+MESSAGE = "message"  # where an event carries the message
 PATIENCE = 150.0  # seconds to wait for a lock: NFS releases the locks of a dead machine after 90
 
 
@@ -46,11 +46,11 @@ class WorkerContext:
         self.topic, self.worker = topic, get_worker()
         self.key, self.sent_at = self.worker.get_current_task(), 0.0
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send a message to the caller, a few times a second at most."""
-        if time.monotonic() - self.sent_at >= QUIET:
+        if time.monotonic() - self.sent_at >= MESSAGE_INTERVAL:
             self.sent_at = time.monotonic()
-            self.worker.log_event(self.topic, {SAID: message})
+            self.worker.log_event(self.topic, {MESSAGE: message})
 
     def stopped(self) -> bool:
         """Whether the caller cancelled or is gone, or the worker has lost its scheduler."""
@@ -139,7 +139,7 @@ class Relay:
     def skip(self, steps: int) -> None:
         """Do not count steps of an earlier run."""
         self.reached = self.reached._replace(start=steps, step=steps)
-        self.here.tell(self.reached._asdict())
+        self.here.send(self.reached._asdict())
 
     def add(self, part: Draws) -> None:
         """Count steps made just now."""
@@ -149,7 +149,7 @@ class Relay:
             accepted=now.accepted + int(part.accepted.sum()),
             used=now.used + int(part.n_used.sum()),
         )
-        self.here.tell(self.reached._asdict())
+        self.here.send(self.reached._asdict())
 
 
 class _LastSpec:
@@ -194,11 +194,11 @@ class TrialTask(NamedTuple):
     threads: int = BLAS_THREADS
 
     def do(self, here: WorkerContext) -> Any:
-        def tell(done: int, total: int) -> None:
-            here.tell({"done": done, "total": total})
+        def report(done: int, total: int) -> None:
+            here.send({"done": done, "total": total})
 
         config = SamplerConfig.from_toml(self.config)
-        return collect_pairs(config, self.pairs, self.every, progress=tell, cancelled=here.stopped)
+        return collect_pairs(config, self.pairs, self.every, progress=report, cancelled=here.stopped)
 
 
 # --- experiments and searches -----------------------------------------------------------------------------------------
@@ -222,15 +222,15 @@ class PartTask(NamedTuple):
         from samplers.experiments.framework.identity import identity
         from samplers.experiments.framework.running import Work, computed, fingerprints_of
 
-        def tell(share: float, note: str) -> None:
-            here.tell({"part": self.part, "share": share, "note": note})
+        def report(share: float, note: str) -> None:
+            here.send({"part": self.part, "share": share, "note": note})
 
         local = replace(experiment(self.experiment), data=self.data)
         folder = None if self.folder is None else Path(self.folder)
         if identity(local.name, local.work, self.settings, fingerprints_of(local, folder)) != self.known:
             raise BadInput(f"{self.experiment}: its code or its data sets differ from those where it was started")
         with _ONE_PART:
-            return computed(local, self.settings, self.part, Work(folder, tell, here.stopped))
+            return computed(local, self.settings, self.part, Work(folder, report, here.stopped))
 
 
 def call(function: Callable[[Any], Any], item: Any, threads: int) -> TaskResult:

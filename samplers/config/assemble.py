@@ -66,7 +66,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         with prefix_errors("redesign."):
             config.redesign.space.checked(data.x.shape[0])
     if config.schedule is not None:
-        config.schedule.tests(data.x.shape[0])  # refuse now batches larger than the data
+        config.schedule.check_fits(data.x.shape[0])
     if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
         raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name

@@ -18,7 +18,6 @@ from designer.core.toml_json import parse_toml, read_text, toml_text
 from designer.core.validation import Record, validated
 from designer.engine.step_error import Rule
 from designer.rule.design import Design, refuse_strata
-from samplers.adapt.phases import ScheduleTable, check_schedule
 from samplers.config.schema import (
     BarkerTable,
     ConcentrationTable,
@@ -28,11 +27,13 @@ from samplers.config.schema import (
     ProposalTable,
     RedesignTable,
     RunTable,
+    ScheduleTable,
     SequentialTable,
     TestTable,
     check_data,
     check_proposal,
     check_redesign,
+    check_schedule,
     check_test,
 )
 

@@ -12,8 +12,10 @@ from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, check_growth
 from designer.search.space import Space
 from samplers.chains.draws import MAX_DRAWS
+from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
 from samplers.decide.correction import HIGHEST, LOWEST
 
+MOST_PHASES = 100  # of a schedule
 LARGEST = 1e300  # largest number that models and proposals compute with
 Labels: TypeAlias = Literal["binary", "numbers"] | None  # the kind of labels that a model needs
 
@@ -273,8 +275,8 @@ class RunTable(ConfigTable):
 
     draws: Whole = Field(default=1000, ge=1, le=MAX_DRAWS)
     warmup: Whole = Field(default=0, ge=0, le=MAX_DRAWS)
-    chains: Whole = Field(default=4, ge=1, le=1000)
-    seed: Whole = Field(default=0, ge=0, le=2**128)
+    chains: Whole = Field(default=4, ge=1, le=MAX_CHAINS)
+    seed: Whole = Field(default=0, ge=0, le=MAX_SEED)
     checkpoint_seconds: Real = Field(default=5.0, ge=0.0)
     rule: Rule | None = None
     temperature: Positive = 1.0
@@ -302,6 +304,37 @@ class RedesignTable(ConfigTable):
     def space(self) -> Space:
         """The search space of designs."""
         return Space(self.m_low, self.m_high)
+
+
+class ScheduleTable(ConfigTable):
+    """Phases before `[test]`: for this many steps each, a sequential test of batch `m` and this `epsilon` (0: exact).
+
+    Warm-up uses the first test, and its steps are not counted. `weights`, if given, are the weights of the phases'
+    means in an estimate; the last one is that of `[test]`.
+    """
+
+    steps: tuple[Annotated[Whole, Field(ge=1, le=MAX_DRAWS)], ...] = Field(min_length=1, max_length=MOST_PHASES)
+    epsilon: tuple[Annotated[Real, Field(ge=0.0, le=0.5)], ...]
+    m: tuple[Annotated[Whole, Field(ge=2, le=MAX_N_DATA)], ...]
+    weights: tuple[NotNegative, ...] | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ScheduleTable:
+        for name in ("epsilon", "m"):
+            if len(getattr(self, name)) != len(self.steps):
+                raise BadInput(f"{name} has {len(getattr(self, name))} entries, steps has {len(self.steps)}")
+        if self.weights is not None and len(self.weights) != len(self.steps) + 1:
+            raise BadInput(
+                f"weights has {len(self.weights)} entries; must be {len(self.steps) + 1}, the last of [test]"
+            )
+        if self.weights is not None and sum(self.weights) <= 0.0:
+            raise BadInput("weights: one of them must be positive")
+        return self
+
+    def check_fits(self, n_data: int) -> None:
+        """Refuse mini-batches larger than the data."""
+        if unfit := [m for m in self.m if m > n_data]:
+            raise BadInput(f"schedule.m = {unfit[0]:,}: the data have {n_data:,} rows")
 
 
 # --- what fits together -----------------------------------------------------------------------------------------------
@@ -346,6 +379,14 @@ def check_redesign(redesign: RedesignTable | None, test: object, proposal: Propo
         raise BadInput("redesign.until: missing; it is needed if there is no warm-up")
     if (end := redesign.until or run.warmup) < redesign.every:
         raise BadInput(f"redesign.every = {redesign.every:,}: the redesign has only {end:,} steps")
+
+
+def check_schedule(table: ScheduleTable | None, redesign: RedesignTable | None, proposal: ProposalTable) -> None:
+    """Refuse a schedule together with a redesign, or for a proposal whose test cannot change."""
+    if table is not None and redesign is not None:
+        raise BadInput("schedule: cannot be given together with redesign")
+    if table is not None and isinstance(proposal, SliceTable):
+        raise BadInput("schedule: not for proposal.kind = 'slice'")
 
 
 def check_data(model: ModelTable, data: DataTable) -> None:

@@ -16,7 +16,7 @@ from designer.rule.design import Design
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import MAX_DRAWS, ChainStopped, Draws
 from samplers.chains.driver import Paced, in_blocks
-from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
+from samplers.chains.parallel import MAX_CHAINS, MAX_SEED, Reporter, RunProgress, in_parallel, streams
 from samplers.chains.protocol import MarkovChain
 from samplers.chains.slice_chain import Slice
 from samplers.chains.spec import ChainSpec
@@ -33,9 +33,7 @@ from samplers.runs.saved_run import (
     draws_in,
     write_results,
 )
-from samplers.runs.store import MAX_CHAINS, Store
-
-MAX_SEED = 2**128
+from samplers.runs.store import Store
 
 
 def run(

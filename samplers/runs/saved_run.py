@@ -17,7 +17,7 @@ import numpy as np
 
 from designer.core.errors import BadInput
 from designer.core.files import csv_text, shorten, write_whole
-from samplers.adapt.phases import ScheduleTable, attributes_of, phases_of
+from samplers.adapt.phases import attributes_of, phases_of
 from samplers.adapt.redesign import Change, Redesign, from_json
 from samplers.adapt.warmup import Warmup
 from samplers.chains.blas import blas_threads
@@ -25,7 +25,7 @@ from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
 from samplers.chains.spec import ChainSpec
-from samplers.config.schema import RedesignTable
+from samplers.config.schema import RedesignTable, ScheduleTable
 from samplers.runs.identity import MARKS
 from samplers.runs.store import ChainStore, Checkpoint, Store
 

@@ -33,12 +33,12 @@ import numpy.typing as npt
 
 from designer.core.errors import BadInput, Busy, integer
 from designer.core.files import shorten
+from samplers.chains.parallel import MAX_CHAINS
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import ChecksummedFile, Damaged, make_directory
 
 MOST_CHECKPOINTS = 3  # of each chain that stay on disk
 MAX_STEPS = 10**12
-MAX_CHAINS = 10**4
 MOST_NAMED = 5  # entries of a config that differ, in one message
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -26,7 +26,7 @@ from designer.pairs.stationary import log_acceptance_at, scale_to
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
 from samplers.data.memory import MAX_BYTES
-from samplers.study.observe import Sums
+from samplers.models.moments import Sums
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset

@@ -14,7 +14,8 @@ from samplers.chains.slice_chain import Slice, update
 from samplers.decide.comparison import Comparison, Decision
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
-from samplers.study.observe import SURPRISE, MeasuredValue, moments
+from samplers.models.moments import moments
+from samplers.study.observe import SURPRISE, MeasuredValue
 
 
 class SliceAudit(NamedTuple):

@@ -14,8 +14,9 @@ from designer.core.errors import BadInput, integer, real
 from designer.pairs.trial_run import TrialRun
 from samplers.chains.chain import compare
 from samplers.chains.protocol import MarkovChain
+from samplers.models.moments import moments
 from samplers.proposals import RandomWalk
-from samplers.study.observe import Observed, Pair, moments
+from samplers.study.observe import Observed, Pair
 
 __all__ = ["trials_at"]
 

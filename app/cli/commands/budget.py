@@ -45,6 +45,7 @@ def add(commands: Commands) -> None:
         shared.step_cost("a step takes a + b*data + c*looks seconds (default: as measured)"),
         shared.output_file("FILE.toml", "write the schedule here: [schedule] and [test] of a config"),
         shared.table_file("write all tests here"),
+        shared.dimension(", at least 2"),
     )
     parser.add_argument("--seconds", metavar="S", type=shared.number, required=True, help="how long the chain may run")
     parser.add_argument(
@@ -87,12 +88,6 @@ def add(commands: Commands) -> None:
         "--m",
         type=shared.numbers,
         help="mini-batches to try, separated by commas (default: 500, or less for small N)",
-    )
-    parser.add_argument(
-        "--dimension",
-        metavar="D",
-        type=shared.integer,
-        help="number of parameters, at least 2 (default: the large-D limit)",
     )
     parser.add_argument(
         "--anytime", action="store_true", help="make the schedule for a chain that may be stopped earlier"

@@ -31,10 +31,8 @@ def add(commands: Commands) -> None:
         shared.trial_run("pairs of an exact random walk"),
         shared.acceptance_rule(),
         shared.sequential_test(),
+        shared.dimension(),
         shared.output_file("DESIGN.toml", "with --sd-inflation: write the test here (or .json)"),
-    )
-    parser.add_argument(
-        "--dimension", metavar="D", type=shared.integer, help="number of parameters (default: the large-D limit)"
     )
     parser.add_argument(
         "--skewness",

@@ -26,7 +26,7 @@ from designer.plotdata import look_table, some_of, summary
 from designer.rule.design import Design
 from designer.rule.plan import as_plan
 from designer.search.criteria import measure_of
-from designer.search.search import ACCURACY
+from designer.search.search import SEARCH_ACCURACY
 
 MOST_LOOKS = 40
 TEMPLATE = "report.html.jinja"
@@ -110,7 +110,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
 def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, kind: str) -> Marked:
     """A design as the criterion of the question judges it."""
     question = answer.question
-    judged = measure_of(question.criterion, trial, question.rule, question.quantile)(as_plan(design), ACCURACY)
+    judged = measure_of(question.criterion, trial, question.rule, question.quantile)(as_plan(design), SEARCH_ACCURACY)
     return Marked(name, design, judged.error, judged.usage, kind)
 
 
@@ -118,7 +118,7 @@ def _numbers(
     design: Design, step: Acceptance, answer: SearchAnswer, error: float, trial: TrialRun
 ) -> list[tuple[str, str]]:
     question, worst = answer.question, summary(design)
-    looks = measure_of("average", trial, question.rule, question.quantile)(as_plan(design), ACCURACY).looks
+    looks = measure_of("average", trial, question.rule, question.quantile)(as_plan(design), SEARCH_ACCURACY).looks
     return [
         (f"what the criterion {question.criterion} judges: {figures.ERRORS[question.criterion]}", f"{error!r}"),
         ("mean |Δ| over the pairs", f"{step.mean_abs_delta!r}"),

@@ -31,7 +31,7 @@ from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 from designer.rule.plan import Plan, as_plan
 from designer.search.annotate import evaluate
-from designer.search.search import ACCURACY, LEAST_TOLERANCE, search
+from designer.search.search import LEAST_TOLERANCE, SEARCH_ACCURACY, search
 from designer.search.space import Space, usual_batch
 
 MOST_LOOKS = 400
@@ -130,7 +130,7 @@ def optimal_boundary(
     best = job.run(rivals)
     design = job.annotated(best, check_growth(growth))
     found = job.measured(as_plan(design))
-    usage, estimate = float(found[1].mean()), max(ACCURACY, _estimate(design))
+    usage, estimate = float(found[1].mean()), max(SEARCH_ACCURACY, _estimate(design))
     return OptimalBoundary(
         design,
         float(np.abs(found[0]).mean()),
@@ -238,7 +238,7 @@ class _Job:
 
     def measured(self, plan: Plan) -> Floats:
         """Δ, data use and so on of every pair, by the engine."""
-        curve = curves(plan, self.reach, ACCURACY, verify=False)
+        curve = curves(plan, self.reach, SEARCH_ACCURACY, verify=False)
         return integrate(curve, self.trial.log_acceptance, self.trial.kappa, self.rule == "barker")
 
     def evaluate(self, price: float, signs: Floats) -> _Point:

@@ -27,8 +27,8 @@ from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import with_bars
 from samplers.models.control import find_mode
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.proposals import RandomWalk
-from samplers.study.observe import moments
 
 SURPRISE = 4.0  # standard errors
 LEANING = 3.0  # standard errors

@@ -21,7 +21,8 @@ import numpy as np
 from designer import Design, TrialRun, acceptance
 from designer.core.arrays import Floats, Ints
 from designer.engine.step_error import Rule
-from samplers.chains.chain import Chain, Draws, compare
+from samplers.chains.chain import Chain, compare
+from samplers.chains.draws import Draws
 from samplers.data.sources import Source, load
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.experiments.framework.data_sets import notice, origin_of
@@ -31,9 +32,9 @@ from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import shares
 from samplers.models import Model
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.models.tempered import tempered
 from samplers.proposals import RandomWalk
-from samplers.study.observe import moments
 from samplers.study.risk import block_error
 
 BARKER, SEQUENTIAL, EXACT = "barker", "sequential", "exact"

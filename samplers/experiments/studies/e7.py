@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
 from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator

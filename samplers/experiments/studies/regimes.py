@@ -17,7 +17,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.engine.step_error import Rule
 from designer.rule.design import Design
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
 from samplers.decide import AcceptTest, BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.experiments.framework.report import Report
 from samplers.experiments.framework.running import MISSING, Experiment, Values, Work

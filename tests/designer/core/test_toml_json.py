@@ -36,6 +36,15 @@ def test_none_is_left_out_and_tuples_are_lists():
     assert tomllib.loads(text) == {"t": {"c": [1.0, math.inf]}}
 
 
+def test_none_is_left_out_of_tables_in_lists():
+    text = toml_text({"rows": [{"a": None, "b": 1}, {"b": [[2, 3], [{"c": None}]]}]})
+    assert tomllib.loads(text) == {"rows": [{"b": 1}, {"b": [[2, 3], [{}]]}]}
+
+
+def test_a_name_that_no_file_can_have_is_refused(refuses):
+    refuses(lambda: read_text("a\0b"), "cannot be read", "null character")
+
+
 def test_no_more_is_read_than_shows_that_it_is_too_much(tmp_path):
     (tmp_path / "long").write_text("x" * (MAX_TEXT + 100))
     assert len(read_text(tmp_path / "long")) == MAX_TEXT + 1

@@ -18,6 +18,9 @@ class Walk(BaseModel):
     kind: Literal["walk"] = "walk"
     scale: float = Field(gt=0.0, le=1e300)
     weights: tuple[float, float] = (0.5, 0.5)
+    names: tuple[str, ...] = Field(default=("x",), min_length=1, max_length=2)
+    steps: int = 1
+    fast: bool = True
 
     @model_validator(mode="after")
     def _weights_fit(self):
@@ -32,6 +35,7 @@ class Jumps(BaseModel):
     kind: Literal["jumps", "leaps"] = "jumps"
 
 
+ALLOWED = "kind, scale, weights, names, steps, fast"  # in a `Walk`
 Proposal = Annotated[Walk | Jumps, Field(discriminator="kind")]
 
 
@@ -59,10 +63,26 @@ def test_a_union_is_known_by_its_kinds():
         ({"kind": "walk"}, "proposal.scale: missing"),
         ({"kind": "walk", "scale": -1}, "proposal.scale = -1: must be greater than 0"),
         ({"kind": "walk", "scale": 2e300}, "proposal.scale = 2e+300: must be less than or equal to 1e+300"),
+        ({"kind": "walk", "scale": "x"}, "proposal.scale = 'x': must be a number"),
+        ({"kind": "walk", "scale": 1, "names": 3}, "proposal.names = 3: must be a list"),
+        ({"kind": "walk", "scale": 1, "names": [3]}, "proposal.names.0 = 3: must be text"),
+        ({"kind": "walk", "scale": 1, "names": []}, "proposal.names = []: must have 1 or more entries"),
+        (
+            {"kind": "walk", "scale": 1, "names": ["a", "b", "c"]},
+            "proposal.names = ['a', 'b', 'c']: must have 2 or fewer entries",
+        ),
+        ({"kind": "walk", "scale": 1, "steps": 1.5}, "proposal.steps = 1.5: must be a whole number"),
+        ({"kind": "walk", "scale": 1, "fast": "x"}, "proposal.fast = 'x': must be true or false"),
         ({"kind": "walk", "scale": 1, "weights": [1]}, "proposal.weights.1: missing"),
         ({"kind": "walk", "scale": 1, "weights": [1, 1]}, "proposal: weights: their sum must not exceed 1"),
-        ({"kind": "walk", "scale": 1, "sd": 2}, "proposal.sd: unknown; allowed: kind, scale, weights"),
-        ({"kind": "walk", "sd": 2}, "proposal.scale: missing; proposal.sd: unknown; allowed: kind, scale, weights"),
+        (
+            {"kind": "walk", "scale": 1, "sd": 2},
+            f"proposal.sd: unknown; allowed: {ALLOWED}",
+        ),
+        (
+            {"kind": "walk", "sd": 2},
+            f"proposal.scale: missing; proposal.sd: unknown; allowed: {ALLOWED}",
+        ),
     ],
 )
 def test_each_problem_is_told_with_its_place(values, line):

@@ -83,7 +83,7 @@ def test_numpy_scalars_become_plain_numbers():
         ({"growth": 1.02}, "growth = 1.02: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": math.inf}, "growth = inf: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": True}, "growth = True: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
-        ({"predicted": 3}, "predicted = 3: must be a valid dictionary or instance of Predicted"),
+        ({"predicted": 3}, "predicted = 3: must be a table"),
         ({"epsilon": 0.7, "alpha": 2}, "epsilon = 0.7: must lie in (0, 0.5]; alpha = 2: must lie in [0.5, 1]"),
     ],
 )

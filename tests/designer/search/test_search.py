@@ -193,10 +193,25 @@ def test_a_barker_chain_gets_its_own_design():
         ({"space": Space(600, 500)}, "m_high = 500: must be a whole number from 600 to 20,000"),
         ({"space": Space(alpha=(0.9, 0.6))}, "alpha = 0.6: must lie in [0.9, 1]"),
         ({"space": Space(growth=())}, "growth"),
-        ({"space": Space(growth=1.5)}, "growth: must be a list"),
+        ({"space": Space(growth=1.5)}, "growth = 1.5: must be a list"),
+        ({"space": Space(growth=None)}, "growth = None: must be a list of at least one entry"),
+        ({"space": Space(alpha=0.5)}, "alpha = 0.5: must be two numbers, the smallest and the largest"),
+        ({"space": Space(alpha=(0.5,))}, "alpha = (0.5,): must be two numbers"),
+        ({"space": Space(epsilon=0.05)}, "epsilon = 0.05: must be two numbers"),
+        ({"space": Space(epsilon=())}, "epsilon = (): must be two numbers"),
+        ({"space": Space(alpha="ab")}, "alpha = 'ab': must be two numbers"),
+        ({"space": {}}, "space = {}: must be a Space"),
+        ({"grid": [500]}, "grid = [500]: must be a Grid"),
+        ({"grid": Grid(500, [0.1])}, "grid.m = 500: must be a list"),
+        ({"cost": (0, 1, 0)}, "cost = (0, 1, 0): must be a Cost"),
+        ({"trial": [1.0]}, "trial = [1.0]: must be a TrialRun"),
+        ({"n_data": "x"}, "n_data = 'x': must be a whole number"),
+        ({"trial": None, "n_data": "x"}, "n_data = 'x': must be a whole number"),
+        ({"tolerence": 0.1}, "tolerence: unknown option; allowed: n_data, space, grid"),
+        ({"workers": 0}, "workers = 0: must be a whole number from 1"),
         ({"space": Space(m_low=0)}, "m_low = 0"),
         ({"workers": -1}, "workers = -1"),
-        ({"grid": Grid([], [0.1])}, "the grid has 0 designs"),
+        ({"grid": Grid([], [0.1])}, "grid.m = []: must be a list of at least one entry"),
         ({"grid": Grid([1], [0.1])}, "m = 1"),
         ({"grid": Grid([100], [0.7])}, "epsilon = 0.7"),
         ({"cost": Cost(0.0, -1.0)}, "cost.per_datum = -1.0"),
@@ -210,6 +225,15 @@ def test_bad_input_is_named(arguments, message):
         search(call.pop("trial"), call.pop("tolerance"), **call)
     assert message in str(problem.value)
     assert "\n" not in str(problem.value)
+
+
+def test_a_search_needs_a_list_of_tolerances(refuses):
+    refuses(lambda: searches(pairs(5), []), "tolerances = []", "at least one")
+    refuses(lambda: searches(pairs(5), 0.1), "tolerances = 0.1", "must be a list")
+
+
+def test_a_space_needs_a_number_of_data(refuses):
+    refuses(lambda: Space().checked("x"), "n_data = 'x'", "whole number")
 
 
 def test_small_data_sets_can_be_designed_for():

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -22,7 +18,8 @@ from samplers.models.logistic import Logistic
 from samplers.proposals import RandomWalk
 from samplers.runs.results import from_netcdf
 from samplers.runs.run import audit_config, run_config
-from tests.commands import austerity
+from tests.commands import killed_after_a_checkpoint
+from tests.samplers.logistic_run import write_logistic_run
 
 N_DATA = 1000
 CONFIG = """
@@ -51,11 +48,7 @@ checkpoint_seconds = 0.0
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((N_DATA, 2))
-    np.savez(tmp_path / "data.npz", x=x, y=rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ [0.5, -0.5])))
-    (tmp_path / "config.toml").write_text(CONFIG)
-    return tmp_path
+    return write_logistic_run(tmp_path, CONFIG, N_DATA, [0.5, -0.5])
 
 
 def chain(seed: int = 1) -> Chain:
@@ -116,12 +109,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(folder):
     config = SamplerConfig.load(folder / "config.toml")
     whole = run_config(config, folder / "whole")
     where = folder / "killed"
-    call = austerity("run", folder / "config.toml", "--output", where, "--quiet")
-    process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
-    while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_after_a_checkpoint(where, folder / "config.toml")
     again = run_config(config, where, resume=True)
     np.testing.assert_array_equal(again["posterior/theta"].values, whole["posterior/theta"].values)
 

@@ -9,7 +9,8 @@ import pytest
 
 from designer import BadInput
 from samplers.adapt.random_walk import TARGET, Adaptation
-from samplers.chains.chain import Chain, Draws
+from samplers.chains.chain import Chain
+from samplers.chains.draws import Draws
 from samplers.config.config import SamplerConfig
 from samplers.decide.exact import ExactTest
 from samplers.models.control import Controlled, find_mode

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -19,7 +15,8 @@ from samplers.decide import SequentialTest
 from samplers.runs.results import from_netcdf, to_netcdf
 from samplers.runs.run import audit_config, build, run_config
 from samplers.study.observe import observe
-from tests.commands import austerity
+from tests.commands import killed_after_a_checkpoint
+from tests.samplers.logistic_run import write_logistic_run
 
 N = 2000
 CONFIG = f"""
@@ -55,12 +52,7 @@ pairs = 40
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    where, rng = tmp_path_factory.mktemp("redesign"), np.random.default_rng(3)
-    x = rng.standard_normal((N, 3))
-    y = rng.random(N) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
-    np.savez(where / "data.npz", x=x, y=y)
-    (where / "config.toml").write_text(CONFIG)
-    return where
+    return write_logistic_run(tmp_path_factory.mktemp("redesign"), CONFIG, N, [0.5, -0.5, 0.2])
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +107,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_been(folder, config, whole, sto
 
 def test_a_killed_run_goes_on_as_if_nothing_had_been(folder, config, whole):
     where = folder / "killed"
-    call = austerity("run", folder / "config.toml", "--output", where, "--quiet")
-    process = subprocess.Popen(call, stdout=subprocess.DEVNULL)
-    while not list(where.glob("chain-*/state-*.bin")) and process.poll() is None:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_after_a_checkpoint(where, folder / "config.toml")
     again = run_config(config, where, resume=True)
     assert np.array_equal(whole["posterior/theta"], again["posterior/theta"])
     assert table_of(where) == table_of(folder / "whole")

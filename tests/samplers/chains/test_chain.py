@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
-from samplers.chains.chain import Chain, ChainStopped, fused_parts, streams
+from samplers.chains.chain import Chain
+from samplers.chains.draws import ChainStopped
+from samplers.chains.parallel import streams
 from samplers.compiled.block import run_block
+from samplers.compiled.build import fused_parts
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest

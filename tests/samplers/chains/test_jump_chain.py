@@ -11,7 +11,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.integrate import quad
 
 from designer import Design
-from samplers.chains.chain import ChainStopped, Draws
+from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.jump_chain import JumpChain
 from samplers.decide import ConcentrationTest, ExactTest, SequentialTest
 from samplers.decide.comparison import AcceptTest

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from designer import BadInput
-from samplers.chains.chain import Chain, ChainStopped
+from samplers.chains.chain import Chain
+from samplers.chains.draws import ChainStopped
 from samplers.decide import ExactTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.lasso import Lasso, draw_line

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design
-from samplers.chains.chain import ChainStopped
+from samplers.chains.draws import ChainStopped
 from samplers.chains.slice_chain import Slice, SliceChain, update
 from samplers.config.config import SamplerConfig
 from samplers.decide import BarkerTest, ExactTest, SequentialTest

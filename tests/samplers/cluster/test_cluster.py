@@ -140,7 +140,7 @@ def test_progress_is_added_up_of_two_threads():
         with ThreadPoolExecutor(2) as threads:
             halves = [range(first, chains, 2) for first in range(2)]
             done = [
-                threads.submit(lambda part: [tally.hear(ChainProgress(k, 0, 10, 1, 100, 1000)) for k in part], half)
+                threads.submit(lambda part: [tally.add(ChainProgress(k, 0, 10, 1, 100, 1000)) for k in part], half)
                 for half in halves
             ]
             for future in done:

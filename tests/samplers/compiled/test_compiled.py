@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from designer import Design
-from samplers.chains.chain import Chain, fused_parts
-from samplers.compiled.build import fused_model
+from samplers.chains.chain import Chain
+from samplers.compiled.build import fused_model, fused_parts
 from samplers.compiled.decisions import begin
 from samplers.compiled.logistic import fill_proxies, fill_residuals
 from samplers.decide import BarkerTest, ConcentrationTest, ExactTest, SequentialTest, ridge_correction

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from samplers.proposals import Langevin, RandomWalk, StiefelWalk
 from samplers.runs.results import from_netcdf, steps, summary, to_netcdf
 from samplers.runs.run import audit_config, build, collect_pairs, run_config
 from samplers.runs.store import Store
-from tests.commands import austerity
+from tests.commands import killed_after_a_checkpoint
 
 N = 2000
 EXACT = '[test]\nkind = "exact"\n'
@@ -116,14 +114,8 @@ def test_stopped_and_resumed_runs_of_every_model_are_bit_identical(folder, tmp_p
 
 def test_a_killed_run_of_ica_resumes_bit_for_bit(folder, tmp_path):
     config = load(folder, SEQUENTIAL + MODELS["ica"] + RUN, draws=20_000, chains=1)
-    options = ("--output", tmp_path / "out", "--draws", 20_000, "--chains", 1, "--quiet")
-    process = subprocess.Popen(austerity("run", folder / "config.toml", *options), stdout=subprocess.DEVNULL)
-    saved, deadline = Store(tmp_path / "out").chain(0), time.monotonic() + 60
-    while saved.latest() is None and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    step = saved.latest().step
+    killed_after_a_checkpoint(tmp_path / "out", folder / "config.toml", "--draws", 20_000, "--chains", 1)
+    step = Store(tmp_path / "out").chain(0).latest().step
     assert 0 < step < 20_000
     shorter = config.model_copy(update={"run": config.run.model_copy(update={"draws": step + 300})})
     resumed = run_config(shorter, tmp_path / "out", resume=True)["posterior/theta"].values

@@ -10,8 +10,8 @@ from samplers.chains.chain import compare
 from samplers.models import LinearModel, Model
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
+from samplers.models.moments import moments
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import moments
 
 N_DATA, DIMENSION = 2000, 3
 

@@ -13,7 +13,7 @@ import pytest
 from app.cli.main import main
 from benchmarks.reliability.faults import CASES, disturb, make_data
 from samplers.adapt.redesign import logs_in
-from samplers.chains.chain import ChainStopped
+from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
 from samplers.experiments.framework import running
 from samplers.runs.checksummed_file import Damaged, read

@@ -7,13 +7,14 @@ import pytest
 
 from designer import BadInput, Design, TrialRun
 from samplers.adapt.random_walk import Adaptation
-from samplers.chains.chain import ChainStopped
+from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
 from samplers.models.control import Controlled
 from samplers.models.logistic import Logistic
 from samplers.runs import checksummed_file
 from samplers.runs.run import audit_config, build, collect_pairs, run_config, warmed_up
 from samplers.runs.store import Store
+from tests.samplers.logistic_run import write_logistic_run
 
 N_DATA = 2000
 REAL_WRITE, REAL_PROPOSAL = checksummed_file.write, Adaptation.proposal
@@ -46,12 +47,7 @@ checkpoint_seconds = 0.0
 
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((N_DATA, 3))
-    y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-x @ np.array([0.5, -0.5, 0.2])))
-    np.savez(tmp_path / "data.npz", x=x, y=y)
-    (tmp_path / "config.toml").write_text(CONFIG)
-    return tmp_path
+    return write_logistic_run(tmp_path, CONFIG, N_DATA, [0.5, -0.5, 0.2])
 
 
 def test_a_run_gives_the_posterior_and_its_statistics(folder):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from designer import Design, acceptance, search
 from samplers.chains.chain import Chain
-from samplers.decide.comparison import BLOCK, Comparison
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import audit, moments, observe
+from samplers.study.observe import audit, observe
 
 N_DATA = 4000
 
@@ -114,26 +111,3 @@ def test_proposals_outside_the_support_give_no_pair(parts):
     seen = observe(chain, 100, every=1)
     assert 10 < len(seen.pairs) < 90
     assert len(seen.trial(N_DATA)) == len(seen.pairs)
-
-
-@pytest.mark.parametrize("size", [1.0, 1e150, 1e-150])
-def test_moments_are_found_a_block_at_a_time(size):
-    values = np.random.default_rng(9).gamma(2.0, size=3 * BLOCK + 7) + np.repeat([0.0, 1.0], [2 * BLOCK, BLOCK + 7])
-    asked = []
-    question = Comparison(values.size, lambda indices: asked.append(indices.size) or size * values[indices])
-    mean, sd, skew = moments(question)
-    assert asked == [BLOCK, BLOCK, BLOCK, 7]
-    assert (mean, sd) == pytest.approx((size * values.mean(), size * values.std()), rel=1e-12)
-    assert skew == pytest.approx((((values - values.mean()) / values.std()) ** 3).mean(), rel=1e-10)
-    assert moments(Comparison(3, np.zeros(3).take)) == (0.0, 0.0, 0.0)
-
-
-def test_moments_of_many_data_need_little_memory():
-    n = 20 * BLOCK
-    tracemalloc.start()
-    try:
-        moments(Comparison(n, np.sin))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 * n  # not even one number for each
