@@ -79,7 +79,7 @@ def test_what_does_not_fit_together_is_refused(refuses):
     refuses(lambda: collect([]), "no draws")
     refuses(lambda: collect([{"x": x}, {"x": x[:0]}]), "chain 1", "no draws")
     refuses(lambda: collect([{"x": x, "y": x[:4]}]), "chain 0", "numbers of draws")
-    refuses(lambda: collect([{"x": np.array(1.0)}]), "chain 0", "number of draws")
+    refuses(lambda: collect([{"x": np.array(1.0)}]), "chain 0", "numbers of draws")
     refuses(lambda: collect([{"x": x}, {"y": x}]), "chain 1", "'y'", "'x'")
     refuses(lambda: collect([{"x": x}, {"x": x, "y": x}]), "chain 1", "'y'")
     refuses(lambda: collect([{"x": x}, {"x": np.zeros((5, 3))}]), "chain 1", "x has shape (5, 3)", "(5, 2)")
