@@ -106,12 +106,20 @@ class Screen:
         return self.settle()
 
     def slide(self, name: str, steps: int) -> Screen:
-        """Move a slider by arrow keys: to the right, or to the left if negative."""
+        """Move a slider by arrow keys: to the right, or to the left if negative.
+
+        Each key waits for the page: on a busy machine the answer to one key would undo the next.
+        """
         slider = self.page.get_by_role("slider", name=name).first
         slider.focus()
         for _ in range(abs(steps)):
-            slider.press("ArrowRight" if steps > 0 else "ArrowLeft")
+            self._press_key(slider, "ArrowRight" if steps > 0 else "ArrowLeft")
         return self.settle(600)
+
+    def _press_key(self, slider: Any, key: str) -> None:
+        before = slider.get_attribute("aria-valuetext")
+        slider.press(key)
+        self.until(lambda: slider.get_attribute("aria-valuetext") != before).settle()
 
     def pick(self, label: str, option: str) -> Screen:
         """Choose from a list with the mouse; a list that closes because the page moves below it is opened again."""
