@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from designer.engine.skew import skew_of, worst_effect
 from designer.engine.step_error import Acceptance, Rule, acceptance
 from designer.engine.walk import worst_case
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
-from designer.search.criteria import OverPairs
 
 PREDICTION_ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
 
@@ -25,15 +22,7 @@ class Evaluation(NamedTuple):
     predicted: Predicted
     step: Acceptance | None
 
-    def judged_by(self, measure: OverPairs) -> Evaluation:
-        """The same with the error that a criterion judges, and its upper limit if there is one."""
-        if self.step is None or self.step.remark is not None:
-            return self
-        error, limit = measure.judged(np.abs(self.step.delta))
-        judged = {"error": error, "error_limit": None if measure.limits is None else limit}
-        return self._replace(predicted=self.predicted.model_copy(update=judged))
-
-    def annotated(self, tolerance: float, criterion: str, confidence: float | None = None) -> Design:
+    def annotated(self, tolerance: float, criterion: str) -> Design:
         """The same design with `predicted` and `provenance`."""
         from importlib.metadata import version
 
@@ -41,7 +30,6 @@ class Evaluation(NamedTuple):
             version=version("austerity"),
             tolerance=tolerance,
             criterion=criterion,
-            confidence=confidence,
             trial=None if self.trial is None else self.trial.digest,
             pairs=None if self.trial is None else len(self.trial),
         )
