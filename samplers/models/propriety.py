@@ -100,8 +100,7 @@ def _refuse(model: LinearModel, direction: Floats, names: Names) -> None:
     if math.sqrt(change) <= UNSEEN * size.max():
         raise NumericalFailure(
             f"no mode: the columns are collinear ({part}): the data determine only a combination of the "
-            "coefficients, and a flat prior leaves the rest free; give them a prior (prior_precision above 0) or leave one "
-            "out"
+            "coefficients, and a flat prior leaves the rest free; give them a prior, or leave one out"
         )
     raise NumericalFailure(
         f"no mode: the data are separable by a combination of coefficients ({part}): it can grow for ever and fit no "
