@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,6 +15,8 @@ from samplers.models import Rows
 from samplers.models.arrays import blocks, frozen, mapped_array
 
 Labels = npt.NDArray[np.int8]
+
+STEEPEST = math.log(2.0 + math.sqrt(3.0))  # |η| of the largest third derivative of log p, which is 1 / (6 √3) there
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +132,28 @@ class Logistic:
         p = np.exp(-np.logaddexp(0.0, eta))
         return -p * (1.0 - p)
 
+    def second_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |second derivative| for η in [low, high]: it falls with |η|, so at the least |η|."""
+        e = np.exp(-_least(low, high))
+        bound: Floats = e / (1.0 + e) ** 2
+        return bound
+
+    def third_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |third derivative| for η in [low, high]: it rises up to |η| = STEEPEST, then falls."""
+        size = np.clip(STEEPEST, _least(low, high), np.maximum(np.abs(low), np.abs(high)))
+        e = np.exp(-size)
+        bound: Floats = -np.expm1(-size) * e / (1.0 + e) ** 3
+        return bound
+
     def _signed(self, values: Floats, indices: Rows) -> Floats:
         """Multiplied by the label ±1, unless the rows are signed."""
         return values if self.labels is None else np.where(self.labels[indices] > 0, values, -values)
+
+
+def _least(low: Floats, high: Floats) -> Floats:
+    """The least |η| for η in [low, high]."""
+    least: Floats = np.maximum(np.maximum(low, -high), 0.0)
+    return least
 
 
 def _labels(y: npt.ArrayLike, n: int) -> Labels:

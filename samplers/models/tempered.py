@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designer.core.arrays import Floats, Ints
-from designer.core.errors import real
+from designer.core.errors import BadInput, real
 from samplers.models import LinearModel, Model, Rows
 from samplers.models.mixture import Mixture
+from samplers.models.term_bounds import BoundedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +71,20 @@ class TemperedLinear(Tempered):
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
         return self.scale * self.model.curvature(eta, indices)
 
+    def second_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        return self.scale * _bounded(self.model).second_bound(low, high, indices)
+
+    def third_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        return self.scale * _bounded(self.model).third_bound(low, high, indices)
+
     def prior_curvature(self, theta: Floats) -> Floats:
         return self.model.prior_curvature(theta)
+
+
+def _bounded(model: LinearModel) -> BoundedModel:
+    if not isinstance(model, BoundedModel):
+        raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
+    return model
 
 
 def tempered(model: Model, temperature: float) -> Model:

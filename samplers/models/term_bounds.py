@@ -1,0 +1,135 @@
+"""Bounds on what control variates miss: |r_i| <= c_i M(θ, θ'), for models that are linear in a predictor.
+
+The parameters are whitened by the posterior covariance L L': h_i = |L' x_i|, a = |L⁻¹(θ - centre)|. Within the ball
+a, a' <= R the predictor η_i stays within h_i R of its value η_i* at the centre, so a bound K_i on a derivative of
+log p_i over that interval is enough (Prado, Nemeth and Sherlock, arXiv 2407.19602, use a bound over all η). The local
+bound can be much smaller, and it exists where no global one does.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from designer.core.errors import BadInput
+from samplers.models import LinearModel, Rows
+from samplers.models.arrays import blocks
+
+BEYOND = 5.0  # R - sqrt(D): |L⁻¹(θ - centre)| is about sqrt(D) with a standard deviation below 1
+
+
+@runtime_checkable
+class BoundedModel(LinearModel, Protocol):
+    """A linear model that can bound the derivatives of log p in η.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data([[1.0], [2.0]], [1, 0])
+    >>> isinstance(model, BoundedModel)
+    True
+    >>> model.second_bound(np.array([-1.0, 0.0]), np.array([1.0, 0.0]), np.arange(2))
+    array([0.25, 0.25])
+    """
+
+    def second_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |second derivative of log p_i in η| over [low_i, high_i], for the given data."""
+
+    def third_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |third derivative| there."""
+
+
+def ball_radius(dimension: int) -> float:
+    """R = sqrt(D) + 5: a posterior near its normal approximation leaves this ball once in millions of draws."""
+    return math.sqrt(dimension) + BEYOND
+
+
+def posterior_factor(model: LinearModel, centre: Floats) -> Floats:
+    """L, lower triangular: L L' is the inverse of minus the Hessian of the log posterior at the centre, in one pass.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> posterior_factor(Logistic.from_data([[2.0], [2.0]], [1, 0]), np.zeros(1)).round(4)  # curvature 2 * 4 / 4
+    array([[0.7071]])
+    """
+    precision = -model.prior_curvature(centre)
+    for block in blocks(model.n_data):
+        rows = np.asarray(model.rows[block], dtype=np.float64)
+        precision = precision - (rows * model.curvature(rows @ centre, block)[:, None]).T @ rows
+    return factor_of(precision)
+
+
+def factor_of(precision: Floats) -> Floats:
+    """L, lower triangular, with (L L')⁻¹ = precision."""
+    try:
+        np.linalg.cholesky(precision)
+        factor: Floats = np.linalg.cholesky(np.linalg.inv(precision))
+    except np.linalg.LinAlgError:
+        raise BadInput("bounds: the log posterior is flat in some direction at the centre; add a prior") from None
+    return factor
+
+
+def whitened_lengths(model: LinearModel, factor: Floats, block: slice) -> Floats:
+    """h_i = |L' x_i| of some rows."""
+    white = np.asarray(model.rows[block], dtype=np.float64) @ factor
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", white, white))
+    return lengths
+
+
+def term_weights(model: BoundedModel, centre: Floats, factor: Floats, radius: float, order: int = 2) -> Floats:
+    """c_i = K_i h_i³ for control variates of order 2, and K_i h_i² for order 1: one pass, a block at a time.
+
+    Parameters
+    ----------
+    model
+        A linear model with bounds on its derivatives.
+    centre
+        Where the control variates are expanded.
+    factor
+        L of the posterior covariance L L', lower triangular (`posterior_factor`).
+    radius
+        R of the ball |L⁻¹(θ - centre)| <= R in which the bounds hold.
+    order
+        2: third derivatives; 1: second.
+
+    Returns
+    -------
+    array
+        N numbers, 0 or above.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data([[1.0], [2.0]], [1, 0], prior_precision=3.0)
+    >>> term_weights(model, np.zeros(1), np.eye(1), radius=2.0).round(4)  # 1 / (6 √3) times h³ = 1 and 8
+    array([0.0962, 0.7698])
+    """
+    if not isinstance(model, BoundedModel):
+        raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
+    weights = np.empty(model.n_data)
+    for block in blocks(model.n_data):
+        h = whitened_lengths(model, factor, block)
+        eta = np.asarray(model.rows[block], dtype=np.float64) @ centre
+        bound = model.third_bound if order == 2 else model.second_bound
+        weights[block] = bound(eta - radius * h, eta + radius * h, block) * h ** (order + 1)
+    if not np.all(weights >= 0.0) or not math.isfinite(weights.sum()):
+        place = int(np.argmin((weights >= 0.0) & np.isfinite(weights)))
+        raise BadInput(f"bounds: that of datum {place:,} is {weights[place]}: must be finite and not negative")
+    return weights
+
+
+def third_order_weights(model: BoundedModel, centre: Floats, factor: Floats, radius: float) -> Floats:
+    """c_i = K_i h_i³: what the second-order control variates of each datum can miss, in posterior standard deviations.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data([[1.0], [2.0]], [1, 0], prior_precision=3.0)
+    >>> third_order_weights(model, np.zeros(1), np.eye(1), radius=2.0).argmax()  # the heavier row
+    np.int64(1)
+    """
+    return term_weights(model, centre, factor, radius)
