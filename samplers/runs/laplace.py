@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from designer.core.errors import BadInput
+from designer.core.progress import Progress
+from designer.pairs.trial_run import TrialRun
 from samplers.chains.blas import blas_threads
 from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
@@ -15,6 +17,7 @@ from samplers.config.config import SamplerConfig
 from samplers.models import LinearModel
 from samplers.models.control import Controlled, find_mode
 from samplers.runs.results import collect, to_netcdf
+from samplers.runs.run import collect_pairs
 from samplers.runs.saved_run import BLAS_THREADS, RESULTS, check_directory
 from samplers.runs.store import Store
 from samplers.study.laplace import LaplaceVerdict, laplace_verdict
@@ -85,12 +88,19 @@ def laplace_config(
     return LaplaceRun(verdict, results)
 
 
-def verdict_of(spec: ChainSpec, seed: int, wish: float = 0.05) -> LaplaceVerdict | None:
-    """The verdict for a chain whose model has control variates of order 2; None for others."""
-    if not isinstance(spec.model, Controlled) or spec.model.order != 2:
-        return None
+def trial_with_verdict(
+    config: SamplerConfig, pairs: int, every: int | None = None, *, progress: Progress | None = None
+) -> tuple[TrialRun, LaplaceVerdict | None]:
+    """A trial run, as `collect_pairs` makes it, and whether one need sample at all.
+
+    The verdict is None unless the chain has control variates of order 2: others would need another look at the data.
+    """
     with blas_threads(BLAS_THREADS):
-        return laplace_verdict(spec.model, np.random.default_rng(seed), wish=wish)
+        spec = build(config)
+        trial = collect_pairs(config, pairs, every, spec=spec, progress=progress)
+        if not isinstance(spec.model, Controlled) or spec.model.order != 2:
+            return trial, None
+        return trial, laplace_verdict(spec.model, np.random.default_rng(config.run.seed))
 
 
 def controlled(spec: ChainSpec) -> Controlled:

@@ -1,4 +1,4 @@
-"""Need one sample at all? The Laplace approximation, judged by the weights of its own draws.
+"""Need one sample at all? The Laplace approximation, judged by weighted draws.
 
 With h = ∇ log posterior + C⁻¹ (θ - centre), what the gradient has beyond that of the approximation N(centre, C),
 integration by parts gives posterior moments exactly:
@@ -32,7 +32,9 @@ from samplers.study.weighted_draws import (
 Method = Literal["laplace", "importance", "sample"]
 LEVEL = 0.95  # of the bands, for all coordinates together
 TRUSTED_K = 0.7  # largest k̂ of weights to be trusted (Vehtari et al. 2024), less for few draws
+STEADY = 4.0  # times the mean weight: if no weight is larger, k̂ is the shape of mere noise
 FEWEST = 50.0  # effective draws below which weighted averages say nothing
+MORE = 4  # times as many draws decide where the first ones leave it open
 
 
 class LaplaceVerdict(NamedTuple):
@@ -113,7 +115,7 @@ class LaplaceVerdict(NamedTuple):
 def laplace_verdict(
     model: Controlled, rng: np.random.Generator, draws: int = 200, wish: float = 0.05
 ) -> LaplaceVerdict:
-    """Need one sample at all? Judge the Laplace approximation: one pass over the data for all draws at once.
+    """Need one sample at all? Judge the Laplace approximation by one pass over the data for all draws at once.
 
     Parameters
     ----------
@@ -122,7 +124,8 @@ def laplace_verdict(
     rng
         Random numbers.
     draws
-        Of the Laplace approximation; some in its tails are added (`weighted_draws`).
+        Of the Laplace approximation; some in its tails are added (`weighted_draws`). Four times as many are made in
+        a second pass if these leave the verdict open.
     wish
         Largest error of any mean or sd that is good enough, in posterior sds.
 
@@ -145,18 +148,32 @@ def laplace_verdict(
     'importance'
     """
     wish = real("wish", wish, 0.0, 10.0, open_low=True)
-    drawn = weighted_draws(check_controlled(model), rng, draws)
+    verdict, clear = _verdict(weighted_draws(check_controlled(model), rng, draws), wish)
+    return verdict if clear else _verdict(weighted_draws(model, rng, MORE * draws), wish)[0]
+
+
+def _verdict(drawn: WeightedDraws, wish: float) -> tuple[LaplaceVerdict, bool]:
+    """The verdict by these draws, and whether more of them could not change it."""
     weight, tail_k = smoothed(drawn.log_weight)
     plain_weight, k = smoothed(drawn.log_ratio[: drawn.plain])
     errors = _errors(drawn, weight)
     size = np.abs(np.concatenate([errors.mean, errors.sd]))
     width = float(-ndtri(0.5 * (1.0 - LEVEL) / size.size)) * np.concatenate([errors.mean_se, errors.sd_se])
-    worst = int(size.argmax())
-    facts = (float(size[worst]), float(width[worst]), float((size + width).max()))
-    judged = LaplaceVerdict(
-        *("sample", "", wish, *errors, *facts, k, effective(plain_weight), tail_k, effective(weight), drawn),
-    )
-    return _judged(judged, surely_more=float((size - width).max()) > wish)
+    worst, upper, lower = int(size.argmax()), float((size + width).max()), float((size - width).max())
+    ess, tail_ess = effective(plain_weight), effective(weight)
+    off = f"{size[worst]:.2g} ± {width[worst]:.1g} sd"
+    method: Method
+    if not trusted(weight, tail_k) or not tail_ess >= FEWEST:
+        method, text = "sample", "sample: the weights of Laplace draws are too uneven to tell its error or to mend it"
+    elif upper <= wish:
+        method, text = "laplace", f"need not sample: Laplace is within {off} in every mean and sd, the wish is {wish:g}"
+    else:
+        method, more = "importance", "more than" if lower > wish else "perhaps more than"
+        text = f"Laplace + importance sampling is enough: Laplace is off by {off}, {more} the wish of {wish:g}"
+    sentence = f"{text} (k̂ {shown_k(tail_k)}, {tail_ess:.0f} of {weight.size:,} draws effective)"
+    numbers = float(size[worst]), float(width[worst]), upper, k, ess, tail_k, tail_ess
+    clear = method == "laplace" or (method == "importance" and lower > wish)
+    return LaplaceVerdict(method, sentence, wish, *errors, *numbers, drawn), clear
 
 
 class _Errors(NamedTuple):
@@ -183,27 +200,13 @@ def _errors(drawn: WeightedDraws, weight: Floats) -> _Errors:
     return _Errors(-mean / sd, mean_se, ratio - 1.0, ratio * sd_se)
 
 
-def trusted(k: float, draws: int) -> bool:
-    """Whether weights with this k̂ are to be trusted: k̂ up to 1 - 1 / log10 S, and 0.7 (Vehtari et al. 2024)."""
-    return k <= min(TRUSTED_K, 1.0 - 1.0 / math.log10(draws))
+def trusted(weight: Floats, k: float) -> bool:
+    """Whether weighted averages are to be trusted: k̂ is below 1 - 1 / log10 S and 0.7 (Vehtari et al. 2024).
 
-
-def _judged(verdict: LaplaceVerdict, *, surely_more: bool) -> LaplaceVerdict:
-    """The verdict with its method and sentence."""
-    drawn = verdict.weighted
-    off = f"{verdict.largest:.2g} ± {verdict.half_width:.1g} sd"
-    weights = f"k̂ {shown_k(verdict.tail_pareto_k)}, {verdict.tail_ess:.0f} of {len(drawn.theta)} draws effective"
-    if not trusted(verdict.tail_pareto_k, len(drawn.theta)) or verdict.tail_ess < FEWEST:
-        text = f"sample: the weights of Laplace draws are too uneven to tell its error or to mend it ({weights})"
-        return verdict._replace(method="sample", sentence=text)
-    if verdict.upper <= verdict.wish and trusted(verdict.pareto_k, drawn.plain):
-        text = (
-            f"need not sample: Laplace is within {off} of every mean and sd, the wish is {verdict.wish:g} ({weights})"
-        )
-        return verdict._replace(method="laplace", sentence=text)
-    more = "more than" if surely_more else "perhaps more than"
-    text = f"Laplace + importance sampling is enough: Laplace is off by {off}, {more} the wish of {verdict.wish:g}"
-    return verdict._replace(method="importance", sentence=f"{text} ({weights})")
+    Or else no weight is large: then k̂ describes differences that do not matter.
+    """
+    steady = float(weight.max()) * weight.size <= STEADY
+    return steady or k <= min(TRUSTED_K, 1.0 - 1.0 / math.log10(weight.size))
 
 
 def shown_k(k: float) -> str:

@@ -227,7 +227,7 @@ def smoothed(log_weight: Floats) -> tuple[Floats, float]:
                 smooth, k = stats.psislw(-log_weight)  # it takes log-likelihoods: minus log weights
         except ValueError:  # the largest weights are equal: there is no tail
             pass
-    if not math.isfinite(k):
+    if not (math.isfinite(k) and np.all(np.isfinite(smooth))):  # some of the largest are equal
         smooth, k = log_weight, -math.inf
     weight: Floats = np.exp(smooth - logsumexp(smooth))
     return weight, float(k)
