@@ -96,7 +96,7 @@ def _merged(counts: npt.NDArray[Any], sums: Floats) -> tuple[Ints, Floats]:
         for side in (sums[inner] < 0.0, sums[inner] >= 0.0):
             if side.any():
                 group[inner[side]] = inner[side][0]
-        _, group = np.unique(group, return_inverse=True)
+        group = np.unique(group, return_inverse=True)[1].astype(np.int64)
         counts, sums = np.bincount(group, counts).astype(np.int64), np.bincount(group, sums)
     return counts, sums
 

@@ -119,6 +119,11 @@ class TrialRun:
         return columns if self.skew is None else columns | {"skew": self.skew}
 
     @property
+    def proposal(self) -> str | None:
+        """The kind of proposal that made the pairs, if noted."""
+        return str(self.notes["proposal"]) if "proposal" in self.notes else None
+
+    @property
     def log_acceptance(self) -> Floats:
         """A = N μ - c, the log acceptance ratio of each pair."""
         return self.n_data * self.mu - self.log_ratio
