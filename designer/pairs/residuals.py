@@ -97,7 +97,7 @@ def _merged(counts: npt.NDArray[Any], sums: Floats) -> tuple[Ints, Floats]:
             if side.any():
                 group[inner[side]] = inner[side][0]
         group = np.unique(group, return_inverse=True)[1].astype(np.int64)
-        counts, sums = np.bincount(group, counts).astype(np.int64), np.bincount(group, sums)
+        counts, sums = np.bincount(group, counts).astype(np.int64), np.bincount(group, sums).astype(np.float64)
     return counts, sums
 
 
