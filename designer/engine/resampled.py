@@ -86,7 +86,8 @@ def resampled(
         3.0 * float(rows[1, :2].max()),
         remark,
         "resampling",
-        *rows[1, :2],
+        rows[1, 0],
+        rows[1, 1],
         float(np.sqrt(np.mean(rows[1, 0] ** 2) / len(trial))),
     )
 
