@@ -33,6 +33,7 @@ from designer.rule.design import Design
 from designer.search.criteria import Cost
 from designer.search.search import LEAST_TOLERANCE, SEARCH_ACCURACY, search
 from designer.search.space import Space
+from designer.search.upper_limit import USUAL_CONFIDENCE
 
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
 EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for θ and for θ'
@@ -182,6 +183,7 @@ def best_step(
     kappa_power: float = 1.0,
     skew: bool = False,
     space: Space | None = None,
+    confidence: float | None = USUAL_CONFIDENCE,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -209,7 +211,7 @@ def best_step(
     kappa_power
         How κ grows with the step, if there is one trial run: 1 without control variates; with them 1 for small
         steps, up to 3 for large ones.
-    rule, skew, space, workers, progress, cancelled
+    rule, skew, space, confidence, workers, progress, cancelled
         As for `search`.
 
     Returns
@@ -234,7 +236,8 @@ def best_step(
     reference = exact_jump(*_at(runs, laws, 1.0), rule == "barker")
     if not reference > 0.0:
         raise BadInput("no proposal of the trial run has a chance of being accepted: use smaller steps")
-    options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "workers": workers, "cancelled": cancelled}
+    options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "confidence": confidence}
+    options |= {"workers": workers, "cancelled": cancelled}
     rows: list[StepRow] = []
 
     def add(some: list[float], total: int) -> None:
