@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from designer.engine.mean_band import mean_band
 from designer.engine.skew import skew_of, worst_effect
 from designer.engine.step_error import Acceptance, Rule, acceptance_and_worst
 from designer.engine.walk import worst_case
@@ -50,6 +51,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
     """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
+    predicted: dict[str, Any]
     if trial is None:
         alone = worst_case(design, PREDICTION_ACCURACY)
         predicted = {"worst_error": float(alone.error[0]), "worst_usage": float(alone.usage[0])}
@@ -60,4 +62,7 @@ def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool =
         predicted["worst_error"] += worst_effect(as_plan(design), skew_of(trial))
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
+        accepts = step.probability + step.delta
+        predicted |= {"acceptance": min(max(float(accepts.mean()), 0.0), 1.0), "acceptance_band": mean_band(accepts)}
+        predicted["usage_band"] = mean_band(step.usage)
     return Evaluation(design, trial, Predicted(**predicted, estimate=step.estimate), step)
