@@ -172,7 +172,9 @@ class Redesign:
     def _searched(self, trial: TrialRun) -> SearchResult | None:
         """The best design; None for pairs that tell nothing: of the burn-in, or too few of them independent."""
         table = self.table
-        options: Options = {"rule": self.rule, "space": table.space, "confidence": table.confidence, "workers": 1}
+        options: Options = {"rule": self.rule, "space": table.space, "workers": 1}
+        if table.confidence is not None:
+            options["confidence"] = table.confidence
         try:
             return search(trial, table.tolerance, **options)
         except BadInput:

@@ -39,6 +39,7 @@ from samplers.config.schema import (
 
 TABLES = ("test", "data", "model", "proposal", "run")
 MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # optional tables
+LATER = {"redesign": {"confidence"}}  # entries that 0.1.0 did not have: no part of a digest while they are not given
 NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also wrote `single`, beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
@@ -161,6 +162,10 @@ class SamplerConfig(Record):
         for name in MORE:
             if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
+        for name, later in LATER.items():
+            for entry in later & known.get(name, {}).keys():
+                if known[name][entry] is None:
+                    del known[name][entry]
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()
