@@ -28,6 +28,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
 from designer.core.progress import Cancelled
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.pairs.refusals import check_pairs, pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
@@ -227,6 +228,8 @@ def best_step(
     True
     """
     runs, rule, cost = _runs(trial), check_rule(rule), cost.checked()
+    for run in runs.values():
+        check_pairs(run)
     power = kappa_power if len(runs) == 1 else _fitted_power(runs)
     laws = {scale: fit_step_law(run, power) for scale, run in runs.items()}
     relative = _checked_scales(scales)
@@ -247,8 +250,9 @@ def best_step(
             pairs, lengths = _at(runs, laws, scale)
             share = 1.0 if hold == "step" else exact_jump(pairs, lengths, rule == "barker") / reference
             target = min(1.0, max(tolerance * share, LEAST_TOLERANCE))
-            result = search(pairs, target, cost=cost, **options)
-            rows.append(_row(scale, pairs, lengths, result.best, target, cost, rule, skew))
+            absurd = pairs_problem(pairs) is not None  # so large a step that no test could decide
+            design = None if absurd else search(pairs, target, cost=cost, **options).best
+            rows.append(_row(scale, pairs, lengths, design, target, cost, rule, skew))
             if progress is not None:
                 progress(len(rows), total)
 
@@ -369,12 +373,12 @@ def _row(
 
 def _concluded(rows: list[StepRow]) -> BestStep:
     exact = max(rows, key=lambda row: row.exact_efficiency)
+    if not exact.exact_efficiency > 0.0:
+        return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")
     tested = [row for row in rows if row.design is not None]
     if not tested:
         none = "no test meets the tolerance at any of these steps: raise it, or use the exact chain"
         return BestStep(rows, None, exact, None, none)
-    if not exact.exact_efficiency > 0.0:
-        return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")
     best = max(tested, key=lambda row: row.efficiency)
     good = [row.scale for row in tested if row.efficiency >= FLAT * best.efficiency]
     assert best.design is not None

@@ -86,6 +86,8 @@ class Options(TypedDict, total=False):
     confidence
         Probability (0.95) with which the error over all pairs of the chain, of which the trial run has only some, is
         within the tolerance: the upper end of a one-sided band must be. None or 0.5 takes the point estimate.
+    stationary
+        Whether the chain has reached its posterior (True): pairs that cannot come from such a chain are refused.
     workers
         Threads; all cores by default. The result does not depend on it.
     mapper
@@ -105,6 +107,7 @@ class Options(TypedDict, total=False):
     quantile: float
     skew: bool
     confidence: float | None
+    stationary: bool
     workers: int | None
     mapper: Mapper | None
     progress: Progress | None

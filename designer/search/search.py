@@ -47,7 +47,7 @@ def search(
         |Δ|. fixed-m: K14's heuristic, with constant bounds and the largest ε that keeps mean |Δ| within the tolerance.
     **options
         See `designer.search.result.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, confidence,
-        workers, mapper, progress, cancelled.
+        stationary, workers, mapper, progress, cancelled.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def searches(
     targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in several("tolerances", tolerances)]
     _check_kinds(trial, options)
     n_data = _agreed_n_data(trial, options.get("n_data"))
-    if trial is not None:
+    if trial is not None and options.get("stationary", True):
         check_pairs(trial)
     space = (options.get("space") or Space()).checked(n_data)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")

@@ -17,7 +17,7 @@ from designer.core.errors import BadInput, real
 from designer.pairs.trial_run import TrialRun
 
 USUAL_CONFIDENCE, MOST_CONFIDENCE = 0.95, 0.9999
-FEWEST_PAIRS = 20  # fewer say too little of the large |Δ| among which a limit must lie
+FEWEST_PAIRS, FEWEST_INDEPENDENT = 20, 10  # fewer say too little of the large |Δ|
 EXTRA, EXTRA_OF_FEW = 1.0, 20.0  # the largest |Δ| counts 1 + EXTRA + EXTRA_OF_FEW / n times
 MOST_LAGS = 1000
 SYMMETRIC = 1e-6  # a skewness below this has no effect
@@ -67,12 +67,16 @@ def limits_of(trial: TrialRun, confidence: float | None, quantile: float | None 
     if confidence is None:
         return None
     pairs = effective_pairs(trial)
-    fewest = FEWEST_PAIRS if quantile is None else max(FEWEST_PAIRS, pairs_for_quantile(quantile, confidence))
-    if pairs < fewest:
-        count = f"{len(trial):,} pairs" + (f" (worth {pairs:.3g} independent ones)" if pairs < len(trial) else "")
+    known = (
+        FEWEST_INDEPENDENT if quantile is None else max(FEWEST_INDEPENDENT, pairs_for_quantile(quantile, confidence))
+    )
+    fewest = max(FEWEST_PAIRS, known)
+    if len(trial) < fewest or pairs < known:
+        given = "1 pair is" if len(trial) == 1 else f"{len(trial):,} pairs are"
+        worth = f" (worth {pairs:.3g} independent ones)" if pairs < len(trial) else ""
         raise BadInput(
-            f"{count}: a design that holds with confidence {confidence:g} needs {fewest:,}; take more pairs, "
-            "preferably 100 or more, or ask for the point estimate (confidence 0.5)"
+            f"{given} too few{worth} for a design that holds with confidence {confidence:g}, which needs {fewest:,}: "
+            "take more pairs, preferably 100 or more, or ask for the point estimate (confidence 0.5)"
         )
     return Limits(confidence, pairs, quantile)
 

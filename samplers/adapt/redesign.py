@@ -155,7 +155,7 @@ class Redesign:
         new, before = old, self.design
         result = self._searched(trial)
         if result is None:
-            reason = "no design can be made for these pairs"
+            reason = "the pairs are too few"
         elif result.best is None or result.usage is None or result.error is None:
             reason = "no design meets the tolerance"
         elif old.error <= table.tolerance and result.usage > (1.0 - table.gain) * old.usage:
@@ -170,9 +170,12 @@ class Redesign:
         self.log.append(Change(*entry))
 
     def _searched(self, trial: TrialRun) -> SearchResult | None:
-        """The best design; None for pairs that tell nothing: of the burn-in, or too few of them independent."""
+        """The best design; None if too few of the pairs are independent.
+
+        A careless test can keep the chain from its posterior, so pairs of the burn-in must do.
+        """
         table = self.table
-        options: Options = {"rule": self.rule, "space": table.space, "workers": 1}
+        options: Options = {"rule": self.rule, "space": table.space, "stationary": False, "workers": 1}
         if table.confidence is not None:
             options["confidence"] = table.confidence
         try:

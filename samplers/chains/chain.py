@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -185,6 +185,10 @@ class Chain(SteppedChain):
         """A proposed state, and the question whether to accept it."""
         proposed = self.proposal.propose(rng, theta)
         return proposed.theta, compare(self.model, theta, proposed.theta, proposed.log_q, self.rule)
+
+    def known_terms(self, theta: Floats, theta_new: Floats) -> Callable[[Ints], Floats] | None:
+        """The lᵢ of the latest step, if its exact decision has evaluated them for all data; None if not."""
+        return None if self._likelihoods is None else self._likelihoods.differences(theta, theta_new)
 
     def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
         """Comparisons of the state with a few near it."""

@@ -166,11 +166,13 @@ def test_folds_frontier_and_advice_follow():
 def test_few_pairs_are_refused_with_what_to_do(refuses):
     trial = chain_pairs(np.random.default_rng(8), FEWEST_PAIRS)
     assert limits_of(trial, 0.95).pairs <= FEWEST_PAIRS
+    slow = TrialRun(N_DATA, np.zeros(100), np.repeat([0.01, 0.02, 0.015, 0.03], 25))
+    refuses(lambda: search(slow, 0.05), "100 pairs are too few (worth", "take more pairs")
     few = chain_pairs(np.random.default_rng(8), FEWEST_PAIRS - 1)
-    refuses(lambda: search(few, 0.05), "19 pairs", "take more pairs", "confidence 0.5")
+    refuses(lambda: search(few, 0.05), "19 pairs are too few", "take more pairs", "confidence 0.5")
     assert search(few, 0.05, "fixed-m", confidence=None).best is not None
     some = chain_pairs(np.random.default_rng(8), 58)
-    refuses(lambda: search(some, 0.05, "quantile"), "58 pairs", "needs 59")
+    refuses(lambda: search(some, 0.05, "quantile"), "58 pairs are too few", "needs 59")
     assert pairs_for_quantile(0.95, 0.95) == 59
     refuses(lambda: search(some, 0.05, "quantile", quantile=1.0), "quantile = 1")
     refuses(lambda: search(trial, 0.05, confidence=1.0), "confidence = 1.0")

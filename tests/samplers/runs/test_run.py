@@ -143,6 +143,18 @@ def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
     assert trial.kappa.max() < 1.0  # control variates
 
 
+def test_a_trial_run_makes_no_more_steps_than_its_proposal_needs(folder):
+    def steps(kind):
+        told = []
+        (folder / "config.toml").write_text(CONFIG.replace('kind = "proxy"', f'kind = "{kind}"'))
+        config = SamplerConfig.load(folder / "config.toml", exact=True)
+        assert len(collect_pairs(config, 20, progress=lambda done, total: told.append(total))) == 20
+        return told[-1]
+
+    assert steps("proxy") == 100 + 20
+    assert steps("random-walk") == 100 + 200
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -283,7 +295,7 @@ def test_numbers_of_trials_and_audits_are_checked_at_once(folder, bad):
     config = SamplerConfig.load(folder / "config.toml")
     for call in (
         lambda: collect_pairs(config, bad),
-        lambda: collect_pairs(config, 5, bad),
+        lambda: collect_pairs(config, 5, 0 if bad is None else bad),  # None: as the proposal allows
         lambda: audit_config(config, bad, 1),
         lambda: audit_config(config, 10, bad),
     ):
