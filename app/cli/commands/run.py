@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
         table.worst(SHOWN).text(),
         *table.remarks,
         *mean_lines,
+        *filter(None, [results.attrs.get("proposal")]),
         *redesign_lines,
         _last_line(totals, latest),
         f"written to {target}",
