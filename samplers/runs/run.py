@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from designer.core.errors import BadInput, integer
 from designer.core.progress import Progress, raise_if
+from designer.pairs.notes import Note
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.adapt.warmup import Warmup
@@ -154,13 +157,18 @@ def _pairs(
 
     chain = _observable(config, spec, tell)
     recorded: list[Pair] = []
+    accepted = 0
     try:
-        for _ in observing(chain, steps, every, recorded):
+        for part in observing(chain, steps, every, recorded):
+            accepted += int(np.count_nonzero(part.accepted))
             tell(chain.steps)
     except ChainStopped as stopped:
         stopped.add_note(f"{(chain.steps - warmup) // every:,} pairs can be recorded before that")
         raise
-    return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data)
+    notes: dict[str, Note] = {"proposal": config.proposal.kind, "chain_acceptance": accepted / (pairs * every)}
+    if heavy := getattr(spec.model, "n_heavy", 0):
+        notes["n_heavy"] = heavy
+    return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data, notes)
 
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:

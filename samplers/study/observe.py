@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.errors import BadInput, integer
 from designer.engine.step_error import Rule, acceptance
+from designer.pairs.notes import Note
+from designer.pairs.residuals import Keeper, Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
@@ -27,6 +29,7 @@ from samplers.decide.comparison import NonFiniteTerm, draw_threshold
 from samplers.models.moments import moments
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
+MOST_KEPT = 5000  # pairs whose residuals are kept, 16 kB each
 
 
 class Pair(NamedTuple):
@@ -44,6 +47,8 @@ class Pair(NamedTuple):
         The test's decision, and the exact one with the same u.
     n_used
         Data that the test read.
+    kept
+        Values that stand for its lᵢ, for the residuals of a trial run; None if none were kept.
 
     Examples
     --------
@@ -59,6 +64,7 @@ class Pair(NamedTuple):
     accepted: bool
     exact: bool
     n_used: int
+    kept: Weighted | None = None
 
 
 class Observed(NamedTuple):
@@ -84,13 +90,15 @@ class Observed(NamedTuple):
     pairs: list[Pair]
     rule: Rule = "metropolis"
 
-    def trial(self, n_data: int) -> TrialRun:
+    def trial(self, n_data: int, notes: Mapping[str, Note] | None = None) -> TrialRun:
         """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
-        rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
-        if len(rows) == 0:
+        pairs = [pair for pair in self.pairs if pair.sigma > 0]
+        if not pairs:
             raise BadInput("no pairs: no step was recorded, or none that the data could decide")
-        mu, sigma, skew, log_ratio = rows.T
-        return TrialRun(n_data, mu, sigma, log_ratio, skew)
+        mu, sigma, skew, log_ratio = np.array([pair[:4] for pair in pairs]).T
+        whole = len(pairs) <= MOST_KEPT and any(pair.kept is not None for pair in pairs)
+        residuals = Residuals.joined(pair.kept for pair in pairs) if whole else None
+        return TrialRun(n_data, mu, sigma, log_ratio, skew, residuals, notes)
 
 
 class MeasuredValue(NamedTuple):
@@ -203,7 +211,7 @@ def observing(
         plain = every - 1 - (chain.steps - first) % every  # steps before the next pair
         if plain:
             return chain.advance(min(steps, plain))
-        part, pair = _recorded_step(chain)
+        part, pair = _recorded_step(chain, keep=len(pairs) < MOST_KEPT)
         pairs.extend([] if pair is None else [pair])
         return part
 
@@ -272,9 +280,9 @@ def _beside(row: MeasuredValue, form: str) -> str:
     return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
 
 
-def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
+def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | None]:
     """One step and its pair, by a full pass over the data; uses the same random numbers as any other step."""
-    before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
+    before, theta, keeper = copy.deepcopy(chain.rng), chain.theta.copy(), Keeper() if keep else None
     proposed = theta
     try:
         with all_steps_or_none(chain):
@@ -283,9 +291,10 @@ def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
             v = draw_threshold(before, chain.rule)
             if math.isinf(comparison.log_ratio):
                 return part, None
-            mu, sigma, skew = moments(comparison)
+            mu, sigma, skew = moments(comparison, keeper)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
         raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0])
-    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
+    kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept)
