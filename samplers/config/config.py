@@ -25,6 +25,7 @@ from samplers.config.schema import (
     ExactTable,
     ModelTable,
     ProposalTable,
+    ProxyTable,
     RedesignTable,
     RunTable,
     ScheduleTable,
@@ -161,6 +162,8 @@ class SamplerConfig(Record):
         for name in MORE:
             if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
+        if isinstance(self.proposal, ProxyTable) and self.proposal.plain:  # what "auto" and older versions may make
+            known["proposal"] = {name: known["proposal"][name] for name in ("kind", "beta")}
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()

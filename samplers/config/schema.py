@@ -197,6 +197,11 @@ class ProxyTable(ConfigTable):
     tails: Annotated[Any, PlainValidator(_tails)] = "auto"
     profile: Annotated[Any, PlainValidator(_profile)] = "auto"
 
+    @property
+    def plain(self) -> bool:
+        """Whether the plain proposal is asked for: normal, and nothing is bent."""
+        return bool(self.tails == "normal" and self.profile is False)
+
     @model_serializer(mode="wrap")
     def _without_auto(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Files and digests of configs that say nothing about it stay as they were."""
