@@ -87,6 +87,7 @@ def resampled(
         remark,
         "resampling",
         rows[1, 0],
+        rows[1, 1],
         float(np.sqrt(np.mean(rows[1, 0] ** 2) / len(trial))),
     )
 

@@ -52,8 +52,8 @@ class Acceptance(NamedTuple):
         Why numbers are missing, in one line; None if none is missing.
     source
         Where the numbers come from: a `Source`.
-    delta_se, mean_abs_delta_se
-        Standard errors of delta and mean_abs_delta, if they are estimates; None and 0 if they are computed.
+    delta_se, usage_se, mean_abs_delta_se
+        Standard errors of delta, usage and mean_abs_delta, if they are estimates; None and 0 if they are computed.
 
     Examples
     --------
@@ -74,6 +74,7 @@ class Acceptance(NamedTuple):
     remark: str | None = None
     source: Source = "normal theory"
     delta_se: Floats | None = None
+    usage_se: Floats | None = None
     mean_abs_delta_se: float = 0.0
 
     @property
@@ -154,7 +155,8 @@ def acceptance(
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
     rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
     remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
-    return _acceptance(trial, barker, curve, rows, remark)
+    found = _acceptance(trial, barker, curve, rows, remark)
+    return found._replace(source="normal theory with skewness") if skew else found
 
 
 def predictions(

@@ -208,6 +208,17 @@ class Residuals:
         """Number of values of each pair; 0 where none were kept."""
         return np.diff(self.starts)
 
+    @cached_property
+    def kurtosis(self) -> Floats:
+        """Fourth moment of each pair's values in standard deviations (3 for normal ones); NaN where none were kept."""
+        owner, weights = np.repeat(np.arange(len(self)), self.sizes), self.weights.astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total, first = (np.bincount(owner, weights * self.values**k, len(self)) for k in (0, 1))
+            away = self.values - (first / total)[owner]
+            square = np.bincount(owner, weights * away**2, len(self)) / total
+            fourth = np.bincount(owner, weights * (away / np.sqrt(square)[owner]) ** 4, len(self)) / total
+        return np.where(self.sizes > 0, fourth, np.nan)
+
     def take(self, indices: npt.ArrayLike) -> Residuals:
         """Of the pairs with these indices, or where a mask is true."""
         chosen = np.arange(len(self))[np.atleast_1d(indices)]

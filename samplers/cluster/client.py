@@ -132,7 +132,7 @@ class Cluster:
         self,
         config: SamplerConfig,
         pairs: int,
-        every: int = 10,
+        every: int | None = None,
         *,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,

@@ -198,7 +198,7 @@ class TrialTask(NamedTuple):
 
     config: str
     pairs: int
-    every: int
+    every: int | None
     threads: int = BLAS_THREADS
 
     def do(self, here: WorkerContext) -> Any:

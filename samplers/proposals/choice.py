@@ -204,8 +204,8 @@ def _log_densities(proposal: ProxyStep, states: Floats) -> Floats:
 
 
 def _normalised(log_share: Floats) -> Floats:
-    share: Floats = np.exp(log_share - log_share.max())
-    return share / share.sum()
+    share: Floats = np.exp(log_share - np.logaddexp.reduce(log_share))
+    return share
 
 
 def independence_chain(log_weight: Floats, log_share: Floats, states: Floats) -> tuple[float, float]:

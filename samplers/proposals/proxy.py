@@ -77,8 +77,7 @@ class ProxyStep:
         precision = model.posterior_precision()
         covariance: Floats = np.linalg.inv(precision).astype(np.float64)
         factor = factor_of(covariance)
-        slope = model.gradient + model.model.prior_gradient(model.centre)
-        mode = model.centre + np.linalg.solve(precision, slope)  # the mode of the quadratic proxies
+        mode = model.centre + np.linalg.solve(precision, model.posterior_gradient())  # of the quadratic proxies
         bent = Profile.of(model, mode, covariance) if profile else None
         return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True), degrees, bent)
 

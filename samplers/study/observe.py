@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,15 @@ from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import in_blocks
-from samplers.chains.protocol import MarkovChain
+from samplers.chains.protocol import MarkovChain, State
 from samplers.chains.stepping import all_steps_or_none
 from samplers.decide.barker import BarkerTest
-from samplers.decide.comparison import NonFiniteTerm, draw_threshold
+from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold
 from samplers.models.moments import moments
+from samplers.proposals import ProxyStep
 
+SPACING = 10  # steps from one pair of a random walk to the next
+CORRELATED = 0.2  # correlation of pairs to allow
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 MOST_KEPT = 5000  # pairs whose residuals are kept, 16 kB each
 
@@ -46,7 +50,7 @@ class Pair(NamedTuple):
     accepted, exact
         The test's decision, and the exact one with the same u.
     n_used
-        Data that the test read.
+        Data that the test read (heavy rows, which every step reads, are not among them).
     kept
         Values that stand for its lᵢ, for the residuals of a trial run; None if none were kept.
 
@@ -291,10 +295,41 @@ def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | Non
             v = draw_threshold(before, chain.rule)
             if math.isinf(comparison.log_ratio):
                 return part, None
-            mu, sigma, skew = moments(comparison, keeper)
+            mu, sigma, skew = moments(_with_known_terms(chain, theta, proposed, comparison), keeper)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
         raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
-    decided = bool(part.accepted[0]), exact, int(part.n_used[0])
+    decided = bool(part.accepted[0]), exact, int(part.n_used[0]) - chain.n_always
     kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
     return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept)
+
+
+def _with_known_terms(chain: MarkovChain, theta: State, proposed: State, comparison: Comparison) -> Comparison:
+    """The comparison with the lᵢ that an exact decision has just evaluated: no further pass over the data."""
+    known = getattr(chain, "known_terms", None)
+    terms = None if known is None else known(theta, proposed)
+    return comparison if terms is None else replace(comparison, terms=terms)
+
+
+def independent(proposal: object) -> bool:
+    """Whether proposals do not depend on the state: proxy proposals with β = 1."""
+    return isinstance(proposal, ProxyStep) and proposal.beta == 1.0
+
+
+def spacing(proposal: object) -> int:
+    """Steps from one pair to the next, so that a trial run costs no more passes over the data than it must.
+
+    Each step of an exact chain is a pass. Independent proposals give a new pair every time. Steps that keep a share
+    ρ = √(1 - β²) of the state give pairs whose correlation, about ρᵏ after k steps, should be small; random walks and
+    whatever else give one in ten.
+
+    Examples
+    --------
+    >>> from samplers.proposals import RandomWalk
+    >>> spacing(RandomWalk.isotropic(0.1, 2))
+    10
+    """
+    if not isinstance(proposal, ProxyStep):
+        return SPACING
+    keep = math.sqrt(1.0 - proposal.beta**2)
+    return 1 if keep < CORRELATED else min(SPACING, math.ceil(math.log(CORRELATED) / math.log(keep)))

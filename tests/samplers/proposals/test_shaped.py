@@ -142,6 +142,13 @@ def test_a_profile_off_the_mode_is_about_the_same(rare):
     np.testing.assert_allclose(*quantiles, atol=0.1)
 
 
+def test_heavy_rows_change_nothing_but_what_is_sampled(rare):
+    away = rare.recentred(rare.centre + 0.05)
+    plain, heavy = (ProxyStep.of(model, profile=True) for model in (away, away.with_heavy(100)))
+    np.testing.assert_allclose(heavy.centre, plain.centre, rtol=1e-9)
+    np.testing.assert_allclose(heavy.profile.values, plain.profile.values, atol=1e-6)
+
+
 # --- densities --------------------------------------------------------------------------------------------------------
 
 
