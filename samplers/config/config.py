@@ -42,9 +42,10 @@ TABLES = ("test", "data", "model", "proposal", "run")
 MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # optional tables
 NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also wrote `single`, beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
-LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not
+LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
     "model": {"heavy": "auto", "prior_intercept": True},
     "proposal": {"tails": "auto", "profile": "auto"},
+    "redesign": {"confidence": None},
 }
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
 
@@ -168,7 +169,8 @@ class SamplerConfig(Record):
             if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
         for name in LATER:
-            known[name] = _without_later(name, known[name])
+            if name in known:
+                known[name] = _without_later(name, known[name])
         if isinstance(self.proposal, ProxyTable) and self.proposal.plain:  # what older versions made, and "auto" may
             known["proposal"] = {name: known["proposal"][name] for name in ("kind", "beta")}
         test = self.test

@@ -197,9 +197,8 @@ class Controlled:
         return expansion(self.model, rows @ self.centre, at, self.order)
 
     def posterior_gradient(self) -> Floats:
-        """Gradient of the log posterior of all rows at the centre."""
-        gradient: Floats = self.gradient + self.model.prior_gradient(self.centre)
-        return gradient + self._heavy_derivatives(self.centre)[0] if self.n_heavy else gradient
+        """The gradient of the log posterior of all rows at the centre."""
+        return self.gradient + self.model.prior_gradient(self.centre) + self._heavy_derivatives(self.centre)[0]
 
     def posterior_precision(self) -> Floats:
         """Minus the Hessian of the log posterior of all rows at the centre: needs order 2."""
