@@ -40,6 +40,13 @@ best_candidates, compare_tests
 time_costs
     seconds and mixing of a chain, for a time budget
 
+Need one sample at all?
+
+laplace_verdict, laplace_config, LaplaceVerdict
+    whether the Laplace approximation of a model, or of a config's, is good enough
+weighted_draws, WeightedDraws
+    its draws with importance weights
+
 Runs and results:
 
 SamplerConfig, run_config, Cluster
@@ -109,17 +116,20 @@ if TYPE_CHECKING:
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
     from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
+    from samplers.runs.laplace import laplace_config
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
     from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
+    from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
     from samplers.study.time_costs import time_costs
+    from samplers.study.weighted_draws import WeightedDraws, weighted_draws
 
 __all__ = [
     "ICA",
@@ -139,6 +149,7 @@ __all__ = [
     "GibbsChain",
     "JumpChain",
     "Langevin",
+    "LaplaceVerdict",
     "Lasso",
     "LinearModel",
     "Logistic",
@@ -161,6 +172,7 @@ __all__ = [
     "StiefelWalk",
     "ValueGibbsChain",
     "ValuedMRF",
+    "WeightedDraws",
     "audit",
     "audit_chain",
     "audit_config",
@@ -174,6 +186,8 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "laplace_config",
+    "laplace_verdict",
     "observe",
     "run",
     "run_chains",
@@ -184,6 +198,7 @@ __all__ = [
     "to_netcdf",
     "trial_from_posterior",
     "trials_at",
+    "weighted_draws",
 ]
 
 _HOMES = {
@@ -218,7 +233,10 @@ _HOMES = {
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
+    "runs.laplace": "laplace_config",
     "study.audit": "Audit audit audit_chain",
+    "study.laplace": "LaplaceVerdict laplace_verdict",
+    "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Observed observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}

@@ -68,7 +68,20 @@ def _text(pattern: str, meaning: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _check_band(value: object, info: ValidationInfo) -> tuple[float, float] | None:
+    """Two numbers in [0, 1], the smaller first."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise BadInput(f"{info.field_name} = {shown(value)}: must be a list of two numbers")
+    low, high = (real(str(info.field_name), end, 0.0, 1.0) for end in value)
+    if low > high:
+        raise BadInput(f"{info.field_name} = {shown(value)}: the first number must not be the larger one")
+    return low, high
+
+
 _Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
+_Band: TypeAlias = Annotated[tuple[float, float] | None, BeforeValidator(_check_band)]
 _Text: TypeAlias = Annotated[str, _text(".{1,200}", "a string of 1 to 200 printable characters")] | None
 _Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
 
@@ -84,6 +97,10 @@ class Predicted(Record):
         Error and data use at μ_std = 0, the hardest decision.
     estimate
         A bound on the numerical error of the other values.
+    acceptance
+        Acceptance rate of the test: the mean over the pairs of P_a + Δ.
+    acceptance_band, usage_band
+        Where acceptance rate and mean data use are, as far as the pairs can tell (99.9%): what a run is compared with.
 
     Examples
     --------
@@ -96,6 +113,9 @@ class Predicted(Record):
     worst_error: _Size = None
     worst_usage: _Size = None
     estimate: _Size = None
+    acceptance: _Size = None
+    acceptance_band: _Band = None
+    usage_band: _Band = None
 
 
 class Provenance(Record):

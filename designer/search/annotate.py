@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from designer.engine.mean_band import mean_band
 from designer.engine.skew import skew_of, worst_effect
 from designer.engine.step_error import Acceptance, Rule, acceptance
 from designer.engine.walk import worst_case
@@ -39,7 +40,7 @@ class Evaluation(NamedTuple):
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
     """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
     worst = worst_case(design, PREDICTION_ACCURACY)
-    predicted = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
+    predicted: dict[str, Any] = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
     if trial is None:
         return Evaluation(design, None, Predicted(**predicted, estimate=worst.estimate), None)
     if skew:
@@ -47,4 +48,7 @@ def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool =
     step = acceptance(design, trial, rule, PREDICTION_ACCURACY, skew=skew)
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
+        accepts = step.probability + step.delta
+        predicted |= {"acceptance": min(max(float(accepts.mean()), 0.0), 1.0), "acceptance_band": mean_band(accepts)}
+        predicted["usage_band"] = mean_band(step.usage)
     return Evaluation(design, trial, Predicted(**predicted, estimate=max(worst.estimate, step.estimate)), step)

@@ -46,7 +46,9 @@ def test_json_and_text_are_the_library_s(run, config):
 
 
 def test_without_steps_it_goes_on_until_it_knows(run, config):
-    code, out, _ = run(f"audit {config} --passes 120 --every 2 --tolerance 0.00001 --json")
+    text = config.read_text().replace("prior_precision", "control = 0\nprior_precision").replace("m = 200", "m = 50")
+    config.write_text(f'{text}[proposal]\nkind = "random-walk"\n')
+    code, out, _ = run(f"audit {config} --passes 120 --every 2 --tolerance 0.001 --json")
     data = json.loads(out)
     assert code == 0
     assert data["verdict"] == "beyond" and data["agrees"] is False
