@@ -178,7 +178,7 @@ def _pairs(
         raise
     notes: dict[str, Note] = {"proposal": config.proposal.kind, "chain_acceptance": accepted / (pairs * every)}
     if heavy := getattr(spec.model, "n_heavy", 0):
-        notes["n_heavy"] = heavy
+        notes |= {"n_heavy": heavy, "heavy": spec.model.split.sentence}
     return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data, notes)
 
 
