@@ -20,10 +20,10 @@ from designer.engine.step_error import Rule
 from designer.rule.design import Design, refuse_strata
 from samplers.config.schema import (
     BarkerTable,
-    ConcentrationTable,
     DataTable,
     ExactTable,
     ModelTable,
+    OtherTable,
     ProposalTable,
     RedesignTable,
     RunTable,
@@ -65,7 +65,7 @@ class SamplerConfig(Record):
     True
     """
 
-    test: Design | BarkerTable | ConcentrationTable | None
+    test: Design | OtherTable | None
     data: DataTable
     model: ModelTable
     proposal: ProposalTable
@@ -169,12 +169,12 @@ class SamplerConfig(Record):
         return known
 
 
-def _test(document: dict[str, Any]) -> Design | BarkerTable | ConcentrationTable | None:
+def _test(document: dict[str, Any]) -> Design | OtherTable | None:
     """The test of a config: a design, the table of another test, or None for the exact test."""
     if "test" not in document:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
     refuse_strata(document["test"])
-    table: BarkerTable | ConcentrationTable | SequentialTable | ExactTable = validated(
+    table: OtherTable | SequentialTable | ExactTable = validated(
         TestTable, {"kind": "sequential"} | document["test"], "test"
     )
     if isinstance(table, SequentialTable):

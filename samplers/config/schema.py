@@ -14,6 +14,7 @@ from designer.search.space import Space
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
 from samplers.decide.correction import HIGHEST, LOWEST
+from samplers.decide.exact_minibatch import MOST_CHI, MOST_ROWS
 
 MOST_PHASES = 100  # of a schedule
 LARGEST = 1e300  # largest number that models and proposals compute with
@@ -83,9 +84,16 @@ class ConcentrationTable(ConfigTable):
     replace: YesNo = False
 
 
-TestTable: TypeAlias = Annotated[
-    SequentialTable | ExactTable | BarkerTable | ConcentrationTable, Field(discriminator="kind")
-]
+class ExactMinibatchTable(ConfigTable):
+    """The exact minibatch test; `samplers.decide.ExactMinibatchTest` explains the entries."""
+
+    kind: Literal["exact-minibatch"] = "exact-minibatch"
+    chi: Real = Field(default=0.0, ge=0.0, le=MOST_CHI)
+    most: Annotated[Real, Field(ge=0.0, le=MOST_ROWS)] | None = None
+
+
+OtherTable: TypeAlias = BarkerTable | ConcentrationTable | ExactMinibatchTable  # tests with tables of their own
+TestTable: TypeAlias = Annotated[SequentialTable | ExactTable | OtherTable, Field(discriminator="kind")]
 
 
 # --- [model] ----------------------------------------------------------------------------------------------------------
@@ -418,12 +426,23 @@ def _check_place(data: DataTable) -> None:
         raise BadInput(f"data.{unfit[0]}: does not apply with data.{'path' if data.source is None else 'source'}")
 
 
+def _check_has_bounds(model: ModelTable) -> None:
+    """Refuse the exact minibatch test for terms without bounds."""
+    why = "test.kind = 'exact-minibatch' needs bounds on the terms"
+    if not isinstance(model, LogisticTable):
+        raise BadInput(f"model.kind = {model.kind!r}: {why}, which the control variates of 'logistic' have")
+    if not model.control:
+        raise BadInput(f"model.control = 0: {why}, which control variates have; must be 1 or 2")
+
+
 def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
     """Refuse a test that does not go with the proposal, the rule or the control variates."""
-    if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable)):
+    if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable, ExactMinibatchTable)):
         raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":
         raise BadInput("run.rule = 'metropolis': test.kind = 'barker' needs Barker's rule")
+    if isinstance(test, ExactMinibatchTable):
+        _check_has_bounds(model)
     if isinstance(test, ConcentrationTable) and isinstance(model, LogisticTable) and model.control:
         why = "test.kind = 'concentration' needs a bound that control variates do not have; must be 0"
         raise BadInput(f"model.control = {model.control}: {why}")

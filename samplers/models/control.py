@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.memory import in_a_file
+from samplers.decide.alias import TermBounds
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
+from samplers.models.residual_bounds import ResidualBounds
+from samplers.models.term_bounds import factor_of
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
@@ -41,6 +45,8 @@ class Controlled:
         Columns η_i*, slope and curvature there; None: computed whenever a datum is read.
     gradient, hessian
         Gradient and Hessian of the sum of the proxies, at the centre.
+    radius
+        Within how many whitened standard deviations of the centre the residuals have bounds; None: √D + 5.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class Controlled:
     anchor: Floats | None  # η_i*, slope and curvature there: columns; None: computed whenever a datum is read
     gradient: Floats  # sum_i of the proxies' gradients at the centre
     hessian: Floats  # and of their Hessians
+    radius: float | None = None  # R of the bounds' ball; None: √D + 5
 
     @classmethod
     def around(cls, model: LinearModel, centre: Floats, order: int = 2, stored: bool | None = None) -> Controlled:
@@ -124,6 +131,16 @@ class Controlled:
         eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, indices).T
         residual: Floats = self.model.value(eta, indices) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
         return residual
+
+    @cached_property
+    def residual_bounds(self) -> ResidualBounds:
+        """Bounds on the residuals, for the exact minibatch test; a pass over the data, once."""
+        factor = factor_of(self.posterior_precision()) if self.order == 2 else None
+        return ResidualBounds.of(self.model, self.centre, self.order, self.radius, factor)
+
+    def bounds(self, theta: Floats, theta_new: Floats) -> TermBounds:
+        """Bounds on the residual of each lᵢ."""
+        return self.residual_bounds.between(theta, theta_new)
 
     def _expansion(self, rows: Floats, indices: Rows) -> Floats:
         if self.anchor is not None:

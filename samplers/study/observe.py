@@ -24,6 +24,7 @@ from samplers.chains.protocol import MarkovChain
 from samplers.chains.stepping import all_steps_or_none
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import NonFiniteTerm, draw_threshold
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.moments import moments
 
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
@@ -190,6 +191,8 @@ def check_observable(chain: MarkovChain) -> None:
     """Refuse a chain whose decisions cannot be compared with exact ones."""
     if isinstance(chain.test, BarkerTest):
         raise BadInput("the Barker mini-batch test draws no u to compare an exact decision with")
+    if isinstance(chain.test, ExactMinibatchTest):
+        raise BadInput("the exact minibatch test: there is no error to audit; its chain has the exact posterior")
     chain.propose(np.random.default_rng(0), chain.theta)  # refuses steps that are not about one pair
 
 
