@@ -23,6 +23,8 @@ Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
+Remembering
+    a model of your own that keeps what it evaluated at the state, for costly likelihoods
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 Controlled, find_mode
@@ -39,6 +41,13 @@ best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
     seconds and mixing of a chain, for a time budget
+
+Need one sample at all?
+
+laplace_verdict, laplace_config, LaplaceVerdict
+    whether the Laplace approximation of a model, or of a config's, is good enough
+weighted_draws, WeightedDraws
+    its draws with importance weights
 
 Runs and results:
 
@@ -85,6 +94,7 @@ if TYPE_CHECKING:
     from samplers.chains.jump_chain import JumpChain
     from samplers.chains.parallel import RunProgress
     from samplers.chains.protocol import MarkovChain
+    from samplers.chains.remembering import Remembering
     from samplers.chains.slice_chain import Slice, SliceChain
     from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
@@ -109,16 +119,19 @@ if TYPE_CHECKING:
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
     from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
+    from samplers.runs.laplace import laplace_config
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
     from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
     from samplers.study.best_tests import best_candidates
+    from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Audit, Observed, audit, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
     from samplers.study.time_costs import time_costs
+    from samplers.study.weighted_draws import WeightedDraws, weighted_draws
 
 __all__ = [
     "ICA",
@@ -138,6 +151,7 @@ __all__ = [
     "GibbsChain",
     "JumpChain",
     "Langevin",
+    "LaplaceVerdict",
     "Lasso",
     "LinearModel",
     "Logistic",
@@ -151,6 +165,7 @@ __all__ = [
     "ProxyStep",
     "RJLogistic",
     "RandomWalk",
+    "Remembering",
     "RunProgress",
     "SamplerConfig",
     "SequentialTest",
@@ -160,6 +175,7 @@ __all__ = [
     "StiefelWalk",
     "ValueGibbsChain",
     "ValuedMRF",
+    "WeightedDraws",
     "audit",
     "audit_config",
     "audit_slice",
@@ -172,6 +188,8 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "laplace_config",
+    "laplace_verdict",
     "observe",
     "run",
     "run_chains",
@@ -182,12 +200,14 @@ __all__ = [
     "to_netcdf",
     "trial_from_posterior",
     "trials_at",
+    "weighted_draws",
 ]
 
 _HOMES = {
     "chains.gibbs": "GibbsChain",
     "chains.gibbs_values": "ValueGibbsChain",
     "chains.protocol": "MarkovChain",
+    "chains.remembering": "Remembering",
     "chains.stepping": "SteppedChain",
     "study.slice_audit": "audit_slice",
     "study.step_trials": "trials_at",
@@ -216,6 +236,9 @@ _HOMES = {
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
+    "runs.laplace": "laplace_config",
+    "study.laplace": "LaplaceVerdict laplace_verdict",
+    "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Audit Observed audit observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}

@@ -24,6 +24,7 @@ from app.cli.commands import (
     evaluate,
     experiment,
     frontier,
+    laplace,
     pairs,
     posterior,
     run,
@@ -42,7 +43,7 @@ Design and check sequential accept/reject tests for MCMC on tall data, and run
 the samplers that use them."""
 GROUPS = {
     "calculator": (evaluate, delta, design, frontier, boundary, steps, posterior, budget, selfcheck, demo),
-    "trial runs": (trial, pairs, summary, compare),
+    "trial runs": (laplace, trial, pairs, summary, compare),
     "sampling": (run, audit),
     "experiments": (experiment,),
     "dashboard": (app,),

@@ -38,6 +38,16 @@ def say(text: str, file: IO[str] | None = None) -> None:
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=file)
 
 
+def say_above(text: str) -> None:
+    """Print a line on standard error, above a progress bar if there is one."""
+    if sys.stderr is None:
+        return
+    from tqdm import tqdm
+
+    with tqdm.external_write_mode(file=sys.stderr):
+        say(text, sys.stderr)
+
+
 def shows_progress(options: argparse.Namespace) -> bool:
     """Whether somebody watches: standard error is a terminal, and neither `--quiet` nor `--json` was given."""
     return sys.stderr is not None and sys.stderr.isatty() and not (options.quiet or options.json)
@@ -105,6 +115,7 @@ def chain_progress(show: ShowProgress | None) -> Callable[[RunProgress], None] |
 
     def report(progress: RunProgress) -> None:
         speed, rates = f"{progress.rate:,.0f} steps/s", (progress.acceptance, progress.usage)
-        show(progress.done, progress.total, f"{speed}, acceptance {rates[0]:.2f}, data use {rates[1]:.2%}")
+        note = f"{speed}, acceptance {rates[0]:.2f}, data use {rates[1]:.2%}"
+        show(progress.done, progress.total, f"{note}, not as predicted" if progress.warning else note)
 
     return report

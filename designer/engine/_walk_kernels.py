@@ -29,6 +29,9 @@ NEGLIGIBLE = 40.0  # exp(-40) = 4e-18
 PIECE = 3.0  # a 14-point rule on exp(v) over this length is exact to rounding
 LANES = 8  # doubles in a vector register, at most
 END_INNER, END_TAIL = 4.0, 2.0  # nodes of a half rule beyond those the scale asks for
+SERIES = 12  # terms of the series in `tilt_closely`, whose Horner scheme is written out
+SERIES_ERROR = (SERIES / math.e) ** (SERIES / 2) / math.factorial(SERIES) * INV_SQRT_2PI  # max |x|^12 φ(x) / 12!
+FAR_OUT = 9.0  # φ(9) = 1e-18
 
 # ---------------------------------------------------------------------------------------------------------------------
 # exp that the compiler can vectorise: libm's is a call, and four times slower inside the loops below
@@ -178,6 +181,60 @@ def tilt(z, c, sign, root_t, mu, out):
         add_normal(c[k] * INV_SQRT_2PI, sign * z[k], root_t, -0.5, mu, out)
 
 
+@kernel
+def tilt_closely(z, c, root_t, enough, coefficients, mu, out, wrong):
+    """`tilt` with sign 1 into `out`, and with sign -1 into `wrong` (which may be shorter), to an error of `enough`.
+
+    Nodes within a short distance of a middle b share one exp per drift: with d = z - b and x = ±μ sqrt(t) - b,
+    φ(x - d) = φ(x) exp(-d²/2) exp(x d), and the last factor is its series in x d.
+    """
+    mass = 0.0
+    for k in range(z.size):
+        mass += c[k]
+    radius = (enough / max(SERIES_ERROR * mass, 1e-300)) ** (1.0 / SERIES)
+    if z.size < 3 or z[-1] - z[0] > radius * z.size:  # too few nodes would share an exp
+        tilt(z, c, 1.0, root_t, mu, out)
+        tilt(z, c, -1.0, root_t, mu[: wrong.size], wrong)
+        return
+    start = 0
+    while start < z.size:
+        stop = start + 1
+        while stop < z.size and z[stop] - z[start] <= 2.0 * radius:
+            stop += 1
+        middle = 0.5 * (z[start] + z[stop - 1])
+        coefficients[:] = 0.0
+        for k in range(start, stop):
+            d = z[k] - middle
+            term = c[k] * INV_SQRT_2PI * fast_exp(-0.5 * d * d)
+            for n in range(SERIES):
+                coefficients[n] += term
+                term *= d / (n + 1)
+        add_series(coefficients, middle, root_t, mu, out)
+        add_series(coefficients, middle, -root_t, mu[: wrong.size], wrong)
+        start = stop
+
+
+@inlined
+def add_series(a, middle, root_t, mu, out):
+    """out[i] += φ(x) sum_n a[n] xⁿ up to the factor in a, x = μ_i sqrt(t) - middle."""
+    a0, a1, a2, a3, a4, a5 = a[0], a[1], a[2], a[3], a[4], a[5]
+    a6, a7, a8, a9, a10, a11 = a[6], a[7], a[8], a[9], a[10], a[11]
+    for i in range(out.size):
+        x = mu[i] * root_t - middle
+        p = a11 * x + a10
+        p = p * x + a9
+        p = p * x + a8
+        p = p * x + a7
+        p = p * x + a6
+        p = p * x + a5
+        p = p * x + a4
+        p = p * x + a3
+        p = p * x + a2
+        p = p * x + a1
+        p = p * x + a0
+        out[i] += p * fast_exp(-0.5 * x * x)
+
+
 @inlined
 def normal_cdf(x):
     return 0.5 * math.erfc(-x * SQRT_HALF)
@@ -274,6 +331,7 @@ def walk(
     most = lanes(most_nodes(rho, r, lower, upper, low, high, reach, inner_scale, density, half))
     y, c, z, v, f = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     below, above, undecided = np.empty(n_mu), np.empty(n_mu), np.ones(n_mu)
+    series, enough = np.empty(SERIES), 1e-3 * decided
     total[:] = 0.0
     detail = by_look.shape[1] == looks
     active, n_sources, last = n_mu, 0, 0
@@ -310,11 +368,13 @@ def walk(
             spread(y, c, n_sources, rho[j], r[j], reach, mirror, z, n_targets, f)
             for k in range(n_targets):
                 v[k] *= f[k]
-            tilt(z[n_inner:n_targets], v[n_inner:n_targets], 1.0, root_t[j], mu[:n], above[:n])
-            if mirror:
-                tilt(z[n_inner:n_targets], v[n_inner:n_targets], -1.0, root_t[j], mu[:n], below[:n])
-            else:
-                tilt(z[:n_lower], v[:n_lower], 1.0, root_t[j], mu[:n], below[:n])
+            # on the wrong side, a drift beyond these is more than FAR_OUT away
+            n_wrong = min(n, lanes(np.searchsorted(mu, (FAR_OUT - upper[j]) / root_t[j]))) if mirror else 0
+            tail = slice(n_inner, n_targets)
+            tilt_closely(z[tail], v[tail], root_t[j], enough, series, mu[:n], above[:n], below[:n_wrong])
+            if not mirror:
+                tail = slice(0, n_lower)
+                tilt_closely(z[tail], v[tail], root_t[j], enough, series, mu[:n], below[:n], above[:0])
         for i in range(active):
             undecided[i] -= below[i] + above[i]
             total[0, i] += below[i]

@@ -21,6 +21,9 @@ from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
 Rule = Literal["metropolis", "barker"]
+Source = Literal[
+    "normal theory", "normal theory with skewness", "resampling", "distribution-free bound", "several sources"
+]
 
 
 class Acceptance(NamedTuple):
@@ -47,6 +50,10 @@ class Acceptance(NamedTuple):
         A bound on the numerical error of delta, usage, wrong and looks (as a share of all looks).
     remark
         Why numbers are missing, in one line; None if none is missing.
+    source
+        Where the numbers come from: a `Source`.
+    delta_se, usage_se, mean_abs_delta_se
+        Standard errors of delta, usage and mean_abs_delta, if they are estimates; None and 0 if they are computed.
 
     Examples
     --------
@@ -65,6 +72,10 @@ class Acceptance(NamedTuple):
     wrong: Floats
     estimate: float
     remark: str | None = None
+    source: Source = "normal theory"
+    delta_se: Floats | None = None
+    usage_se: Floats | None = None
+    mean_abs_delta_se: float = 0.0
 
     @property
     def max_abs_delta(self) -> float:
@@ -138,13 +149,20 @@ def acceptance(
     >>> acceptance(Design(20_000, 500, 0.05), trial, skew=True).delta.round(3)
     array([0.018])
     """
-    plan = as_plan(design)
+    return acceptance_and_worst(as_plan(design), trial, rule, tolerance, skew=skew)[0]
+
+
+def acceptance_and_worst(
+    plan: Plan, trial: TrialRun, rule: Rule, tolerance: float, *, skew: bool = False
+) -> tuple[Acceptance, tuple[float, float]]:
+    """`acceptance`, and the test's error and data use at μ_std = 0 from the same recursion."""
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
     rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
     remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
-    return _acceptance(trial, barker, curve, rows, remark)
+    found = _acceptance(trial, barker, curve, rows, remark)
+    return found._replace(source="normal theory with skewness") if skew else found, curve.worst
 
 
 def predictions(

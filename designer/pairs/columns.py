@@ -13,6 +13,8 @@ from designer.core.errors import BadInput, integer
 from designer.core.files import shorten
 from designer.core.text_table import QUOTES
 from designer.pairs.limits import LARGEST
+from designer.pairs.notes import Note
+from designer.pairs.residuals import Residuals
 from designer.rule.looks import MAX_N_DATA
 
 Columns: TypeAlias = dict[str, Floats]
@@ -50,6 +52,14 @@ class TrialColumns(NamedTuple):
     sigma: Floats
     log_ratio: Floats | float
     skew: Floats | None
+    residuals: Residuals | None
+    notes: dict[str, Note]
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """The columns by name, in the order of the files; without skew if it is unknown."""
+        columns = {"mu": self.mu, "sigma": self.sigma, "log_ratio": np.asarray(self.log_ratio), "skew": self.skew}
+        return {name: column for name, column in columns.items() if column is not None}
 
 
 class FileProblem(NamedTuple):
@@ -119,7 +129,13 @@ class NStatement(NamedTuple):
     n_data: object
 
 
-Parsed: TypeAlias = tuple[Columns, list[NStatement]]
+class Parsed(NamedTuple):
+    """The columns of a file, where it states the number of data, and what else it says."""
+
+    columns: Columns
+    statements: list[NStatement]
+    residuals: Residuals | None = None
+    notes: dict[str, Note] = {}  # noqa: RUF012 - never changed
 
 
 def agreed(statements: list[NStatement]) -> int:

@@ -7,19 +7,19 @@ loaded in part.
 from __future__ import annotations
 
 import io
+import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
-from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import Target, shorten, write_whole
-from designer.pairs import limits, text
+from designer.pairs import limits, residual_files, text
 from designer.pairs.columns import (
     BadFile,
     Columns,
@@ -32,6 +32,7 @@ from designer.pairs.columns import (
     refusal,
     required,
 )
+from designer.pairs.notes import as_text, from_json, from_text
 from designer.pairs.text import number_of_data
 from designer.rule.looks import MAX_N_DATA
 
@@ -52,13 +53,13 @@ def read_named(name: str | os.PathLike[str], source: Source, n_data: int | None 
     return readers[suffix](source, n_data)
 
 
-def save(path: str | os.PathLike[str], n_data: int, columns: Mapping[str, Floats]) -> None:
+def save(path: str | os.PathLike[str], trial: TrialColumns) -> None:
     """Write a trial run in the format of the suffix."""
     writers = dict.fromkeys((".csv", ".tsv", ".txt"), write_csv) | {".parquet": write_parquet, ".npz": write_npz}
     suffix = Path(path).suffix.lower()
     if suffix not in writers:
         raise BadFile(f"{shorten(path, 200)}: the name must end in {', '.join(writers)}")
-    writers[suffix](path, n_data, columns)
+    writers[suffix](path, trial)
 
 
 def read_csv(source: Source, n_data: int | None = None) -> TrialColumns:
@@ -77,17 +78,21 @@ def _read(source: Source, n_data: int | None, parse: Callable[[bytes], Parsed]) 
     """The columns that `parse` reads from `source`; error messages name the source."""
     argument = [] if n_data is None else [NStatement("the argument", integer("n_data", n_data, 2, MAX_N_DATA))]
     try:
-        columns, statements = parse(_content(source))
+        parsed = parse(_content(source))
+        columns, statements = parsed.columns, parsed.statements
         if not 0 < (pairs := columns["mu"].size) <= limits.MAX_PAIRS:
             raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}" if pairs else "no rows")
         if "n_data" in columns:
             statements = [*statements, NStatement("the column", float(columns["n_data"][0]))]
         number = agreed(argument + statements)
+        if parsed.residuals is not None:
+            parsed.residuals.check(number, columns["mu"], columns["sigma"], columns.get("skew"))
     except BadInput as error:
         name = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "the data")
         known = error if isinstance(error, BadFile) else BadFile(str(error))
         raise BadFile(f"{shorten(name, 200)}: {known.summary}", known.problems, known.count) from None
-    return TrialColumns(number, columns["mu"], columns["sigma"], columns.get("log_ratio", 0.0), columns.get("skew"))
+    given = columns["mu"], columns["sigma"], columns.get("log_ratio", 0.0), columns.get("skew")
+    return TrialColumns(number, *given, parsed.residuals, parsed.notes)
 
 
 def _content(source: Source) -> bytes:
@@ -132,9 +137,14 @@ def _parse_parquet(data: bytes) -> Parsed:
         names = {name: schema.names[position] for name, position in where.items()}
         table = file.read(columns=[*names.values()])
         columns = {name: table.column(given).cast(pa.float64()).to_numpy() for name, given in names.items()}
-        stated = (schema.metadata or {}).get(b"n_data")
-    statements = [NStatement("the metadata", number_of_data(stated.decode("ascii", "replace")))] if stated else []
-    return _sound(columns), statements
+        metadata = {
+            key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for key, value in (schema.metadata or {}).items()
+        }
+        residuals = residual_files.from_parquet(file, metadata)
+    stated = metadata.get("n_data")
+    statements = [NStatement("the metadata", number_of_data(stated))] if stated else []
+    return Parsed(_sound(columns), statements, residuals, from_text(metadata))
 
 
 def read_npz(source: Source, n_data: int | None = None) -> TrialColumns:
@@ -149,17 +159,20 @@ def _parse_npz(data: bytes) -> Parsed:
         members = [*sizes]
         where = required([name.removesuffix(".npy") for name in members])
         chosen = {name: members[position] for name, position in where.items()}
-        largest = 8 * limits.MAX_PAIRS + limits.MAX_LINE
-        if too_large := [name for name in chosen.values() if sizes[name] > largest]:
-            raise BadFile(f"{too_large[0]} unpacks to {sizes[too_large[0]]:,} bytes, more than a trial run may have")
+        for name, largest in [(name, 8 * limits.MAX_PAIRS) for name in chosen.values()] + residual_files.npz_limits():
+            if sizes.get(name, 0) > largest + limits.MAX_LINE:
+                raise BadFile(f"{name} unpacks to {sizes[name]:,} bytes, more than a trial run may have")
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             columns = {name: np.asarray(arrays[member]) for name, member in chosen.items()}
+            residuals = residual_files.from_npz(arrays)
+            notes = from_json(str(arrays["notes"])) if "notes.npy" in sizes else {}
     if (pairs := columns["mu"].size) > limits.MAX_PAIRS:  # int8 arrays would grow eightfold
         raise BadFile(f"{pairs:,} rows, more than the limit of {limits.MAX_PAIRS:,}")
     for name, values in columns.items():
         if values.dtype.kind not in "iuf" or values.shape not in {(), (pairs,)}:
             raise BadFile(f"{chosen[name]} holds {values.dtype} of shape {values.shape}, not {pairs:,} numbers")
-    return _sound({name: np.full(pairs, values, dtype=np.float64) for name, values in columns.items()}), []
+    sound = _sound({name: np.full(pairs, values, dtype=np.float64) for name, values in columns.items()})
+    return Parsed(sound, [], residuals, notes)
 
 
 @contextmanager
@@ -167,7 +180,7 @@ def _reading(what: str) -> Iterator[None]:
     """Turn any exception of a parser into BadFile: parsers raise many types for broken files."""
     try:
         yield
-    except BadFile:
+    except BadInput:
         raise
     except Exception as error:
         raise BadFile(f"not a {what} that can be read: {shorten(error, 100)}") from None
@@ -187,24 +200,30 @@ def _sound(columns: Columns) -> Columns:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_csv(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
-    """Write a CSV file; repr writes floats exactly."""
-    rows = zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True)
-    write_whole(target, "\n".join([f"# n_data: {n_data}", ",".join(columns), *map(",".join, rows)]) + "\n")
+def write_csv(target: Target, trial: TrialColumns) -> None:
+    """Write a CSV file, without residuals; repr writes floats exactly."""
+    rows = zip(*(map(repr, column.tolist()) for column in trial.columns.values()), strict=True)
+    head = [f"# {name}: {text}" for name, text in ({"n_data": str(trial.n_data)} | as_text(trial.notes)).items()]
+    write_whole(target, "\n".join([*head, ",".join(trial.columns), *map(",".join, rows)]) + "\n")
 
 
-def write_parquet(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
-    """Write a Parquet file with N in the metadata."""
+def write_parquet(target: Target, trial: TrialColumns) -> None:
+    """Write a Parquet file with N and the notes in the metadata."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    table, sink = pa.table(dict(columns)), io.BytesIO()
-    parquet.write_table(table.replace_schema_metadata({"n_data": str(n_data)}), sink, write_page_checksum=True)
+    lists, version = residual_files.to_parquet(trial.residuals)
+    table, sink = pa.table(trial.columns | lists), io.BytesIO()
+    metadata = {"n_data": str(trial.n_data)} | version | as_text(trial.notes)
+    parquet.write_table(table.replace_schema_metadata(metadata), sink, write_page_checksum=True)
     write_whole(target, sink.getvalue())
 
 
-def write_npz(target: Target, n_data: int, columns: Mapping[str, Floats]) -> None:
+def write_npz(target: Target, trial: TrialColumns) -> None:
     """Write a NumPy archive with N as n_data."""
     sink = io.BytesIO()
-    np.savez(sink, **columns, n_data=np.int64(n_data))  # type: ignore[arg-type]
+    more = residual_files.to_npz(trial.residuals)
+    if trial.notes:
+        more["notes"] = np.array(json.dumps(as_text(trial.notes)))
+    np.savez(sink, **trial.columns, n_data=np.int64(trial.n_data), **more)  # type: ignore[arg-type]
     write_whole(target, sink.getvalue())

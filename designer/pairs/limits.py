@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MAX_PAIRS = 5_000_000
+MAX_RESIDUALS = 10_000_000  # values kept of all pairs together
 MAX_BYTES = 2**28
 MAX_LINE = 100_000
 MAX_COLUMNS = 1000

@@ -26,6 +26,7 @@ from designer.core.text_table import (
     split_names,
 )
 from designer.pairs import limits
+from designer.pairs import notes as notes_in
 from designer.pairs.columns import (
     NEEDED,
     BadFile,
@@ -57,7 +58,9 @@ def parse(data: bytes) -> Parsed:
     if columns is None or defects(columns, most=0)[1]:
         columns, comments = careful_columns(layout)
     stated = ((line, _STATES_N.fullmatch(text)) for line, text in comments)
-    return columns, [NStatement(f"line {line}", number_of_data(match[1])) for line, match in stated if match]
+    statements = [NStatement(f"line {line}", number_of_data(match[1])) for line, match in stated if match]
+    notes = dict(note for _, text in comments if (note := notes_in.in_comment(text)) is not None)
+    return Parsed(columns, statements, notes=notes_in.from_text(notes))
 
 
 def _check_size(data: bytes) -> None:

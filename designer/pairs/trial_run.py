@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,9 +17,11 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import Target, shorten
 from designer.pairs import files
-from designer.pairs.columns import defects
+from designer.pairs.columns import TrialColumns, defects
 from designer.pairs.files import Source
 from designer.pairs.limits import MAX_PAIRS
+from designer.pairs.notes import Note, checked_notes
+from designer.pairs.residuals import Residuals
 from designer.pairs.stationary import log_acceptance_at, spread_kappa
 from designer.rule.looks import MAX_N_DATA
 
@@ -40,6 +43,11 @@ class TrialRun:
         usual log ratio of priors and proposals. It is 0 for a flat prior and a symmetric proposal.
     skew
         Skewness of the lᵢ of each pair, if known.
+    residuals
+        Weighted values that stand for the lᵢ of each pair, a `Residuals`, if they were kept: for predictions at small m
+        (docs/small_batches.md).
+    notes
+        Where the pairs come from, by the names in `designer.pairs.notes.NAMES`; not part of the digest.
 
     Examples
     --------
@@ -53,9 +61,18 @@ class TrialRun:
     sigma: Floats
     log_ratio: Floats
     skew: Floats | None
+    residuals: Residuals | None
+    notes: Mapping[str, Note]
 
     def __init__(
-        self, n_data: int, mu: ArrayLike, sigma: ArrayLike, log_ratio: ArrayLike = 0.0, skew: ArrayLike | None = None
+        self,
+        n_data: int,
+        mu: ArrayLike,
+        sigma: ArrayLike,
+        log_ratio: ArrayLike = 0.0,
+        skew: ArrayLike | None = None,
+        residuals: Residuals | None = None,
+        notes: Mapping[str, Note] | None = None,
     ) -> None:
         columns = {"mu": _column("mu", mu)}
         pairs = integer("number of pairs", columns["mu"].size, 1, MAX_PAIRS)
@@ -67,7 +84,11 @@ class TrialRun:
         if flaws:
             lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in flaws]
             raise BadInput("; ".join(lines + [f"and {count - len(flaws):,} more"] * (count > len(flaws))))
-        fields = {"n_data": integer("n_data", n_data, 2, MAX_N_DATA), "skew": None, **columns}
+        n_data = integer("n_data", n_data, 2, MAX_N_DATA)
+        if residuals is not None:
+            residuals.check(n_data, columns["mu"], columns["sigma"], columns.get("skew"))
+        more = {"residuals": residuals, "notes": checked_notes(notes or {})}
+        fields: dict[str, object] = {"n_data": n_data, "skew": None, **columns, **more}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -98,6 +119,11 @@ class TrialRun:
         return columns if self.skew is None else columns | {"skew": self.skew}
 
     @property
+    def proposal(self) -> str | None:
+        """The kind of proposal that made the pairs, if noted."""
+        return str(self.notes["proposal"]) if "proposal" in self.notes else None
+
+    @property
     def log_acceptance(self) -> Floats:
         """A = N μ - c, the log acceptance ratio of each pair."""
         return self.n_data * self.mu - self.log_ratio
@@ -109,10 +135,17 @@ class TrialRun:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of N and the columns; the same on every machine and in every file format."""
+        """SHA-256 of N, the columns and the residuals, if kept; the same on every machine and in every file format.
+
+        A CSV file keeps no residuals, so what is read from it has another digest: predictions may differ.
+        """
         sha = hashlib.sha256(f"trial run 1, n_data {self.n_data}, pairs {len(self)}".encode())
         for name, column in self.columns.items():
             sha.update(f", {name} ".encode() + column.astype("<f8").tobytes())
+        if self.residuals is not None:
+            kept = self.residuals
+            sha.update(b", residuals " + kept.values.astype("<f8").tobytes())
+            sha.update(kept.weights.astype("<i8").tobytes() + kept.starts.astype("<i8").tobytes())
         return sha.hexdigest()
 
     def subset(self, indices: ArrayLike) -> TrialRun:
@@ -121,7 +154,14 @@ class TrialRun:
             columns = {name: column[np.atleast_1d(indices)] for name, column in self.columns.items()}
         except IndexError as error:
             raise BadInput(f"indices: {error}") from None
-        return TrialRun(self.n_data, **columns)
+        residuals = None if self.residuals is None else self.residuals.take(indices)
+        return TrialRun(self.n_data, **columns, residuals=residuals, notes=self.notes)
+
+    @property
+    def _content(self) -> TrialColumns:
+        return TrialColumns(
+            self.n_data, self.mu, self.sigma, self.log_ratio, self.skew, self.residuals, dict(self.notes)
+        )
 
     def __len__(self) -> int:
         return self.mu.size
@@ -139,7 +179,7 @@ class TrialRun:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: unpickled arrays would otherwise be writable.
-        return TrialRun, (self.n_data, *self.columns.values())
+        return TrialRun, tuple(self._content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_data: int | None = None) -> TrialRun:
@@ -153,7 +193,7 @@ class TrialRun:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in the format of its suffix: .csv, .tsv, .txt, .parquet or .npz."""
-        files.save(path, self.n_data, self.columns)
+        files.save(path, self._content)
 
     @classmethod
     def from_csv(cls, source: Source, n_data: int | None = None) -> TrialRun:
@@ -171,16 +211,16 @@ class TrialRun:
         return cls(*files.read_npz(source, n_data))
 
     def to_csv(self, target: Target) -> None:
-        """Write a CSV file with exact numbers; an old file is replaced as a whole or not at all."""
-        files.write_csv(target, self.n_data, self.columns)
+        """Write a CSV file with exact numbers, without residuals; an old file is replaced as a whole or not at all."""
+        files.write_csv(target, self._content)
 
     def to_parquet(self, target: Target) -> None:
         """Write a Parquet file with N in its metadata; an old file is replaced as a whole or not at all."""
-        files.write_parquet(target, self.n_data, self.columns)
+        files.write_parquet(target, self._content)
 
     def to_npz(self, target: Target) -> None:
         """Write a NumPy archive; an old file is replaced as a whole or not at all."""
-        files.write_npz(target, self.n_data, self.columns)
+        files.write_npz(target, self._content)
 
 
 def _column(name: str, values: ArrayLike, pairs: int | None = None, *, repeat: bool = False) -> Floats:

@@ -68,7 +68,20 @@ def _text(pattern: str, meaning: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _check_band(value: object, info: ValidationInfo) -> tuple[float, float] | None:
+    """Two numbers in [0, 1], the smaller first."""
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise BadInput(f"{info.field_name} = {shown(value)}: must be a list of two numbers")
+    low, high = (real(str(info.field_name), end, 0.0, 1.0) for end in value)
+    if low > high:
+        raise BadInput(f"{info.field_name} = {shown(value)}: the first number must not be the larger one")
+    return low, high
+
+
 _Size: TypeAlias = Annotated[float, _within(0.0, math.inf, open_high=True)] | None
+_Band: TypeAlias = Annotated[tuple[float, float] | None, BeforeValidator(_check_band)]
 _Text: TypeAlias = Annotated[str, _text(".{1,200}", "a string of 1 to 200 printable characters")] | None
 _Digest: TypeAlias = Annotated[str, _text("[0-9a-f]{64}", "a SHA-256 digest, 64 digits of 0-9a-f")] | None
 
@@ -82,8 +95,15 @@ class Predicted(Record):
         Mean |Δ| and mean data use over the pairs of the trial run.
     worst_error, worst_usage
         Error and data use at μ_std = 0, the hardest decision.
+    error, error_limit
+        The error by the criterion of the search, over the pairs of the trial run, and its upper limit over all pairs of
+        the chain, at the confidence of the provenance; the tolerance holds for the limit.
     estimate
         A bound on the numerical error of the other values.
+    acceptance
+        Acceptance rate of the test: the mean over the pairs of P_a + Δ.
+    acceptance_band, usage_band
+        Where acceptance rate and mean data use are, as far as the pairs can tell (99.9%): what a run is compared with.
 
     Examples
     --------
@@ -95,7 +115,12 @@ class Predicted(Record):
     mean_usage: _Size = None
     worst_error: _Size = None
     worst_usage: _Size = None
+    error: _Size = None
+    error_limit: _Size = None
     estimate: _Size = None
+    acceptance: _Size = None
+    acceptance_band: _Band = None
+    usage_band: _Band = None
 
 
 class Provenance(Record):
@@ -107,6 +132,8 @@ class Provenance(Record):
         Version of this package.
     tolerance, criterion
         What the search was asked for.
+    confidence
+        Confidence of the upper limit that meets the tolerance; None for a point estimate.
     trial, pairs
         Digest and number of pairs of the trial run.
 
@@ -119,6 +146,7 @@ class Provenance(Record):
     version: _Text = None
     tolerance: _Size = None
     criterion: _Text = None
+    confidence: Annotated[float, _within(0.5, 1.0)] | None = None
     trial: _Digest = None
     pairs: Annotated[int, _whole(1, MAX_PAIRS)] | None = None
 

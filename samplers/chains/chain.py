@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from samplers.chains.draws import Draws
 from samplers.chains.likelihood_cache import Likelihoods
+from samplers.chains.remembering import Remembering
 from samplers.chains.stepping import SteppedChain, all_steps_or_none, decide
 from samplers.compiled.block import run_block
 from samplers.compiled.build import fused_model, fused_parts, fused_proposal, fused_test
@@ -127,7 +128,7 @@ class Chain(SteppedChain):
         self.theta = np.array(theta, dtype=np.float64)
         if self.theta.ndim != 1 or not np.all(np.isfinite(self.theta)):
             raise BadInput(f"start: must be a list of finite numbers, has shape {self.theta.shape}")
-        check_designed_for(test, self.n_data)
+        check_designed_for(test, self.n_data, n_heavy=self.n_always)
         dimension = getattr(model, "dimension", None)
         if dimension is not None and self.theta.size != dimension:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {dimension:,}")
@@ -140,8 +141,13 @@ class Chain(SteppedChain):
 
     @property
     def evaluations_per_datum(self) -> float:
-        """The exact test stores the log-likelihoods of the state, and so evaluates one state per datum."""
-        return 1.0 if isinstance(self.test, ExactTest) else 2.0
+        """The exact test stores the log-likelihoods of the state, and so evaluates one state per datum.
+
+        For other tests both states, unless the model remembers one: then as measured so far.
+        """
+        if isinstance(self.test, ExactTest):
+            return 1.0
+        return self.model.evaluations_per_datum if isinstance(self.model, Remembering) else 2.0
 
     def use(self, proposal: Proposal, model: Model | None = None) -> None:
         """Go on with another proposal, as warm-up may want to, and with other control variates.
@@ -162,7 +168,7 @@ class Chain(SteppedChain):
 
     def use_test(self, test: AcceptTest) -> None:
         """Go on with another acceptance test for the same number of data."""
-        check_designed_for(test, self.n_data)
+        check_designed_for(test, self.n_data, n_heavy=self.n_always)
         self.test = test
         self._fuse()
 
@@ -189,6 +195,10 @@ class Chain(SteppedChain):
         proposed = self.proposal.propose(rng, theta)
         return proposed.theta, compare(self.model, theta, proposed.theta, proposed.log_q, self.rule)
 
+    def known_terms(self, theta: Floats, theta_new: Floats) -> Callable[[Ints], Floats] | None:
+        """The lᵢ of the latest step, if its exact decision has evaluated them for all data; None if not."""
+        return None if self._likelihoods is None else self._likelihoods.differences(theta, theta_new)
+
     def probes(self, rng: np.random.Generator) -> Iterator[Comparison]:
         """Comparisons of the state with a few near it."""
         return probe(rng, self.model, self.theta)
@@ -203,7 +213,8 @@ class Chain(SteppedChain):
         decision = decide(rng, self.test, comparison, proposed)
         if decision.accept and self._likelihoods is not None:
             self._likelihoods.moved(proposed)
-        return (proposed if decision.accept else theta), decision
+        counted = decision._replace(n_used=decision.n_used + self.n_always)
+        return (proposed if decision.accept else theta), counted
 
     def advance(self, steps: int) -> Draws:
         """Make this many steps.
@@ -230,6 +241,7 @@ class Chain(SteppedChain):
                 if looks != MORE_LOOKS:  # something was not finite, or beyond its bound; the protocols say what
                     return self.advance_by_steps(steps)
                 self._know_more_looks()
+        draws.n_used[:] += self.n_always
         self.steps += done
         self._filled_at = self.theta.copy()
         return draws

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.core.arrays import Floats
+from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.decide.comparison import BLOCK
 from samplers.models import Model
@@ -28,6 +28,7 @@ class Likelihoods:
         self.model, self.n = model, int(model.n_data)
         self.at: Floats | None = None  # θ of `current`
         self.asked: Floats | None = None  # θ' of `proposed`
+        self.left: Floats | None = None  # after an accepted step, the state whose log-likelihoods `proposed` holds
         self.checked = False
         self.current, self.proposed = np.empty(self.n), np.empty(self.n)
 
@@ -45,7 +46,7 @@ class Likelihoods:
                     self._fill(self.current, theta)
                     self.at = theta.copy()
                 self._fill(self.proposed, theta_new)
-                self.asked = theta_new
+                self.asked, self.left = theta_new, None
                 if not self.checked:
                     self._check(theta, theta_new)
                 blocks = (slice(k, k + BLOCK) for k in range(0, self.n, BLOCK))
@@ -57,8 +58,19 @@ class Likelihoods:
     def moved(self, theta: Floats) -> None:
         """The chain is at θ now."""
         if theta is self.asked:
+            self.left = self.at
             self.current, self.proposed, self.at = self.proposed, self.current, theta.copy()
         self.asked = None
+
+    def differences(self, theta: Floats, theta_new: Floats) -> Callable[[Ints], Floats] | None:
+        """The lᵢ of the latest decision, which are known by now; None if it was about other states."""
+        if _same(self.at, theta) and _same(self.asked, theta_new):
+            old, new = self.current, self.proposed
+        elif _same(self.left, theta) and _same(self.at, theta_new):
+            old, new = self.proposed, self.current
+        else:
+            return None
+        return lambda indices: new[indices] - old[indices]
 
     def _fill(self, out: Floats, theta: Floats) -> None:
         for start in range(0, self.n, BLOCK):
@@ -70,13 +82,23 @@ class Likelihoods:
             out[indices] = values
 
     def _check(self, theta: Floats, theta_new: Floats) -> None:
-        """Check once that `terms` and `log_likelihood` agree: a subclass may have changed only one of them."""
         some = np.arange(0, self.n, max(1, self.n // CHECKED))
-        old, new = self.current[some], self.proposed[some]
-        terms = np.asarray(self.model.terms(theta, theta_new, some), dtype=np.float64)
-        if not np.all(np.isfinite([terms, old, new])):
-            return
-        scale = np.abs(old) + np.abs(new) + 1.0
-        if np.any(np.abs(new - old - terms) > TOLERANCE * scale):
-            raise BadInput("log_likelihood: its differences are not what terms returns")
-        self.checked = True
+        self.checked = check_differences(self.model, theta, theta_new, some, self.current[some], self.proposed[some])
+
+
+def check_differences(model: Any, theta: Floats, theta_new: Floats, some: Ints, old: Floats, new: Floats) -> bool:
+    """Check that `terms` and `log_likelihood` agree on some data: a subclass may have changed only one of them.
+
+    False if they cannot be compared, because one is not finite.
+    """
+    terms = np.asarray(model.terms(theta, theta_new, some), dtype=np.float64)
+    if not np.all(np.isfinite([terms, old, new])):
+        return False
+    scale = np.abs(old) + np.abs(new) + 1.0
+    if np.any(np.abs(new - old - terms) > TOLERANCE * scale):
+        raise BadInput("log_likelihood: its differences are not what terms returns")
+    return True
+
+
+def _same(known: Floats | None, theta: Floats) -> bool:
+    return known is not None and np.array_equal(known, theta)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class RunProgress(NamedTuple):
         Time since the run began.
     acceptance, usage
         Acceptance rate and mean data use so far.
+    warning
+        How they differ from what the design predicts, beyond chance; empty if they do not.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class RunProgress(NamedTuple):
     seconds: float
     acceptance: float
     usage: float
+    warning: str = ""
 
     @property
     def rate(self) -> float:
@@ -90,25 +93,62 @@ def in_parallel(
             raise
 
 
+class Watch(Protocol):
+    """What watches chains as they go: `finding` says what it found, if anything."""
+
+    @property
+    def finding(self) -> str: ...
+
+    def begin(self, chain: int, step: int) -> None: ...
+
+    def add(self, chain: int, part: Draws) -> None: ...
+
+
 class Reporter:
     """Adds up what several chains report from their threads, and calls the caller's `progress`."""
 
-    def __init__(self, total: int, n_data: int, tell: Callable[[RunProgress], None] | None) -> None:
-        self.total, self.n_data, self.tell = total, n_data, tell
+    def __init__(
+        self, total: int, n_data: int, tell: Callable[[RunProgress], None] | None, watch: Watch | None = None
+    ) -> None:
+        self.total, self.n_data, self.tell, self.watch = total, n_data, tell, watch
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.done = self.accepted = self.used = 0
 
-    def skip(self, steps: int) -> None:
+    def of(self, chain: int) -> ChainReporter:
+        """Hears of the steps of one chain."""
+        return ChainReporter(self, chain)
+
+    def skip(self, chain: int, steps: int) -> None:
         """Do not count steps of an earlier run."""
+        if self.watch is not None:
+            self.watch.begin(chain, steps)
         with self.lock:
             self.total -= steps
 
-    def add(self, part: Draws) -> None:
+    def add(self, chain: int, part: Draws) -> None:
         """Count steps made just now."""
+        if self.watch is not None:
+            self.watch.add(chain, part)
         with self.lock:
             self.done += part.accepted.size
             self.accepted += int(part.accepted.sum())
             self.used += int(part.n_used.sum())
             if self.tell is not None:
                 share = self.accepted / self.done, self.used / self.done / self.n_data
-                self.tell(RunProgress(self.done, self.total, time.monotonic() - self.start, *share))
+                warning = "" if self.watch is None else self.watch.finding
+                self.tell(RunProgress(self.done, self.total, time.monotonic() - self.start, *share, warning))
+
+
+class ChainReporter(NamedTuple):
+    """Passes on what one chain reports, with its number."""
+
+    report: Reporter
+    chain: int
+
+    def skip(self, steps: int) -> None:
+        """Do not count steps of an earlier run."""
+        self.report.skip(self.chain, steps)
+
+    def add(self, part: Draws) -> None:
+        """Count steps made just now."""
+        self.report.add(self.chain, part)

@@ -36,8 +36,9 @@ from samplers.cluster.tasks import (
     TrialTask,
 )
 from samplers.config.config import PLACES, SamplerConfig
+from samplers.runs.monitor import Counts, Expected, Monitor
 from samplers.runs.run import settings_of
-from samplers.runs.saved_run import check_directory, write_results
+from samplers.runs.saved_run import check_directory, expected_of, write_results
 from samplers.runs.store import Store
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Cluster:
         check_directory(store, resume=resume)
         settings = settings_of(config)
         numbers = range(settings.chains)
-        tally = _Tally(len(numbers) * settings.steps, progress)
+        tally = _Tally(len(numbers) * settings.steps, progress, lambda: expected_of(store.meta() or {}, settings))
         with _marked(store) as marker:
             self._check(marker)
             tasks = [ChainTask(_portable(config), str(store.directory), number, marker) for number in numbers]
@@ -131,7 +132,7 @@ class Cluster:
         self,
         config: SamplerConfig,
         pairs: int,
-        every: int = 10,
+        every: int | None = None,
         *,
         progress: Callable[[int, int], None] | None = None,
         cancelled: Callable[[], bool] | None = None,
@@ -307,13 +308,20 @@ def _wait_for_writers(store: Store, numbers: Iterable[int]) -> None:
 
 
 class _Tally:
-    """Adds up the progress of chains; steps lost with a worker and made again count once.
+    """Adds up the progress of chains, and watches it; steps lost with a worker and made again count once.
 
     Messages of tasks arrive in Dask's own thread, their results in the caller's; a lock keeps them apart.
     """
 
-    def __init__(self, total: int, progress: Callable[[RunProgress], None] | None) -> None:
+    def __init__(
+        self,
+        total: int,
+        progress: Callable[[RunProgress], None] | None,
+        expected: Callable[[], Expected | None] = lambda: None,
+    ) -> None:
         self.total, self.progress, self.begin = total, progress, time.monotonic()
+        self.expected = expected  # known once a worker has described the run
+        self.monitor: Monitor | None = None
         self.first: dict[int, int] = {}  # where each chain was when the run began
         self.latest: dict[int, ChainProgress] = {}
         self.lock = threading.Lock()
@@ -325,6 +333,7 @@ class _Tally:
 
     def _add(self, reached: ChainProgress) -> None:
         self.first.setdefault(reached.chain, reached.start)
+        self._watch(reached)
         self.latest[reached.chain] = reached
         if self.progress is None:
             return
@@ -332,4 +341,15 @@ class _Tally:
         accepted, used = (sum(getattr(chain, name) for chain in self.latest.values()) for name in ("accepted", "used"))
         done = sum(chain.step - self.first[number] for number, chain in self.latest.items())
         shares = accepted / max(steps, 1), used / max(steps, 1) / reached.n_data
-        self.progress(RunProgress(done, self.total - sum(self.first.values()), time.monotonic() - self.begin, *shares))
+        seconds, warning = time.monotonic() - self.begin, "" if self.monitor is None else self.monitor.finding
+        self.progress(RunProgress(done, self.total - sum(self.first.values()), seconds, *shares, warning))
+
+    def _watch(self, reached: ChainProgress) -> None:
+        if self.monitor is None:
+            self.monitor = Monitor(self.expected())
+        known = self.latest.get(reached.chain)
+        if known is None or known.start != reached.start or known.step > reached.step:
+            self.monitor.begin(reached.chain, reached.start)
+            known = None
+        before = Counts(0, 0, 0) if known is None else Counts(*known.counts)
+        self.monitor.count(reached.chain, Counts(*reached.counts).minus(before))

@@ -26,6 +26,7 @@ from samplers.chains.draws import Draws
 from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
+from samplers.runs.monitor import Counts
 from samplers.runs.run import collect_pairs, settings_of
 from samplers.runs.saved_run import BLAS_THREADS, describe, run_chain
 from samplers.runs.store import Store
@@ -94,7 +95,10 @@ def perform(task: Task, topic: str) -> TaskResult:
 
 
 class ChainProgress(NamedTuple):
-    """How far a chain has got: where this task resumed it, where it is, and totals over the steps since."""
+    """How far a chain has got: where this task resumed it, where it is, and totals over the steps since.
+
+    `counts` are those of its decisions after warm-up.
+    """
 
     chain: int
     start: int
@@ -102,6 +106,7 @@ class ChainProgress(NamedTuple):
     accepted: int
     used: int
     n_data: int
+    counts: Sequence[int] = (0, 0, 0)
 
 
 class ChainTask(NamedTuple):
@@ -120,7 +125,7 @@ class ChainTask(NamedTuple):
         describe(spec, settings, store)
         until = time.monotonic() + PATIENCE
         while True:
-            relay = Relay(here, self.number, spec.data_per_step)
+            relay = Relay(here, self.number, spec, settings.warmup)
             try:
                 run_chain(spec, settings, store, self.number, relay, here.stopped)
                 return relay.reached
@@ -133,8 +138,9 @@ class ChainTask(NamedTuple):
 class Relay:
     """Sends the progress of one chain to the caller."""
 
-    def __init__(self, here: WorkerContext, number: int, n_data: int) -> None:
-        self.here, self.reached = here, ChainProgress(number, 0, 0, 0, 0, n_data)
+    def __init__(self, here: WorkerContext, number: int, spec: ChainSpec, warmup: int) -> None:
+        self.here, self.reached = here, ChainProgress(number, 0, 0, 0, 0, spec.data_per_step)
+        self.warmup, self.n_always = warmup, getattr(spec.chain(np.random.default_rng(0)), "n_always", 0)
 
     def skip(self, steps: int) -> None:
         """Do not count steps of an earlier run."""
@@ -143,8 +149,10 @@ class Relay:
 
     def add(self, part: Draws) -> None:
         """Count steps made just now."""
-        now = self.reached
+        now, skip = self.reached, max(self.warmup - self.reached.step, 0)
+        new = Counts.of(part.accepted[skip:], part.n_used[skip:], self.n_always)
         self.reached = now._replace(
+            counts=Counts(*now.counts).plus(new),
             step=now.step + part.accepted.size,
             accepted=now.accepted + int(part.accepted.sum()),
             used=now.used + int(part.n_used.sum()),
@@ -190,7 +198,7 @@ class TrialTask(NamedTuple):
 
     config: str
     pairs: int
-    every: int
+    every: int | None
     threads: int = BLAS_THREADS
 
     def do(self, here: WorkerContext) -> Any:

@@ -11,6 +11,7 @@ from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, check_growth
 from designer.search.space import Space
+from designer.search.upper_limit import MOST_CONFIDENCE
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
 from samplers.decide.correction import HIGHEST, LOWEST
@@ -27,6 +28,23 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _precision(value: Any) -> Any:
+    """Check a precision for all coefficients, a list of them, or a table by column."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+    for entry in entries:
+        if isinstance(entry, (bool, str)) or not isinstance(entry, (int, float)) or not 0.0 <= entry <= LARGEST:
+            raise ValueError("must be a number from 0 on, a list of them, or a table of them by the columns' names")
+    if not isinstance(value, (int, float)) and not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def _heavy(value: Any) -> Any:
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_N_DATA):
+        raise ValueError('must be a number of rows or "auto"')
+    return value
+
+
 def _not_empty(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
@@ -38,6 +56,7 @@ Real = Annotated[float, BeforeValidator(_number)]
 Positive = Annotated[Real, Field(gt=0.0, le=LARGEST)]
 NotNegative = Annotated[Real, Field(ge=0.0, le=LARGEST)]
 YesNo = Annotated[bool, Strict()]
+Precision = Annotated[float | tuple[float, ...] | dict[str, float], BeforeValidator(_precision)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 
 
@@ -109,9 +128,16 @@ class LogisticTable(ConfigTable):
     labels: ClassVar[Labels] = "binary"
 
     kind: Literal["logistic"] = "logistic"
-    prior_precision: NotNegative = 0.0
+    prior_precision: Precision = 0.0
+    prior_intercept: YesNo = True
     control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
     recentre: YesNo = False
+    heavy: Annotated[int | Literal["auto"], BeforeValidator(_heavy)] = "auto"
+
+    @property
+    def chooses_heavy(self) -> bool:
+        """Whether the number of heavy rows depends on the data."""
+        return self.heavy == "auto" and self.control == 2
 
 
 class IcaTable(ConfigTable):
@@ -296,6 +322,8 @@ class RedesignTable(ConfigTable):
 
     Recording pairs takes at most `share` of all data read (except for the first 20). It ends at step `until` (default:
     the end of the warm-up). A new design must save `gain` of the data, unless the current one exceeds the tolerance.
+    The tolerance holds at the upper end of a band of this `confidence` over the pairs (default: 0.95; 0.5: only for the
+    pairs at hand).
     `m_low` and `m_high` limit the mini-batches.
     """
 
@@ -305,6 +333,7 @@ class RedesignTable(ConfigTable):
     until: Annotated[Whole, Field(ge=16, le=MAX_DRAWS)] | None = None
     share: Real = Field(default=0.1, gt=0.0, lt=1.0)
     gain: Real = Field(default=0.02, ge=0.0, lt=1.0)
+    confidence: Annotated[Real, Field(ge=0.5, le=MOST_CONFIDENCE)] | None = None
     m_low: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
     m_high: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
 
@@ -357,6 +386,8 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         )
     if isinstance(proposal, (WalkTable, AdaptiveTable)) and proposal.scale is None and model.kind != "logistic":
         raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
+    if isinstance(model, LogisticTable) and model.heavy not in ("auto", 0) and not model.control:
+        raise BadInput(f"model.heavy = {model.heavy:,}: heavy rows need control variates; model.control = 0 has none")
     if isinstance(model, LogisticTable) and model.recentre and not (run.warmup and model.control):
         raise BadInput("model.recentre = true: needs control variates and a warm-up")
     if isinstance(proposal, SliceTable):
@@ -400,6 +431,9 @@ def check_schedule(table: ScheduleTable | None, redesign: RedesignTable | None, 
 def check_data(model: ModelTable, data: DataTable) -> None:
     """Refuse entries that the model or the kind of file cannot use."""
     _check_place(data)
+    if isinstance(model, LogisticTable) and not model.prior_intercept and not data.intercept:
+        advice = "name the column in model.prior_precision, with precision 0"
+        raise BadInput(f"model.prior_intercept = false: needs data.intercept = true; otherwise {advice}")
     given = [name for name in ("label", "labels", "columns") if getattr(data, name) is not None]
     given += [name for name in ("intercept", "standardise") if getattr(data, name)]
     idle = [] if model.labels else ["label", "labels", "intercept", "standardise"]

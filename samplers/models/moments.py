@@ -7,16 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.pairs.residuals import Keeper
 from samplers.data.scaling import unit
 from samplers.decide.comparison import Comparison, evaluate
 from samplers.models.arrays import blocks
 
 
-def moments(comparison: Comparison) -> tuple[float, float, float]:
-    """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time."""
+def moments(comparison: Comparison, keeper: Keeper | None = None) -> tuple[float, float, float]:
+    """Mean, population standard deviation and skewness of all lᵢ: one pass, a block at a time, which `keeper` sees."""
     scale, sums = 0.0, Sums.none()
     for block in blocks(comparison.n):
         values = evaluate(comparison, np.arange(block.start, block.stop))
+        if keeper is not None:
+            keeper.add(values)
         scale = scale or float(unit(values))
         sums = sums.joined(Sums.of(values / scale))
     mean, sigma, skew = (float(value) for value in sums.moments())

@@ -9,7 +9,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.decide.alias import ROUNDING, AliasTable, TermBounds
-from samplers.models import LinearModel, _bound_kernels
+from samplers.models import LinearModel, Rows, _bound_kernels
 from samplers.models.arrays import blocks
 from samplers.models.term_bounds import ball_radius, block_weights, posterior_factor
 
@@ -60,10 +60,11 @@ class ResidualBounds:
         order: int = 2,
         radius: float | None = None,
         factor: Floats | None = None,
+        rest: Rows = slice(None),
     ) -> ResidualBounds:
         """For control variates of a model around a centre: one pass over the data, and one for the factor if not given.
 
-        R is √D + 5 by default.
+        R is √D + 5 by default. `rest` are the rows that are sampled, in the order of their numbers; all by default.
         """
         factor = posterior_factor(model, centre) if factor is None else factor
         radius = ball_radius(centre.size) if radius is None else radius
@@ -75,7 +76,7 @@ class ResidualBounds:
         farthest = float(np.linalg.norm(centre) + radius * np.linalg.norm(factor, 2))
         rounding = max(ROUNDING, ROUNDINGS * float(np.finfo(float).eps) * math.sqrt(longest) * farthest)
         whitening = np.ascontiguousarray(np.tril(np.linalg.inv(factor)))
-        return cls(AliasTable.of(weights), centre, whitening, radius, order, rounding)
+        return cls(AliasTable.of(weights[rest]), centre, whitening, radius, order, rounding)
 
     def whitened(self, theta: Floats) -> Floats:
         """L⁻¹(θ - centre)."""

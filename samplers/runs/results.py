@@ -20,6 +20,7 @@ import numpy as np
 from designer.core.errors import BadInput
 from designer.core.files import replacing, shorten
 from samplers.data import memory
+from samplers.runs.monitor import DIFFERS
 from samplers.runs.store import Array, Arrays
 
 if TYPE_CHECKING:
@@ -280,12 +281,13 @@ class ParameterSummary(NamedTuple):
 
 
 class PosteriorSummary(NamedTuple):
-    """One row per parameter, and the numbers of chains and draws."""
+    """One row per parameter, the numbers of chains and draws, and how the run differs from its design's prediction."""
 
     rows: tuple[ParameterSummary, ...]
     chains: int
     draws: int
     note: str = ""
+    differs: str = ""
 
     def worst(self, count: int) -> PosteriorSummary:
         """The parameters with the fewest effective draws, if there are more than this many."""
@@ -297,10 +299,11 @@ class PosteriorSummary(NamedTuple):
 
     @property
     def remarks(self) -> list[str]:
-        """What to know before using the table: chains that do not agree, or are too short to tell."""
+        """What to know before using the table: not as predicted, chains that disagree or are short."""
         apart = sum(row.r_hat > MIXED for row in self.rows)
         few = sum(row.ess_bulk < ENOUGH * self.chains for row in self.rows)
         return [
+            *([f"warning: {self.differs}"] * bool(self.differs)),
             *([f"r_hat above {MIXED:g} for {apart:,} of {len(self.rows):,} parameters: run longer"] * bool(apart)),
             *(
                 [f"fewer than {ENOUGH} effective draws per chain for {few:,} of {len(self.rows):,} parameters"]
@@ -366,7 +369,8 @@ def summary(results: DataTree) -> PosteriorSummary:
     posterior = results["posterior"]
     rows = [row for name, values in posterior.data_vars.items() for row in _rows(str(name), values)]
     sizes = posterior.sizes
-    return PosteriorSummary(tuple(rows), sizes["chain"], sizes["draw"], str(results.attrs.get("note", "")))
+    notes = (str(results.attrs.get(name, "")) for name in ("note", DIFFERS))
+    return PosteriorSummary(tuple(rows), sizes["chain"], sizes["draw"], *notes)
 
 
 def _rows(name: str, values: DataArray) -> list[ParameterSummary]:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from designer.core.errors import BadInput, integer
 from designer.core.progress import Progress, raise_if
+from designer.pairs.notes import Note
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.adapt.warmup import Warmup
@@ -22,10 +25,12 @@ from samplers.config.config import SamplerConfig
 from samplers.decide.exact import ExactTest
 from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, run_saved
 from samplers.runs.store import Store
-from samplers.study.observe import Audit, Observed, Pair, audit, check_observable, observing
+from samplers.study.observe import Audit, Observed, Pair, audit, check_observable, independent, observing, spacing
 
 if TYPE_CHECKING:
     from xarray import DataTree
+
+INDEPENDENT_WARMUP = 100  # steps of a trial run's warm-up that are enough for independent proposals, from the mode
 
 
 def run_config(
@@ -97,8 +102,9 @@ def settings_of(config: SamplerConfig) -> RunSettings:
 def collect_pairs(
     config: SamplerConfig,
     pairs: int,
-    every: int = 10,
+    every: int | None = None,
     *,
+    spec: ChainSpec | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> TrialRun:
@@ -111,7 +117,10 @@ def collect_pairs(
     pairs
         How many; each costs a pass over the data.
     every
-        Steps between them.
+        Steps from one to the next; by default 1 for independent proxy proposals, 10 for random walks, and what the
+        correlation of the steps asks for in between. Each step of an exact chain is a pass over the data.
+    spec
+        What `build` made of the config, if it did already.
     progress, cancelled
         Called with (steps done, all steps); when `cancelled` says so, `Cancelled` is raised.
 
@@ -132,35 +141,44 @@ def collect_pairs(
     ...     len(collect_pairs(SamplerConfig.from_toml(text), pairs=20, every=2))
     20
     """
-    pairs, every = integer("pairs", pairs, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
+    pairs = integer("pairs", pairs, 1, MAX_DRAWS)
+    if every is not None:
+        every = integer("every", every, 1, MAX_DRAWS)
     with blas_threads(BLAS_THREADS):
-        return _pairs(config, pairs, every, progress, cancelled)
+        exact = (build(config) if spec is None else spec)._replace(test=ExactTest())
+        return _pairs(config, exact, pairs, spacing(exact.proposal) if every is None else every, progress, cancelled)
 
 
 def _pairs(
     config: SamplerConfig,
+    spec: ChainSpec,
     pairs: int,
     every: int,
     progress: Progress | None,
     cancelled: Callable[[], bool] | None,
 ) -> TrialRun:
-    spec = build(config)._replace(test=ExactTest())
-    warmup, steps = config.run.warmup, config.run.warmup + pairs * every
+    warmup = min(config.run.warmup, INDEPENDENT_WARMUP) if independent(spec.proposal) else config.run.warmup
+    steps = warmup + pairs * every
 
     def tell(done: int) -> None:
         raise_if(cancelled)
         if progress is not None:
             progress(done, steps)
 
-    chain = _observable(config, spec, tell)
+    chain = _observable(config, spec, warmup, tell)
     recorded: list[Pair] = []
+    accepted = 0
     try:
-        for _ in observing(chain, steps, every, recorded):
+        for part in observing(chain, steps, every, recorded):
+            accepted += int(np.count_nonzero(part.accepted))
             tell(chain.steps)
     except ChainStopped as stopped:
         stopped.add_note(f"{(chain.steps - warmup) // every:,} pairs can be recorded before that")
         raise
-    return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data)
+    notes: dict[str, Note] = {"proposal": config.proposal.kind, "chain_acceptance": accepted / (pairs * every)}
+    if heavy := getattr(spec.model, "n_heavy", 0):
+        notes["n_heavy"] = heavy
+    return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data, notes)
 
 
 def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
@@ -200,7 +218,7 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
         kind = "exact" if config.test is None else config.test.kind
         raise BadInput(f"test.kind = {kind!r}: only a sequential test makes predictions that can be audited")
     with blas_threads(BLAS_THREADS):
-        chain = _observable(config, build(config))
+        chain = _observable(config, build(config), config.run.warmup)
         observed = Observed(Draws.empty(0, chain.theta.size), [], config.rule)
         try:
             for _ in observing(chain, chain.steps + steps, every, observed.pairs):
@@ -212,15 +230,22 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
         return audit(config.test, observed, chain.n_data)
 
 
-def _observable(config: SamplerConfig, spec: ChainSpec, tell: Callable[[int], None] = lambda done: None) -> MarkovChain:
+def _observable(
+    config: SamplerConfig, spec: ChainSpec, warmup: int, tell: Callable[[int], None] = lambda done: None
+) -> MarkovChain:
     """The first chain of a config after warm-up, if its steps are decisions about pairs; BadInput at once if not."""
     check_observable(spec.chain(streams(config.run.seed, 1)[0]))
-    return warmed_up(config, spec, tell)
+    return warmed_up(config, spec, tell, warmup)
 
 
-def warmed_up(config: SamplerConfig, spec: ChainSpec, tell: Callable[[int], None] = lambda done: None) -> MarkovChain:
+def warmed_up(
+    config: SamplerConfig,
+    spec: ChainSpec,
+    tell: Callable[[int], None] = lambda done: None,
+    steps: int | None = None,
+) -> MarkovChain:
     """The first chain of a config at the end of its warm-up; `tell` hears of its steps before each block."""
     chain, warmup = spec.chain(streams(config.run.seed, 1)[0]), Warmup(spec)
-    for part in in_blocks(chain, config.run.warmup, stop=lambda: tell(chain.steps)):
+    for part in in_blocks(chain, config.run.warmup if steps is None else steps, stop=lambda: tell(chain.steps)):
         warmup.learn(chain, part)
     return chain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,13 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models.rj_logistic import RJLogistic
 from samplers.proposals import Proposal
 from samplers.runs.identity import identified
+from samplers.runs.monitor import Expected, Monitor, NotAsPredicted, judged
 from samplers.runs.saved_run import (
     BLAS_THREADS,
     RunSettings,
     advance_saved,
     check_directory,
+    described,
     draws_in,
     write_results,
 )
@@ -299,9 +302,12 @@ def _run_in_memory(
     cancelled: Callable[[], bool] | None,
 ) -> list[Draws]:
     every = [spec.chain(rng) for rng in streams(settings.seed, settings.chains)]
-    warmup, report = settings.warmup, Reporter(len(every) * settings.steps, every[0].data_per_step, progress)
+    warmup, first = settings.warmup, every[0]
+    expected = Expected.of_run(described(spec, first))
+    reporter = Reporter(len(every) * settings.steps, first.data_per_step, progress, Monitor(expected, warmup))
 
-    def whole(chain: MarkovChain, stop: Callable[[], bool]) -> Draws:
+    def whole(number: int, stop: Callable[[], bool]) -> Draws:
+        chain, report = every[number], reporter.of(number)
         parts = [Draws.empty(0, chain.theta.size, chain.theta.dtype)]
         try:
             for part in in_blocks(chain, settings.steps, breaks=[warmup], advance=Paced(chain.advance), stop=stop):
@@ -314,4 +320,7 @@ def _run_in_memory(
             raise stopped.after(parts) from None
         return Draws.joined(parts)
 
-    return in_parallel(whole, every, workers, cancelled)
+    draws = in_parallel(whole, range(len(every)), workers, cancelled)
+    if differs := judged(expected, [part._asdict() for part in draws]):
+        warnings.warn(differs, NotAsPredicted, stacklevel=4)  # blames the caller of `run`
+    return draws

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,9 +25,11 @@ from samplers.chains.blas import blas_threads
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import Paced, in_blocks
 from samplers.chains.parallel import Reporter, RunProgress, in_parallel, streams
+from samplers.chains.protocol import MarkovChain
 from samplers.chains.spec import ChainSpec
 from samplers.config.schema import RedesignTable, ScheduleTable
 from samplers.runs.identity import MARKS
+from samplers.runs.monitor import DIFFERS, Expected, Monitor, NotAsPredicted, judged
 from samplers.runs.store import ChainStore, Checkpoint, Store
 
 if TYPE_CHECKING:
@@ -91,12 +94,18 @@ def advance_saved(
     """Run the chains, or continue those in the store, to their end or until cancelled."""
     with blas_threads(BLAS_THREADS):
         data_per_step = describe(spec, settings, store)
-        report = Reporter(settings.chains * settings.steps, data_per_step, progress)
+        monitor = Monitor(expected_of(store.meta() or {}, settings), settings.warmup)
+        report = Reporter(settings.chains * settings.steps, data_per_step, progress, monitor)
 
         def whole(number: int, stop: Callable[[], bool]) -> None:
-            run_chain(spec, settings, store, number, report, stop)
+            run_chain(spec, settings, store, number, report.of(number), stop)
 
         in_parallel(whole, range(settings.chains), workers, cancelled)
+
+
+def expected_of(meta: Mapping[str, Any], settings: RunSettings) -> Expected | None:
+    """What the design of a run predicts for it; None if the test changes on the way."""
+    return Expected.of_run(meta) if settings.schedule is None and settings.redesign is None else None
 
 
 def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> int:
@@ -104,20 +113,30 @@ def describe(spec: ChainSpec, settings: RunSettings, store: Store) -> int:
     check_directory(store, resume=True)
     _check_started_alike(spec, store)
     chain = spec.chain(np.random.default_rng(0))
-    per_step = {} if chain.data_per_step == chain.n_data else {"data_per_step": chain.data_per_step}
     facts = {
         "digest": spec.digest,
         "config": dict(spec.entries),
         "version": version("austerity"),
         "warmup": settings.warmup,
-        "n_data": chain.n_data,
-        **per_step,
-        "model": spec.kind,
         "names": None if spec.names is None else list(spec.names),
+        **described(spec, chain),
         **spec.notes,
     }
-    store.describe(facts | ({} if spec.design is None else {"design": spec.design.to_toml()}))
+    store.describe(facts)
     return chain.data_per_step
+
+
+def described(spec: ChainSpec, chain: MarkovChain) -> dict[str, Any]:
+    """Facts about the chains of a run for its directory, its results and its monitor."""
+    always = getattr(chain, "n_always", 0)
+    return {
+        "n_data": chain.n_data,
+        **({} if chain.data_per_step == chain.n_data else {"data_per_step": chain.data_per_step}),
+        **({"n_always": always} if always else {}),
+        "model": spec.kind,
+        "proposal": type(spec.proposal).__name__,
+        **({} if spec.design is None else {"design": spec.design.to_toml()}),
+    }
 
 
 def _check_started_alike(spec: ChainSpec, store: Store) -> None:
@@ -258,11 +277,15 @@ def write_results(store: Store, settings: RunSettings, names: Sequence[str] | No
     logs = None if settings.redesign is None else redesign_logs(store, settings.chains)
     if logs is not None:
         facts["redesign"] = json.dumps([[change._asdict() for change in logs.get(number, [])] for number in draws])
+    if differs := judged(expected_of(facts, settings), draws.values()):
+        facts[DIFFERS] = differs
     results = collect_run(draws, facts)
     with store.alone():
         if logs is not None:
             write_whole(store.directory / "redesign.csv", _log_table(logs))
         to_netcdf(results, store.directory / RESULTS)
+    if differs:
+        warnings.warn(differs, NotAsPredicted, stacklevel=4)  # blames the caller of `run` or `run_config`
     return results
 
 

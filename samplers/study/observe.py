@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.errors import BadInput, integer
 from designer.engine.step_error import Rule, acceptance
+from designer.pairs.notes import Note
+from designer.pairs.residuals import Keeper, Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import in_blocks
-from samplers.chains.protocol import MarkovChain
+from samplers.chains.protocol import MarkovChain, State
 from samplers.chains.stepping import all_steps_or_none
 from samplers.decide.barker import BarkerTest
-from samplers.decide.comparison import NonFiniteTerm, draw_threshold
+from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold
 from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.moments import moments
+from samplers.proposals import ProxyStep
 
+SPACING = 10  # steps from one pair of a random walk to the next
+CORRELATED = 0.2  # correlation of pairs to allow
 SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
+MOST_KEPT = 5000  # pairs whose residuals are kept, 16 kB each
 
 
 class Pair(NamedTuple):
@@ -44,7 +51,9 @@ class Pair(NamedTuple):
     accepted, exact
         The test's decision, and the exact one with the same u.
     n_used
-        Data that the test read.
+        Data that the test read (heavy rows, which every step reads, are not among them).
+    kept
+        Values that stand for its lᵢ, for the residuals of a trial run; None if none were kept.
 
     Examples
     --------
@@ -60,6 +69,7 @@ class Pair(NamedTuple):
     accepted: bool
     exact: bool
     n_used: int
+    kept: Weighted | None = None
 
 
 class Observed(NamedTuple):
@@ -85,13 +95,15 @@ class Observed(NamedTuple):
     pairs: list[Pair]
     rule: Rule = "metropolis"
 
-    def trial(self, n_data: int) -> TrialRun:
+    def trial(self, n_data: int, notes: Mapping[str, Note] | None = None) -> TrialRun:
         """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
-        rows = np.array([pair[:4] for pair in self.pairs if pair.sigma > 0]).reshape(-1, 4)
-        if len(rows) == 0:
+        pairs = [pair for pair in self.pairs if pair.sigma > 0]
+        if not pairs:
             raise BadInput("no pairs: no step was recorded, or none that the data could decide")
-        mu, sigma, skew, log_ratio = rows.T
-        return TrialRun(n_data, mu, sigma, log_ratio, skew)
+        mu, sigma, skew, log_ratio = np.array([pair[:4] for pair in pairs]).T
+        whole = len(pairs) <= MOST_KEPT and any(pair.kept is not None for pair in pairs)
+        residuals = Residuals.joined(pair.kept for pair in pairs) if whole else None
+        return TrialRun(n_data, mu, sigma, log_ratio, skew, residuals, notes)
 
 
 class MeasuredValue(NamedTuple):
@@ -206,7 +218,7 @@ def observing(
         plain = every - 1 - (chain.steps - first) % every  # steps before the next pair
         if plain:
             return chain.advance(min(steps, plain))
-        part, pair = _recorded_step(chain)
+        part, pair = _recorded_step(chain, keep=len(pairs) < MOST_KEPT)
         pairs.extend([] if pair is None else [pair])
         return part
 
@@ -275,9 +287,9 @@ def _beside(row: MeasuredValue, form: str) -> str:
     return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
 
 
-def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
+def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | None]:
     """One step and its pair, by a full pass over the data; uses the same random numbers as any other step."""
-    before, theta = copy.deepcopy(chain.rng), chain.theta.copy()
+    before, theta, keeper = copy.deepcopy(chain.rng), chain.theta.copy(), Keeper() if keep else None
     proposed = theta
     try:
         with all_steps_or_none(chain):
@@ -286,9 +298,41 @@ def _recorded_step(chain: MarkovChain) -> tuple[Draws, Pair | None]:
             v = draw_threshold(before, chain.rule)
             if math.isinf(comparison.log_ratio):
                 return part, None
-            mu, sigma, skew = moments(comparison)
+            mu, sigma, skew = moments(_with_known_terms(chain, theta, proposed, comparison), keeper)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
         raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
-    decided = bool(part.accepted[0]), exact, int(part.n_used[0])
-    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided)
+    decided = bool(part.accepted[0]), exact, int(part.n_used[0]) - chain.n_always
+    kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept)
+
+
+def _with_known_terms(chain: MarkovChain, theta: State, proposed: State, comparison: Comparison) -> Comparison:
+    """The comparison with the lᵢ that an exact decision has just evaluated: no further pass over the data."""
+    known = getattr(chain, "known_terms", None)
+    terms = None if known is None else known(theta, proposed)
+    return comparison if terms is None else replace(comparison, terms=terms)
+
+
+def independent(proposal: object) -> bool:
+    """Whether proposals do not depend on the state: proxy proposals with β = 1."""
+    return isinstance(proposal, ProxyStep) and proposal.beta == 1.0
+
+
+def spacing(proposal: object) -> int:
+    """Steps from one pair to the next, so that a trial run costs no more passes over the data than it must.
+
+    Each step of an exact chain is a pass. Independent proposals give a new pair every time. Steps that keep a share
+    ρ = √(1 - β²) of the state give pairs whose correlation, about ρᵏ after k steps, should be small; random walks and
+    whatever else give one in ten.
+
+    Examples
+    --------
+    >>> from samplers.proposals import RandomWalk
+    >>> spacing(RandomWalk.isotropic(0.1, 2))
+    10
+    """
+    if not isinstance(proposal, ProxyStep):
+        return SPACING
+    keep = math.sqrt(1.0 - proposal.beta**2)
+    return 1 if keep < CORRELATED else min(SPACING, math.ceil(math.log(CORRELATED) / math.log(keep)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, design_file, given
-from app.cli.terminal import CommandOutput, chain_progress, progress_bar, status
+from app.cli.terminal import CommandOutput, chain_progress, progress_bar, say_above, status
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -52,6 +53,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from samplers.config.config import SamplerConfig
+    from samplers.runs.monitor import NotAsPredicted
     from samplers.runs.results import steps, summary
     from samplers.runs.run import run_config
     from samplers.runs.saved_run import RESULTS
@@ -62,9 +64,11 @@ def run(options: argparse.Namespace) -> CommandOutput:
         _check_resumable(Path(options.output))
     latest: list[RunProgress] = []
     with cluster_at(options.cluster) as cluster, progress_bar(options, counts=False) as show:
-        report = _remembering(latest, chain_progress(show))
+        report = _remembering(latest, chain_progress(show), quiet=options.quiet or options.json)
         run_chains = run_config if cluster is None else cluster.run_config
-        results = run_chains(config, options.output, resume=options.resume, progress=report)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotAsPredicted)  # the remarks say it
+            results = run_chains(config, options.output, resume=options.resume, progress=report)
     target = Path(options.output) / RESULTS
     with status("summarising the results", options):
         table, totals = summary(results), steps(results)
@@ -109,12 +113,15 @@ def _check_resumable(directory: Path) -> None:
 
 
 def _remembering(
-    latest: list[RunProgress], show: Callable[[RunProgress], None] | None
+    latest: list[RunProgress], show: Callable[[RunProgress], None] | None, *, quiet: bool
 ) -> Callable[[RunProgress], None]:
-    """Pass progress on, and remember the latest."""
+    """Pass progress on, and remember the latest; say once, while the chains run, that they are not as predicted."""
 
     def report(progress: RunProgress) -> None:
+        warned = bool(latest and latest[0].warning)
         latest[:] = [progress]
+        if progress.warning and not warned and not quiet:
+            say_above(f"warning: {progress.warning}")
         if show is not None:
             show(progress)
 

@@ -42,7 +42,9 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--pairs", type=shared.integer, default=100, help="number of pairs (default: %(default)s)")
     parser.add_argument(
-        "--every", type=shared.integer, default=10, help="steps from one pair to the next (default: %(default)s)"
+        "--every",
+        type=shared.integer,
+        help="steps from one pair to the next (default: 10, fewer for proxy proposals, 1 for independent ones)",
     )
     parser.group("output").add_argument(
         "--config-output", metavar="CONFIG.toml", help="also write the whole config here, for `austerity run`"
@@ -55,15 +57,18 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from designer.core.files import write_whole
     from designer.pairs.diagnostics import summarise
     from samplers.config.built_in import twin_notice
-    from samplers.runs.run import collect_pairs
+    from samplers.runs.laplace import trial_with_verdict
 
     check_target(options.output)
     check_target(options.config_output)
-    pairs, every = integer("pairs", options.pairs, 1, 10**6), integer("every", options.every, 1, 10**6)
-    config = _config(options)
+    pairs = integer("pairs", options.pairs, 1, 10**6)
+    every = None if options.every is None else integer("every", options.every, 1, 10**6)
+    config, verdict = _config(options), None
     with cluster_at(options.cluster) as cluster, progress_bar(options) as show:
-        collect = collect_pairs if cluster is None else cluster.collect_pairs
-        trial = collect(config, pairs, every, progress=show)
+        if cluster is None:
+            trial, verdict = trial_with_verdict(config, pairs, every, progress=show)
+        else:
+            trial = cluster.collect_pairs(config, pairs, every, progress=show)
     trial.save(options.output)
     written = [f"written to {options.output}"]
     if options.config_output is not None:
@@ -72,10 +77,12 @@ def run(options: argparse.Namespace) -> CommandOutput:
     summary, notice = summarise(trial), twin_notice(config)
     remarks = summary.remarks if notice is None else [*summary.remarks, notice]
     data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
+    data["laplace"] = None if verdict is None else verdict.facts()
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
         f"mean κ {summary.kappa.mean:.4g} (sd {summary.kappa.sd:.2g})",
         *remarks,
+        *([] if verdict is None else [verdict.sentence]),
         ", ".join(written),
     ]
     return CommandOutput(data, lines)

@@ -96,6 +96,21 @@ def test_tilt_is_a_sum_of_shifted_densities():
             np.testing.assert_allclose(out, exact, rtol=1e-14)
 
 
+@pytest.mark.parametrize(("length", "enough"), [(0.05, 1e-13), (0.7, 1e-16), (0.7, 1e-10), (6.0, 1e-13)])
+def test_nodes_that_share_an_exp_give_the_same_sum(length, enough):
+    """In one group, in several, and where there are too few nodes for groups."""
+    z, mu = 1.7 + length * np.sort(np.random.default_rng(3).uniform(size=14)), np.linspace(0.0, 12.0, 24)
+    c = np.exp(-(z - 1.7) / length) * length / 14
+    exact, wrong = np.ones(24), np.ones(8)
+    _walk_kernels.tilt(z, c, 1.0, 1.5, mu, exact)
+    _walk_kernels.tilt(z, c, -1.0, 1.5, mu[:8], wrong)
+    for closely in (_walk_kernels.tilt_closely, _walk_kernels.tilt_closely.py_func):
+        found, found_wrong = np.ones(24), np.ones(8)
+        closely(z, c, 1.5, enough, np.empty(_walk_kernels.SERIES), mu, found, found_wrong)
+        np.testing.assert_allclose(found, exact, rtol=0, atol=10 * enough + 1e-15)
+        np.testing.assert_allclose(found_wrong, wrong, rtol=0, atol=10 * enough + 1e-15)
+
+
 @pytest.mark.parametrize("listed", [False, True])
 def test_thinned_looks_are_as_far_apart_as_allowed(listed):
     n_data, m, r_star = 100_000, 10, 0.1
@@ -126,7 +141,7 @@ def everything():
     return np.concatenate([*curves, *(np.stack([s.delta, s.usage, s.wrong]).ravel() for s in steps), exits.accept])
 
 
-@pytest.mark.parametrize("name", ["walk", "place", "spread", "tilt", "thin", "steps"])
+@pytest.mark.parametrize("name", ["walk", "place", "spread", "tilt", "tilt_closely", "thin", "steps"])
 def test_plain_python_agrees_with_machine_code(name, monkeypatch):
     compiled = everything()
     calls = []

@@ -145,7 +145,9 @@ texts = st.none() | st.text(st.characters(categories=["L", "N", "P", "S"]) | st.
 @st.composite
 def designs(draw):
     n_data = draw(st.integers(2, MAX_N_DATA))
-    predicted = st.builds(Predicted, **dict.fromkeys(Predicted.model_fields, sizes))
+    bands = st.none() | st.tuples(st.floats(0, 0.5), st.floats(0.5, 1))
+    kinds = {name: bands if name.endswith("_band") else sizes for name in Predicted.model_fields}
+    predicted = st.builds(Predicted, **kinds)
     provenance = st.builds(
         Provenance,
         version=texts,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,6 @@ from designer import BadInput, Design, TrialRun
 from samplers.adapt.random_walk import Adaptation
 from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
-from samplers.models.control import Controlled
 from samplers.models.logistic import Logistic
 from samplers.runs import checksummed_file
 from samplers.runs.run import audit_config, build, collect_pairs, run_config, warmed_up
@@ -88,9 +89,7 @@ def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeyp
     good = build(config)
     rows = good.model.model.rows.copy()
     rows[7] = np.nan
-    broken = Controlled(
-        Logistic(rows, 1.0), good.model.centre, 2, good.model.anchor, good.model.gradient, good.model.hessian
-    )
+    broken = replace(good.model, model=Logistic(rows, 1.0))
     monkeypatch.setattr("samplers.runs.run.build", lambda config: good._replace(model=broken))
     with pytest.raises(ChainStopped, match="datum 7") as stopped:
         run_config(config, folder / "out")
@@ -141,6 +140,18 @@ def test_a_trial_run_of_a_config_is_what_the_calculator_takes(folder):
     assert len(trial) == 20
     assert trial.n_data == N_DATA
     assert trial.kappa.max() < 1.0  # control variates
+
+
+def test_a_trial_run_makes_no_more_steps_than_its_proposal_needs(folder):
+    def steps(kind):
+        told = []
+        (folder / "config.toml").write_text(CONFIG.replace('kind = "proxy"', f'kind = "{kind}"'))
+        config = SamplerConfig.load(folder / "config.toml", exact=True)
+        assert len(collect_pairs(config, 20, progress=lambda done, total: told.append(total))) == 20
+        return told[-1]
+
+    assert steps("proxy") == 100 + 20
+    assert steps("random-walk") == 100 + 200
 
 
 @pytest.mark.parametrize(
@@ -283,7 +294,7 @@ def test_numbers_of_trials_and_audits_are_checked_at_once(folder, bad):
     config = SamplerConfig.load(folder / "config.toml")
     for call in (
         lambda: collect_pairs(config, bad),
-        lambda: collect_pairs(config, 5, bad),
+        lambda: collect_pairs(config, 5, 0 if bad is None else bad),  # None: as the proposal allows
         lambda: audit_config(config, bad, 1),
         lambda: audit_config(config, 10, bad),
     ):

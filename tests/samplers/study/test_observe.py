@@ -12,7 +12,7 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import audit, observe
+from samplers.study.observe import audit, observe, spacing
 
 N_DATA = 4000
 
@@ -52,6 +52,40 @@ def test_pairs_are_the_moments_of_the_proposals(parts):
     assert trial.sigma[0] == pytest.approx(terms.std())
     assert trial.skew[0] == pytest.approx((((terms - terms.mean()) / terms.std()) ** 3).mean())
     assert trial.log_ratio[0] == pytest.approx(0.5 * (new @ new - mode @ mode))
+
+
+@pytest.mark.parametrize("beta", [None, 1.0, 0.4])
+def test_an_exact_step_makes_its_pair_without_another_pass(parts, beta, monkeypatch):
+    """The lᵢ of the decision itself give the same pairs as lᵢ that are computed again."""
+    model, walk, mode = parts
+    proxied = Controlled.around(model, mode)
+    proposal = walk if beta is None else ProxyStep.of(proxied, beta)
+    data = model if beta is None else proxied
+
+    def pairs():
+        chain = Chain(data, proposal, ExactTest(), mode, np.random.default_rng(2))
+        seen = observe(chain, 30, every=1)
+        assert 0 < seen.draws.accepted.sum() < 30 or beta is not None  # moves and stays
+        return seen.trial(N_DATA)
+
+    again = pytest.MonkeyPatch()
+    again.setattr(Chain, "known_terms", lambda *_: None)
+    slow = pairs()
+    again.undo()
+    calls = []
+    monkeypatch.setattr(type(data), "terms", lambda *_: calls.append(1))  # only checks once that they agree
+    monkeypatch.setattr("samplers.chains.likelihood_cache.Likelihoods._check", lambda *_: None)
+    fast = pairs()
+    assert not calls
+    for name, column in slow.columns.items():
+        np.testing.assert_allclose(fast.columns[name], column, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(("beta", "steps"), [(1.0, 1), (0.99, 1), (0.9, 2), (0.5, 10), (0.1, 10)])
+def test_pairs_are_as_close_as_the_proposal_allows(parts, beta, steps):
+    model, walk, mode = parts
+    assert spacing(ProxyStep.of(Controlled.around(model, mode), beta)) == steps
+    assert spacing(walk) == 10
 
 
 def test_a_designed_chain_does_what_its_design_predicts(parts):
