@@ -18,6 +18,7 @@ from designer.core.toml_json import parse_toml, read_text, toml_text
 from designer.core.validation import Record, validated
 from designer.engine.step_error import Rule
 from designer.rule.design import Design, refuse_strata
+from samplers.config.fits import check_data, check_proposal, check_redesign, check_schedule, check_test
 from samplers.config.schema import (
     BarkerTable,
     DataTable,
@@ -25,16 +26,12 @@ from samplers.config.schema import (
     ModelTable,
     OtherTable,
     ProposalTable,
+    ProxyTable,
     RedesignTable,
     RunTable,
     ScheduleTable,
     SequentialTable,
     TestTable,
-    check_data,
-    check_proposal,
-    check_redesign,
-    check_schedule,
-    check_test,
 )
 
 TABLES = ("test", "data", "model", "proposal", "run")
@@ -43,6 +40,7 @@ NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
 LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
     "model": {"heavy": "auto", "prior_intercept": True},
+    "proposal": {"tails": "auto", "profile": "auto"},
     "redesign": {"confidence": None},
 }
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
@@ -169,6 +167,8 @@ class SamplerConfig(Record):
         for name in LATER:
             if name in known:
                 known[name] = _without_later(name, known[name])
+        if isinstance(self.proposal, ProxyTable) and self.proposal.plain:  # what older versions made, and "auto" may
+            known["proposal"] = {name: known["proposal"][name] for name in ("kind", "beta")}
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()
