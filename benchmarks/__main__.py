@@ -71,11 +71,12 @@ SECTIONS: dict[str, Section] = {
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
     "lazy": _of("samplers.lazy"),
+    "trust": _of("samplers.trust"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
 }
-LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured only when named
+LONG = ("trust", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
 
 
 def usual() -> list[str]:
