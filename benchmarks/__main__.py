@@ -56,6 +56,7 @@ SECTIONS: dict[str, Section] = {
     "engine_peers": _of("engine.other_engines"),
     "growth": _growth,
     "search": _of("search.speed"),
+    "coverage": _of("search.coverage"),
     "samplers": _timed("samplers.speed"),
     "accuracy": _timed("samplers.accuracy"),
     "peers": _timed("samplers.other_samplers"),
