@@ -244,7 +244,7 @@ def kept(use: Use) -> Outcome:
 def cells(outcome: Outcome) -> list[str]:
     """Verdict, errors and data use, for a table."""
     errors = [_number(value) for value in (outcome.mean_error, outcome.sd_error, outcome.tail_error)]
-    return [outcome.verdict, *errors, "" if outcome.usage is None else f"{outcome.usage:.1%}"]
+    return [outcome.verdict, *errors, "" if outcome.usage is None else f"{outcome.usage:.2%}"]
 
 
 def _number(value: float | None) -> str:

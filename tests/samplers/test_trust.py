@@ -99,7 +99,7 @@ def test_outcomes_are_kept_and_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.samplers.trust.flow", once)
     lines = report()
     assert lines == report() and len(calls) == 4 * len(PROPER) + len(WRONG_USES)
-    assert any(line.startswith("| plain | 2,000 | **silently wrong** | .123 | .010 | .500 | 2.0% |") for line in lines)
+    assert any(line.startswith("| plain | 2,000 | **silently wrong** | .123 | .010 | .500 | 2.00% |") for line in lines)
     assert any(line.startswith("| burn-in: ") and line.endswith("| right | x \\| y |") for line in lines)
     assert f"Silently wrong: 2 of {len(calls)}." in lines
 
