@@ -27,6 +27,8 @@ Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
+choose_proposal
+    the proxy proposal for a posterior far from normal: Student tails, profile corrections; a `ProposalChoice`
 Controlled, find_mode
     control variates: the test sees only what a Taylor proxy of each datum misses
 
@@ -120,7 +122,16 @@ if TYPE_CHECKING:
     from samplers.models.mrf_values import ValuedMRF
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
-    from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
+    from samplers.proposals import (
+        Langevin,
+        Proposal,
+        ProposalChoice,
+        Proposed,
+        ProxyStep,
+        RandomWalk,
+        StiefelWalk,
+        choose_proposal,
+    )
     from samplers.runs.laplace import laplace_config
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
@@ -166,6 +177,7 @@ __all__ = [
     "Observed",
     "PosteriorPairs",
     "Proposal",
+    "ProposalChoice",
     "Proposed",
     "ProxyStep",
     "RJLogistic",
@@ -187,6 +199,7 @@ __all__ = [
     "audit_slice",
     "best_candidates",
     "certify",
+    "choose_proposal",
     "collect",
     "collect_pairs",
     "compare_tests",
@@ -238,7 +251,7 @@ _HOMES = {
     "models.mrf_values": "ValuedMRF",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
-    "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
+    "proposals": "Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",

@@ -25,7 +25,7 @@ from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
 from samplers.models.tempered import Tempered, TemperedLinear
-from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
 FIRST_LOOKS = 4096  # looks whose bounds are computed before any decision needs more
 
@@ -97,7 +97,12 @@ def fused_proposal(proposal: Proposal, model: Model) -> Any:
         return parts.Walk(proposal.factor)
     if type(proposal) is ProxyStep:
         keep = math.sqrt(1.0 - proposal.beta**2)
-        return parts.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
+        normal = proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta
+        if proposal.plain:
+            return parts.Step(*normal)
+        profile = Profile.none(proposal.centre.size) if proposal.profile is None else proposal.profile
+        # contiguous: kernels see one type of array, whoever made the profile
+        return parts.ShapedStep(*normal, proposal.degrees, Profile(*map(np.ascontiguousarray, profile)))
     if type(proposal) is StiefelWalk:
         return parts.Rotation(proposal.scale, proposal.size)
     if type(proposal) is Langevin and _same(proposal.model, model) and type(_cold(model)) is Lasso:

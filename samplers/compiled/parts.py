@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from samplers.models._mrf_kernels import Bits, Pairs
+from samplers.proposals.profile import Profile
 
 Labels = npt.NDArray[np.int8]
 
@@ -124,6 +125,18 @@ class Step(NamedTuple):
     precision: Floats
     keep: float
     beta: float
+
+
+class ShapedStep(NamedTuple):
+    """A proxy proposal with Student tails (or infinite degrees) and a profile (or one without directions)."""
+
+    centre: Floats
+    factor: Floats
+    precision: Floats
+    keep: float
+    beta: float
+    degrees: float
+    profile: Profile
 
 
 class Rotation(NamedTuple):

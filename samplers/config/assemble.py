@@ -47,7 +47,7 @@ from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
 from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
-from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
 
 
 class ModelParts(NamedTuple):
@@ -57,6 +57,7 @@ class ModelParts(NamedTuple):
     proposal: Proposal | Slice | None
     start: Floats
     names: tuple[str, ...] | None
+    choice: ProposalChoice | None = None  # of a proxy proposal
 
 
 def build(config: SamplerConfig) -> ChainSpec:
@@ -77,6 +78,10 @@ def build(config: SamplerConfig) -> ChainSpec:
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
+    chosen: dict[str, str] = {}  # enters the digest, unless it is the proposal that earlier versions made
+    if parts.choice is not None:
+        notes |= {"proposal": parts.choice.sentence} if parts.choice.notable else {}
+        chosen = {} if parts.choice.proposal.plain else {"proposal chosen": parts.choice.kind}
     spec = ChainSpec(
         model=parts.model,
         proposal=parts.proposal,
@@ -90,8 +95,8 @@ def build(config: SamplerConfig) -> ChainSpec:
         names=parts.names,
         kind=config.model.kind,
         notes=notes | {"source": {"config": config.portable().to_toml()}},  # for a certificate of the saved run
-        digest=hashlib.sha256((config.digest + known).encode()).hexdigest(),
-        entries=config.entries | {"contents of the data": data.digest[:8]},
+        digest=hashlib.sha256((config.digest + known + "".join(chosen.values())).encode()).hexdigest(),
+        entries=config.entries | {"contents of the data": data.digest[:8]} | chosen,
     )
     with prefix_errors("run."):
         spec.chain(np.random.default_rng())  # refuse now what no chain can start with
@@ -167,7 +172,8 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
     if isinstance(asked, LangevinTable):
         return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)
     if isinstance(asked, ProxyTable):
-        return ModelParts(model, ProxyStep.of(controls[2], asked.beta), mode, data.names)
+        choice = choose_proposal(controls[2], asked.beta, asked.tails, asked.profile)
+        return ModelParts(model, choice.proposal, mode, data.names, choice)
     covariance = np.linalg.inv(controls[2].posterior_precision())
     if isinstance(asked, SliceTable):
         return ModelParts(

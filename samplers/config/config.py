@@ -25,6 +25,7 @@ from samplers.config.schema import (
     ExactTable,
     ModelTable,
     ProposalTable,
+    ProxyTable,
     RedesignTable,
     RunTable,
     ScheduleTable,
@@ -43,6 +44,7 @@ NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
 LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
     "model": {"heavy": "auto", "prior_intercept": True},
+    "proposal": {"tails": "auto", "profile": "auto"},
     "redesign": {"confidence": None},
 }
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
@@ -175,6 +177,8 @@ class SamplerConfig(Record):
         for name in LATER:
             if name in known:
                 known[name] = _without_later(name, known[name])
+        if isinstance(self.proposal, ProxyTable) and self.proposal.plain:  # what older versions made, and "auto" may
+            known["proposal"] = {name: known["proposal"][name] for name in ("kind", "beta")}
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    model_validator,
+)
 
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
@@ -15,6 +24,7 @@ from designer.search.upper_limit import MOST_CONFIDENCE
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
 from samplers.decide.correction import HIGHEST, LOWEST
+from samplers.proposals.proxy import MOST_DEGREES
 
 MOST_PHASES = 100  # of a schedule
 LARGEST = 1e300  # largest number that models and proposals compute with
@@ -25,6 +35,22 @@ def _number(value: Any) -> Any:
     if isinstance(value, (bool, str)):
         raise ValueError("must be a number")
     return value
+
+
+def _tails(value: Any) -> Any:
+    if value in ("auto", "normal") if isinstance(value, str) else _is_number(value) and 1.0 <= value <= MOST_DEGREES:
+        return value
+    raise ValueError(f'must be "auto", "normal" or degrees of freedom from 1 to {MOST_DEGREES:g}')
+
+
+def _profile(value: Any) -> Any:
+    if value == "auto" or isinstance(value, bool):
+        return value
+    raise ValueError('must be "auto", true or false')
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _precision(value: Any) -> Any:
@@ -184,10 +210,21 @@ ModelTable: TypeAlias = Annotated[
 
 
 class ProxyTable(ConfigTable):
-    """Proposals from the quadratic proxy of the log posterior, with step `beta` (1: independent proposals)."""
+    """Proposals from the quadratic proxy of the log posterior, with step `beta` (1: independent proposals).
+
+    `tails` are "normal" or degrees of freedom of Student's t; `profile` says whether skewed directions are bent to
+    their shape. "auto" takes what promises the most effective draws, and the plain proposal if that is about as good.
+    """
 
     kind: Literal["proxy"] = "proxy"
     beta: Real = Field(default=1.0, gt=0.0, le=1.0)
+    tails: Annotated[Any, PlainValidator(_tails)] = "auto"
+    profile: Annotated[Any, PlainValidator(_profile)] = "auto"
+
+    @property
+    def plain(self) -> bool:
+        """Whether the plain proposal is asked for: normal, and nothing is bent."""
+        return bool(self.tails == "normal" and self.profile is False)
 
 
 class WalkTable(ConfigTable):
