@@ -22,13 +22,12 @@ from samplers.chains.parallel import MAX_SEED
 from samplers.chains.protocol import MarkovChain, State
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
-from samplers.decide.exact import ExactTest
 from samplers.runs.run import warmed_up
 from samplers.runs.saved_run import BLAS_THREADS, RESULTS
 from samplers.runs.store import Store
 from samplers.study.coupled import Coupled, coupled_chains, twin
 from samplers.study.means import Mean
-from samplers.study.observe import check_observable
+from samplers.study.observe import WITHOUT_ERROR, check_observable
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -170,7 +169,7 @@ def certify(
 
 
 def _check(chain: MarkovChain) -> None:
-    if isinstance(chain.test, ExactTest) or type(chain.test).__name__ == "ExactMinibatchTest":
+    if isinstance(chain.test, WITHOUT_ERROR):
         raise BadInput(f"test: {type(chain.test).__name__} decides exactly, so its chain needs no certificate")
     check_observable(chain)
 

@@ -8,7 +8,7 @@ import pytest
 from designer import Design
 from samplers.chains.chain import Chain
 from samplers.config.config import SamplerConfig
-from samplers.decide import BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.decide import BarkerTest, ConcentrationTest, ExactMinibatchTest, ExactTest, SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
@@ -164,6 +164,8 @@ def test_what_cannot_be_certified_is_refused(config, refuses, tmp_path):
     walk = RandomWalk.isotropic(0.1, 1)
     exact = Chain(model, walk, ExactTest(), [0.0], np.random.default_rng(1))
     refuses(lambda: certify(exact), "ExactTest decides exactly", "no certificate")
+    exact.use_test(ExactMinibatchTest())
+    refuses(lambda: certify(exact), "ExactMinibatchTest decides exactly", "no certificate")
     refuses(lambda: certify(config.model_copy(update={"test": None})), "test.kind = 'exact'")
     refuses(lambda: certify(config, 10), "passes = 10")
     refuses(lambda: certify(config, wish=0.0), "wish = 0")
