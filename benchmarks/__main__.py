@@ -69,6 +69,7 @@ SECTIONS: dict[str, Section] = {
     "which_test": _of("samplers.which_test"),
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
+    "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
