@@ -9,7 +9,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
-from designer.engine.curves import curves, integrate
+from designer.engine.curves import curves, integrate, negligible_at
 from designer.engine.skew import in_range, skew_of, worst_effect
 from designer.engine.step_error import Rule, check_rule, check_same_data, covered, reach_of, skew_corrected
 from designer.engine.walk import outcomes
@@ -99,7 +99,7 @@ class WorstCase:
         if self.skew is not None and not in_range(plan, self.skew).all():
             return UNKNOWN
         # one drift is cheap, so even the scan can be more accurate
-        tolerance = min(tolerance, 3e-5)
+        tolerance = min(tolerance, 1e-4)
         outcome, _ = outcomes(plan, np.zeros(1), tolerance, verify=False)
         error = float(outcome.error(np.zeros(1))[0])
         if self.skew is not None:
@@ -127,7 +127,6 @@ class OverPairs:
         limits: Limits | None = None,
     ) -> None:
         self.trial, self.rule, self.quantile, self.skew, self.limits = trial, check_rule(rule), quantile, skew, limits
-        self.reach = reach_of(trial)
         self.everyone = trial  # none of these may be too skewed
         if skew:
             skew_of(trial)
@@ -151,7 +150,7 @@ class OverPairs:
         barker = self.rule == "barker"
         if self.skew and not covered(plan, self.everyone, barker).all():
             return None
-        curve = curves(plan, self.reach, tolerance, verify=False)
+        curve = curves(plan, reach_of(self.trial, negligible_at(tolerance)), tolerance, verify=False)
         rows = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
         if self.skew and skew_corrected(plan, curve, self.trial, barker, rows, tolerance):
             return None

@@ -20,6 +20,7 @@ from samplers.config.schema import (
     AdaptiveTable,
     BarkerTable,
     ConcentrationTable,
+    ExactMinibatchTable,
     IcaTable,
     JumpsTable,
     LangevinTable,
@@ -39,6 +40,7 @@ from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.decide.sequential import SequentialTest, check_designed_for
 from samplers.models.control import Controlled, find_mode
 from samplers.models.ica import ICA, whiten
@@ -129,9 +131,11 @@ def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
         with prefix_errors("test.n_data: "):
             check_designed_for(test, n_data, "the data have", " rows", n_heavy)
         return test
+    options = table.model_dump(exclude={"kind"})
+    if isinstance(table, ExactMinibatchTable):
+        return ExactMinibatchTest(**options)
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
-    options = table.model_dump(exclude={"kind"})
     if isinstance(table, ConcentrationTable):
         return ConcentrationTest(**options)
     assert isinstance(table, BarkerTable)
