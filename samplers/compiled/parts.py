@@ -13,7 +13,7 @@ from samplers.proposals.profile import Profile
 
 Labels = npt.NDArray[np.int8]
 
-NOT_A_NUMBER = -1  # returned as the number of looks: the log-likelihood was not finite
+NOT_A_NUMBER = -1  # returned as the number of looks: the log-likelihood was not finite, or beyond its bound
 MORE_LOOKS = -2  # the same: a decision needs looks whose bounds have not been computed
 
 
@@ -185,3 +185,21 @@ class Barker(NamedTuple):
     cdf: Floats
     mass: Floats
     width: float
+
+
+class ExactMinibatch(NamedTuple):
+    """The exact minibatch test for control variates; `white` holds the whitened current and proposed state."""
+
+    n_data: int
+    barker: bool
+    chi: float
+    most: float
+    table: Floats
+    total: float  # C
+    centre: Floats
+    whitening: Floats
+    radius: float
+    order: int
+    rounding: float
+    white: Floats  # three rows, the last for workspace
+    indices: Ints  # room for the rows drawn

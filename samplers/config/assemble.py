@@ -20,6 +20,7 @@ from samplers.config.schema import (
     AdaptiveTable,
     BarkerTable,
     ConcentrationTable,
+    ExactMinibatchTable,
     IcaTable,
     JumpsTable,
     LangevinTable,
@@ -39,6 +40,7 @@ from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.decide.sequential import SequentialTest, check_designed_for
 from samplers.models.control import Controlled, find_mode
 from samplers.models.ica import ICA, whiten
@@ -73,7 +75,7 @@ def build(config: SamplerConfig) -> ChainSpec:
     split = getattr(parts.model, "split", None)
     n_heavy = 0 if split is None else split.heavy.size
     test = _test(config, n_rows, n_heavy)
-    notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
+    notes: dict[str, Any] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
@@ -94,7 +96,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         design=config.test if isinstance(config.test, Design) else None,
         names=parts.names,
         kind=config.model.kind,
-        notes=notes,
+        notes=notes | {"source": {"config": config.portable().to_toml()}},  # for a certificate of the saved run
         digest=hashlib.sha256((config.digest + known + "".join(chosen.values())).encode()).hexdigest(),
         entries=config.entries | {"contents of the data": data.digest[:8]} | chosen,
     )
@@ -129,9 +131,11 @@ def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
         with prefix_errors("test.n_data: "):
             check_designed_for(test, n_data, "the data have", " rows", n_heavy)
         return test
+    options = table.model_dump(exclude={"kind"})
+    if isinstance(table, ExactMinibatchTable):
+        return ExactMinibatchTest(**options)
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
-    options = table.model_dump(exclude={"kind"})
     if isinstance(table, ConcentrationTable):
         return ConcentrationTest(**options)
     assert isinstance(table, BarkerTable)
