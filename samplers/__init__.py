@@ -39,6 +39,8 @@ observe, collect_pairs, trial_from_posterior, trials_at
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
 audit, audit_chain, audit_config, audit_slice
     how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
+certify
+    how far a chain's posterior is from the exact one: a `Certificate`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
@@ -137,6 +139,7 @@ if TYPE_CHECKING:
     from samplers.study import compare_tests
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
+    from samplers.study.certify import Certificate, certify
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
@@ -150,6 +153,7 @@ __all__ = [
     "AcceptTest",
     "Audit",
     "BarkerTest",
+    "Certificate",
     "Chain",
     "ChainStopped",
     "Cluster",
@@ -194,6 +198,7 @@ __all__ = [
     "audit_config",
     "audit_slice",
     "best_candidates",
+    "certify",
     "choose_proposal",
     "collect",
     "collect_pairs",
@@ -253,6 +258,7 @@ _HOMES = {
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
     "study.audit": "Audit audit audit_chain",
+    "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Observed observe",
