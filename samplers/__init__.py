@@ -35,6 +35,8 @@ observe, collect_pairs, trial_from_posterior, trials_at
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
 audit, audit_config, audit_slice
     what a test really did, beside what its design predicts: an `Audit`
+independent_pairs
+    moves of a chain with independent proposals between weighted draws, for `designer.independent_error`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
@@ -122,6 +124,7 @@ if TYPE_CHECKING:
     from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
     from samplers.study.best_tests import best_candidates
+    from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Audit, Observed, audit, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
@@ -184,6 +187,7 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "independent_pairs",
     "laplace_config",
     "laplace_verdict",
     "observe",
@@ -232,6 +236,7 @@ _HOMES = {
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
+    "study.independent_pairs": "independent_pairs",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Audit Observed audit observe",
