@@ -23,8 +23,12 @@ Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
+Remembering
+    a model of your own that keeps what it evaluated at the state, for costly likelihoods
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
+choose_proposal
+    the proxy proposal for a posterior far from normal: Student tails, profile corrections; a `ProposalChoice`
 Controlled, find_mode
     control variates: the test sees only what a Taylor proxy of each datum misses
 
@@ -33,8 +37,8 @@ Trial runs and audits:
 observe, collect_pairs, trial_from_posterior, trials_at
     pairs of a chain, of a config's chain, of another tool's posterior, and of several step sizes, as a
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
-audit, audit_config, audit_slice
-    what a test really did, beside what its design predicts: an `Audit`
+audit, audit_chain, audit_config, audit_slice
+    how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
 independent_pairs
     moves of a chain with independent proposals between weighted draws, for `designer.independent_error`
 best_candidates, compare_tests
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
     from samplers.chains.jump_chain import JumpChain
     from samplers.chains.parallel import RunProgress
     from samplers.chains.protocol import MarkovChain
+    from samplers.chains.remembering import Remembering
     from samplers.chains.slice_chain import Slice, SliceChain
     from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
@@ -117,16 +122,26 @@ if TYPE_CHECKING:
     from samplers.models.mrf_values import ValuedMRF
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
-    from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
+    from samplers.proposals import (
+        Langevin,
+        Proposal,
+        ProposalChoice,
+        Proposed,
+        ProxyStep,
+        RandomWalk,
+        StiefelWalk,
+        choose_proposal,
+    )
     from samplers.runs.laplace import laplace_config
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
     from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
+    from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
     from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
-    from samplers.study.observe import Audit, Observed, audit, observe
+    from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
@@ -161,10 +176,12 @@ __all__ = [
     "Observed",
     "PosteriorPairs",
     "Proposal",
+    "ProposalChoice",
     "Proposed",
     "ProxyStep",
     "RJLogistic",
     "RandomWalk",
+    "Remembering",
     "RunProgress",
     "SamplerConfig",
     "SequentialTest",
@@ -176,9 +193,11 @@ __all__ = [
     "ValuedMRF",
     "WeightedDraws",
     "audit",
+    "audit_chain",
     "audit_config",
     "audit_slice",
     "best_candidates",
+    "choose_proposal",
     "collect",
     "collect_pairs",
     "compare_tests",
@@ -207,6 +226,7 @@ _HOMES = {
     "chains.gibbs": "GibbsChain",
     "chains.gibbs_values": "ValueGibbsChain",
     "chains.protocol": "MarkovChain",
+    "chains.remembering": "Remembering",
     "chains.stepping": "SteppedChain",
     "study.slice_audit": "audit_slice",
     "study.step_trials": "trials_at",
@@ -230,16 +250,17 @@ _HOMES = {
     "models.mrf_values": "ValuedMRF",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
-    "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
+    "proposals": "Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
     "study.independent_pairs": "independent_pairs",
+    "study.audit": "Audit audit audit_chain",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
-    "study.observe": "Audit Observed audit observe",
+    "study.observe": "Observed observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}
 _WHOLE = {  # modules that are public as a whole

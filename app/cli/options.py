@@ -213,10 +213,11 @@ def skewness() -> Parser:
     return parent
 
 
-def tolerance(text: str, default: float | None = None) -> Parser:
-    """The tolerance, required if there is no default."""
+def tolerance(text: str, default: float | None = None, *, required: bool | None = None) -> Parser:
+    """The tolerance, required if there is no default, unless `required` says otherwise."""
     parent = _parent()
-    parent.add_argument("--tolerance", type=number, required=default is None, default=default, help=text)
+    needed = default is None if required is None else required
+    parent.add_argument("--tolerance", type=number, required=needed, default=default, help=text)
     return parent
 
 
@@ -261,6 +262,14 @@ def search_space() -> Parser:
     )
     group.add_argument(
         "--quantile", type=number, default=0.95, help="level for the criterion quantile (default: %(default)s)"
+    )
+    group.add_argument(
+        "--confidence",
+        metavar="P",
+        type=number,
+        default=0.95,
+        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
+        "some; 0.5: only for the pairs at hand (default: %(default)s)",
     )
     group.add_argument(
         "--fixed-m",

@@ -149,14 +149,20 @@ def acceptance(
     >>> acceptance(Design(20_000, 500, 0.05), trial, skew=True).delta.round(3)
     array([0.018])
     """
-    plan = as_plan(design)
+    return acceptance_and_worst(as_plan(design), trial, rule, tolerance, skew=skew)[0]
+
+
+def acceptance_and_worst(
+    plan: Plan, trial: TrialRun, rule: Rule, tolerance: float, *, skew: bool = False
+) -> tuple[Acceptance, tuple[float, float]]:
+    """`acceptance`, and the test's error and data use at μ_std = 0 from the same recursion."""
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
     rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
     remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
     found = _acceptance(trial, barker, curve, rows, remark)
-    return found._replace(source="normal theory with skewness") if skew else found
+    return found._replace(source="normal theory with skewness") if skew else found, curve.worst
 
 
 def predictions(
@@ -243,9 +249,9 @@ def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
     return curve._replace(values=values, series=values @ to_series)
 
 
-def reach_of(trial: TrialRun) -> float:
-    """The largest |μ_std| that any pair meets with non-negligible probability."""
-    return float(np.max((np.abs(trial.log_acceptance) + _walk_kernels.NEGLIGIBLE) / trial.kappa))
+def reach_of(trial: TrialRun, negligible: float = _walk_kernels.NEGLIGIBLE) -> float:
+    """The largest |μ_std| that any pair meets with non-negligible probability: for u above exp(-negligible)."""
+    return float(np.max((np.abs(trial.log_acceptance) + negligible) / trial.kappa))
 
 
 def check_rule(rule: str) -> Rule:

@@ -17,6 +17,7 @@ from designer.further.posterior.independent import EACH, IndependentPairs, Weigh
 from designer.pairs.residuals import Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
 from samplers.models.control import Controlled, expansion
+from samplers.proposals import ProxyStep
 from samplers.study.observe import independent
 from samplers.study.weighted_draws import at_each, row_blocks, weighted_draws
 
@@ -64,10 +65,12 @@ def independent_pairs(
     >>> len(pairs.trial) == 8 * len(pairs.states.theta)
     True
     """
-    if not independent(proposal):
+    if not (isinstance(proposal, ProxyStep) and independent(proposal)):
         raise BadInput("proposal: must be a proxy proposal with beta = 1, which does not depend on the state")
     drawn = weighted_draws(model, rng, integer("states", states, 20, MOST_STATES))
-    found = WeightedStates.of(drawn.theta, drawn.log_weight, drawn.log_weight - drawn.log_ratio)
+    log_posterior = drawn.log_ratio + drawn.laplace.log_density(drawn.theta)
+    log_ratio = log_posterior - np.array([proposal.log_density(theta) for theta in drawn.theta])
+    found = WeightedStates.of(drawn.theta, drawn.log_weight, drawn.log_weight - log_ratio)
     met = np.flatnonzero(np.maximum(found.posterior, found.proposal) > NEVER)
     found = found.subset(met)
     old, new = moves(rng, met.size, integer("each", each, 2, 1000))
@@ -79,9 +82,9 @@ def independent_pairs(
     if not np.all(columns[1] > 0.0):
         raise BadInput("the residuals of some pairs are all equal: the test has nothing to read, and makes no errors")
     mu, sigma, skew = columns
-    log_weight = drawn.log_ratio[met]
-    log_ratio = model.n_data * mu - (log_weight[new] - log_weight[old])
-    trial = TrialRun(model.n_data, mu, sigma, log_ratio, skew, Residuals.joined([*there, *back]))
+    log_ratio = log_ratio[met]
+    c = model.n_data * mu - (log_ratio[new] - log_ratio[old])
+    trial = TrialRun(model.n_data, mu, sigma, c, skew, Residuals.joined([*there, *back]))
     return IndependentPairs(found, old, new, trial)
 
 

@@ -135,10 +135,10 @@ def check_random_walk(trial: TrialRun) -> None:
     instead = "for proxy proposals give the chain's config (`austerity posterior --config`, `au.independent_error`)"
     if trial.proposal is not None:
         raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks; {instead}")
-    noise = float(np.mean(trial.kappa**2 + 0.25 * trial.kappa**4) / np.mean(trial.log_acceptance**2))
-    if noise < LEAST_NOISE:
+    noise = float(np.mean(trial.kappa**2 + 0.25 * trial.kappa**4))
+    if noise < LEAST_NOISE * (spread := float(np.mean(trial.log_acceptance**2))):
         raise BadInput(
-            f"κ² + κ⁴/4 is {noise:.2g} of A² on average; a random walk without control variates has about 1; "
+            f"κ² + κ⁴/4 is {noise / spread:.2g} of A² on average; a random walk without control variates has about 1; "
             f"{instead}; if it is a random walk, add the line '# proposal: random-walk' to the file"
         )
 
