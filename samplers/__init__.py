@@ -41,6 +41,8 @@ audit, audit_chain, audit_config, audit_slice
     how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
 independent_pairs
     moves of a chain with independent proposals between weighted draws, for `designer.independent_error`
+certify
+    how far a chain's posterior is from the exact one: a `Certificate`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
@@ -139,6 +141,7 @@ if TYPE_CHECKING:
     from samplers.study import compare_tests
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
+    from samplers.study.certify import Certificate, certify
     from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
@@ -153,6 +156,7 @@ __all__ = [
     "AcceptTest",
     "Audit",
     "BarkerTest",
+    "Certificate",
     "Chain",
     "ChainStopped",
     "Cluster",
@@ -197,6 +201,7 @@ __all__ = [
     "audit_config",
     "audit_slice",
     "best_candidates",
+    "certify",
     "choose_proposal",
     "collect",
     "collect_pairs",
@@ -258,6 +263,7 @@ _HOMES = {
     "runs.laplace": "laplace_config",
     "study.independent_pairs": "independent_pairs",
     "study.audit": "Audit audit audit_chain",
+    "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Observed observe",
