@@ -73,10 +73,15 @@ class ExactMinibatchTest:
         rows, most = self.mean_rows(bounds), comparison.n if self.most is None else self.most
         if not rows <= most:
             return Decision(bool(total(comparison) - comparison.log_ratio > v), comparison.n, 1)
-        count, log_ratio = int(rng.poisson(rows)), 0.0
+        log_ratio, count = self.log_ratio(rng, comparison, bounds)
+        return Decision(bool(log_ratio - comparison.log_ratio > v), count, 1)
+
+    def log_ratio(self, rng: np.random.Generator, comparison: Comparison, bounds: TermBounds) -> tuple[float, int]:
+        """The sum of log(φ'_i / φ_i) over the rows that are kept, and how many were drawn."""
+        count, log_ratio = int(rng.poisson(self.mean_rows(bounds))), 0.0
         for first in range(0, count, BLOCK):
             log_ratio += self._part(rng, comparison, bounds, min(BLOCK, count - first))
-        return Decision(bool(log_ratio - comparison.log_ratio > v), count, 1)
+        return log_ratio, count
 
     def _part(self, rng: np.random.Generator, comparison: Comparison, bounds: TermBounds, count: int) -> float:
         """Draw this many rows, keep some, and add up what they say."""
