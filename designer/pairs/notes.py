@@ -14,7 +14,7 @@ from designer.rule.looks import MAX_N_DATA
 
 Note: TypeAlias = str | int | float
 
-# kind of proposal, accepted steps; rows read always, why; rows, acceptance and best step of the exact minibatch test
+# kind of proposal, accepted steps; rows read always, why; rows, acceptance and best step of the exact mini-batch test
 NAMES = (
     *("proposal", "chain_acceptance", "n_heavy", "heavy"),
     *("minibatch_rows", "minibatch_acceptance", "minibatch_step"),

@@ -1,4 +1,4 @@
-"""The exact minibatch test: a random number of rows, drawn by bounds on their terms, and no error at all.
+"""The exact mini-batch test: a random number of rows, drawn by bounds on their terms, and no error at all.
 
 Zhang, Cooper and De Sa (2020, TunaMH); Prado, Nemeth and Sherlock (arXiv 2407.19602, MH-SS) draw as we do with χ = 0.
 
@@ -22,7 +22,7 @@ from samplers.decide import _minibatch_kernels as kernels
 from samplers.decide.alias import TermBounds
 from samplers.decide.comparison import BLOCK, BrokenBound, Comparison, Decision, begin, evaluate, total
 
-NEEDS = "the exact minibatch test needs bounds on the terms"
+NEEDS = "the exact mini-batch test needs bounds on the terms"
 MOST_CHI, MOST_ROWS = 1e6, 1e15
 HOW = "control variates of a model that has second_bound and third_bound, or the model's own method bounds"
 

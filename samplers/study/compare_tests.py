@@ -33,7 +33,7 @@ __all__ = ["Candidates", "Measurement", "Prediction", "cheapest", "measure", "pr
 
 MOST_DATA = 2_000_000  # largest population to simulate
 CACHED, MINIBATCH = "exact, cached", "exact minibatch"
-MINIBATCH_ROWS = "minibatch_rows"  # the note of a trial run by which the exact minibatch test is known
+MINIBATCH_ROWS = "minibatch_rows"  # the note of a trial run by which the exact mini-batch test is known
 PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
 # so that its asymptotic variance is at most 2 v + Var f where Metropolis' is v (Peskun 1973, Latuszynski and Roberts
@@ -148,7 +148,7 @@ class Candidates(NamedTuple):
 def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     """Data, acceptance and error of the exact, sequential, Barker mini-batch and concentration tests.
 
-    And of the exact minibatch test, if the trial run was made from a model with bounds, and so notes what to expect.
+    And of the exact mini-batch test, if the trial run was made from a model with bounds, and so notes what to expect.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the exact minibatch test will do, before any chain: rows per step, acceptance, the best step.
+"""What the exact mini-batch test will do, before any chain: rows per step, acceptance, the best step.
 
 States are drawn from the normal approximation of the posterior, and proposals from them. C M of each pair is the mean
 number of rows. The test then draws rows for the pair, and says with which probability it accepts, for all u together.
@@ -36,7 +36,7 @@ SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # of random walks, relative to t
 
 
 class MinibatchPrediction(NamedTuple):
-    """What the exact minibatch test does per step, on average.
+    """What the exact mini-batch test does per step, on average.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def predict_minibatch(
     rule: Rule = "metropolis",
     pairs: int = PAIRS,
 ) -> MinibatchPrediction:
-    """Rows per step and acceptance of the exact minibatch test, without a chain.
+    """Rows per step and acceptance of the exact mini-batch test, without a chain.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--config",
         metavar="CONFIG.toml",
-        help="of the chain: predicts the exact minibatch test, where the trial run does not say what to expect of it",
+        help="of the chain: predicts the exact mini-batch test, where the trial run does not say what to expect of it",
     )
     parser.add_argument(
         "--control", metavar="TRIAL.csv", help="pairs recorded with control variates, instead of --factor"
@@ -117,12 +117,12 @@ def run(options: argparse.Namespace) -> CommandOutput:
     data = {"n_data": trial.n_data, "tolerance": options.tolerance, "parts": [_json(p, options) for p in parts]}
     lines = [line for part in parts for line in _lines(part, options)] + LEGEND
     if not any(row.test == MINIBATCH for part in parts for row in part.predictions):
-        lines.append("exact minibatch test: not compared, it needs the model; give --config")
+        lines.append("exact mini-batch test: not compared, it needs the model; give --config")
     return CommandOutput(data, [*lines, *([f"written to {options.output}"] if options.output else [])])
 
 
 def _with_bounds(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
-    """The same pairs with what the model of a config says about the exact minibatch test."""
+    """The same pairs with what the model of a config says about the exact mini-batch test."""
     import numpy as np
 
     from designer.pairs.trial_run import TrialRun

@@ -1,4 +1,4 @@
-"""Predicted rows and acceptance of the exact minibatch test against real chains, and where they are shown."""
+"""Predicted rows and acceptance of the exact mini-batch test against real chains, and where they are shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_chain_does_what_is_predicted(model, walking, test):
 
 
 def test_the_best_step_is_shorter_where_rows_are_many(model):
-    """Rows grow with the step: the best is about 1.5 / √D where they are the whole cost, and 2.38 / √D where none is."""
+    """Rows grow with the step: the best is near 1.5 / √D where they are the whole cost, and 2.38 / √D where none is."""
     rng = np.random.default_rng(4)
     x = rng.standard_normal((1500, 40))
     plain = Logistic.from_data(x, rng.random(1500) < 1.0 / (1.0 + np.exp(1.5 - x[:, 0])), prior_precision=1.0)
