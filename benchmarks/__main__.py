@@ -71,6 +71,7 @@ SECTIONS: dict[str, Section] = {
     "which_test": _of("samplers.which_test"),
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
+    "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
     "trust": _of("samplers.trust"),
     "stress": _of("reliability.stress"),

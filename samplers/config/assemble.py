@@ -75,7 +75,7 @@ def build(config: SamplerConfig) -> ChainSpec:
     split = getattr(parts.model, "split", None)
     n_heavy = 0 if split is None else split.heavy.size
     test = _test(config, n_rows, n_heavy)
-    notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
+    notes: dict[str, Any] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
@@ -96,7 +96,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         design=config.test if isinstance(config.test, Design) else None,
         names=parts.names,
         kind=config.model.kind,
-        notes=notes,
+        notes=notes | {"source": {"config": config.portable().to_toml()}},  # for a certificate of the saved run
         digest=hashlib.sha256((config.digest + known + "".join(chosen.values())).encode()).hexdigest(),
         entries=config.entries | {"contents of the data": data.digest[:8]} | chosen,
     )

@@ -125,6 +125,12 @@ class SamplerConfig(Record):
         resolved = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
         return config.model_copy(update={"data": config.data.model_copy(update=resolved)})
 
+    def portable(self) -> SamplerConfig:
+        """The same config with paths that mean the same in any directory."""
+        paths = {name: getattr(self.data, name) for name in PLACES}
+        resolved = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
+        return self.model_copy(update={"data": self.data.model_copy(update=resolved)})
+
     def to_toml(self) -> str:
         """The config as TOML text, which `from_toml` reads back exactly, with the notes of a design."""
         if isinstance(self.test, Design):

@@ -1,7 +1,7 @@
 """Profile corrections: where the posterior is skewed in a direction, proposals are bent to its shape there.
 
 The coefficient of a rare level (few data, all alike) has a posterior far from normal, while the others, given it, stay
-nearly normal. Take some linear functionals g_j'θ: coefficients, or predictors of single heavy data. Then θ = y +
+nearly normal. Take some linear functionals g_j'θ, the rows of G; here they are single coefficients. Then θ = y +
 follow' δ, where y is normal (or Student's t) with covariance C, δ_j = sd_j (T_j(v_j) - v_j) moves each functional by a
 monotone map T_j of v_j = g_j'(y - centre) / sd_j, and all else follows in proportion, as means given g_j'θ do in the
 normal approximation: follow = (G C G')⁻¹ G C, so that G follow' = I. Hence log |dθ/dy| = log |I + follow' diag(T' - 1)
@@ -28,7 +28,7 @@ from samplers.models.arrays import blocks
 from samplers.models.control import Controlled, expansion, rows_of
 from samplers.proposals._kernels import bend_all, unbend_all
 
-SKEWED, PEAKED = 0.1, 0.2  # third and fourth derivative, in standard deviations, of a direction worth bending
+SKEWED, PEAKED = 0.02, 0.04  # third and fourth derivative, in standard deviations, of a direction worth bending
 MOST_BENT = 32  # directions
 SMALL = 0.05  # a datum whose η moves less than this per standard deviation is represented by its derivatives
 DIFFERENCE = 0.01  # in η, for derivatives of the curvature

@@ -116,11 +116,11 @@ def test_the_plain_proposal_is_kept_on_ordinary_data():
 
 def test_rare_levels_get_profile_corrections(rare):
     choice = choose_proposal(rare, 0.9)
-    assert choice.proposal.degrees == math.inf and choice.proposal.profile.size == 3 and choice.proposal.beta == 0.9
+    assert choice.proposal.degrees == math.inf and choice.proposal.profile.size == 4 and choice.proposal.beta == 0.9
     plain, *others = choice.candidates
     best = next(one for one in others if one.bent and one.degrees == math.inf)
     assert best.effective > 0.8 and best.effective > 3 * plain.effective
-    assert choice.kind == "normal, with profile corrections in 3 directions"
+    assert choice.kind == "normal, with profile corrections in 4 directions"
     assert choice.sentence.startswith(f"proxy proposals: {choice.kind}; predicted 0.")
     again = choose_proposal(rare, 0.9)
     assert again.candidates == choice.candidates and again.sentence == choice.sentence
@@ -134,8 +134,8 @@ def test_without_profiles_rare_levels_get_student_tails(rare):
 
 def test_what_is_asked_for_is_made(rare):
     one = choose_proposal(rare, tails=7, profile=True)
-    assert (one.proposal.degrees, one.proposal.profile.size, one.candidates) == (7.0, 3, ())
-    assert one.sentence.endswith("7 degrees of freedom, with profile corrections in 3 directions, as asked")
+    assert (one.proposal.degrees, one.proposal.profile.size, one.candidates) == (7.0, 4, ())
+    assert one.sentence.endswith("7 degrees of freedom, with profile corrections in 4 directions, as asked")
     assert choose_proposal(rare, tails="normal", profile=False).proposal.plain
     assert choose_proposal(rare, tails=7, profile="auto").proposal.degrees == 7.0
     assert choose_proposal(rare, tails="auto", profile=True).proposal.profile is not None
@@ -179,7 +179,7 @@ def test_a_config_says_nothing_of_what_is_chosen_by_itself(config_of):
 def test_a_run_says_which_proposal_it_made_and_is_not_resumed_with_another(config_of, tmp_path, refuses):
     config = config_of(rare_levels())
     results = run_config(config, tmp_path / "run")
-    assert results.attrs["proposal"].startswith("proxy proposals: normal, with profile corrections in 3 directions;")
+    assert results.attrs["proposal"].startswith("proxy proposals: normal, with profile corrections in 4 directions;")
     plain = config_of(rare_levels(), 'tails = "normal"\nprofile = false')
     assert build(plain).proposal.plain
     refuses(lambda: run_config(plain, tmp_path / "run", resume=True), "holds another run")

