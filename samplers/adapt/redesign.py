@@ -288,7 +288,9 @@ def _followed(
     for part in in_blocks(chain, steps, breaks=[until], advance=advance, stop=stop):
         if chain.steps <= until:
             warmup.learn(chain, part)
-        windows.append(Window(chain.steps, float(part.accepted.mean()), float(part.n_used.mean()) / n_data))
+        windows.append(
+            Window(chain.steps, float(part.accepted.mean()), float(part.n_used.mean()) / chain.data_per_step)
+        )
         if progress is not None:
             progress(chain.steps, steps)
     trial = redesign.trial if len(redesign.pairs) else None

@@ -125,7 +125,7 @@ class Chain(SteppedChain):
         self.theta = np.array(theta, dtype=np.float64)
         if self.theta.ndim != 1 or not np.all(np.isfinite(self.theta)):
             raise BadInput(f"start: must be a list of finite numbers, has shape {self.theta.shape}")
-        check_designed_for(test, self.n_data)
+        check_designed_for(test, self.n_data, n_heavy=self.n_always)
         dimension = getattr(model, "dimension", None)
         if dimension is not None and self.theta.size != dimension:
             raise BadInput(f"start: has {self.theta.size:,} numbers, the model {dimension:,}")
@@ -159,7 +159,7 @@ class Chain(SteppedChain):
 
     def use_test(self, test: AcceptTest) -> None:
         """Go on with another acceptance test for the same number of data."""
-        check_designed_for(test, self.n_data)
+        check_designed_for(test, self.n_data, n_heavy=self.n_always)
         self.test = test
         self._fuse()
 
@@ -204,7 +204,8 @@ class Chain(SteppedChain):
         decision = decide(rng, self.test, comparison, proposed)
         if decision.accept and self._likelihoods is not None:
             self._likelihoods.moved(proposed)
-        return (proposed if decision.accept else theta), decision
+        counted = decision._replace(n_used=decision.n_used + self.n_always)
+        return (proposed if decision.accept else theta), counted
 
     def advance(self, steps: int) -> Draws:
         """Make this many steps.
@@ -231,6 +232,7 @@ class Chain(SteppedChain):
                 if looks != MORE_LOOKS:  # something was not finite; the protocols say what
                     return self.advance_by_steps(steps)
                 self._know_more_looks()
+        draws.n_used[:] += self.n_always
         self.steps += done
         self._filled_at = self.theta.copy()
         return draws

@@ -23,7 +23,7 @@ class Draws(NamedTuple):
     accepted
         Whether the chain moved.
     n_used, n_looks
-        Data read and looks taken by the test.
+        Data read, with the rows that every step reads, and looks taken by the test.
 
     Examples
     --------

@@ -56,6 +56,10 @@ class MarkovChain(Protocol):
         """Number of data N that a decision can read."""
 
     @property
+    def n_always(self) -> int:
+        """Rows that every step reads besides what its test samples; they are no part of n_data, but of n_used."""
+
+    @property
     def data_per_step(self) -> int:
         """Data that a step reads when its decisions are exact, as a rule: data use is relative to that."""
 

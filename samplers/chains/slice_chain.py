@@ -175,7 +175,8 @@ class _Membership:
         if self.likelihoods is not None:
             question = replace(question, full=self.likelihoods.full(self.theta, self.last))
         decision = decide(self.rng, self.test, question, self.last, self.level)
-        self.n_used, self.n_looks = self.n_used + decision.n_used, self.n_looks + decision.n_looks
+        self.n_used += decision.n_used + getattr(self.model, "n_heavy", 0)
+        self.n_looks += decision.n_looks
         self.n_tests += 1
         return decision.accept
 

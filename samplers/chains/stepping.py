@@ -52,9 +52,14 @@ class SteppedChain:
         return int(self.model.n_data)
 
     @property
+    def n_always(self) -> int:
+        """Heavy rows of the model, if it has any."""
+        return int(getattr(self.model, "n_heavy", 0))
+
+    @property
     def data_per_step(self) -> int:
         """One decision on all data."""
-        return self.n_data
+        return self.n_data + self.n_always
 
     @property
     def evaluations_per_datum(self) -> float:
@@ -75,7 +80,7 @@ class SteppedChain:
 
     def use_test(self, test: Any) -> None:
         """Go on with another test for the same number of data."""
-        check_designed_for(test, self.n_data)
+        check_designed_for(test, self.n_data, n_heavy=self.n_always)
         self.test = test
         self.forget()
 

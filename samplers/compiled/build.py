@@ -45,7 +45,7 @@ def fused_parts(
 def fused_model(model: Model) -> Any:
     if type(model) is Logistic:
         rows, labels = frozen(model.rows), _labels(model)
-        return parts.LogisticRows(rows, labels, model.prior_precision, too_large(rows, labels))
+        return parts.LogisticRows(rows, labels, model.precisions, too_large(rows, labels))
     if type(model) is Controlled:
         return _residuals(model)
     if type(model) is ICA:
@@ -68,16 +68,24 @@ def _residuals(model: Controlled) -> Any:
         linear, scale = linear.model, linear.scale
     if type(linear) is not Logistic:
         return None
-    sums = model.centre, model.gradient, model.hessian
+    sums, split = (model.centre, model.gradient, model.hessian), model.split
     if model.anchor is None or linear.labels is not None:
         rows, labels = frozen(linear.rows), _labels(linear)
-        rest = scale, linear.prior_precision, float(model.order - 1), *sums, too_large(rows, labels)
-        return parts.LogisticExpanded(rows, labels, *rest)
+        rest = scale, linear.precisions, float(model.order - 1), *sums
+        swaps = frozen(split.holes), frozen(split.fillers)
+        return parts.LogisticExpanded(rows, labels, *rest, _heavy(model, linear), *swaps, too_large(rows, labels))
     with _packing:
         if model not in _packed:
             rows = np.hstack([linear.rows, model.anchor])  # one row of memory per datum
-            _packed[model] = parts.LogisticResiduals(rows, scale, linear.prior_precision, *sums)
+            rows[split.holes] = rows[split.fillers]
+            parts_of = rows[: split.n_rest], scale, linear.precisions, *sums, _heavy(model, linear)
+            _packed[model] = parts.LogisticResiduals(*parts_of)
         return _packed[model]
+
+
+def _heavy(model: Controlled, linear: Logistic) -> Any:
+    """The heavy rows, signed, one after the other."""
+    return frozen(linear.signed(model.heavy_rows, model.heavy))
 
 
 def _labels(model: Logistic) -> Any:

@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import overload
 
 from designer.core.jit import kernel
+from samplers.compiled.models import rest_rows
 from samplers.compiled.parts import Hot, ICARows, LassoRows, LogisticExpanded, LogisticRows, MixtureData
 from samplers.decide._permutation import is_a
 
@@ -43,7 +44,7 @@ def _fetch(model, indices):
     """Request the rows of a model whose data are on disk; do nothing for any other."""
     if SOON is None:
         return lambda model, indices: None
-    if is_a(LogisticRows, model) or is_a(LogisticExpanded, model):
+    if is_a(LogisticRows, model):
 
         def rows_and_labels(model, indices):
             if model.on_disk:
@@ -52,6 +53,16 @@ def _fetch(model, indices):
                     ask_for(model.labels, indices)
 
         return rows_and_labels
+    if is_a(LogisticExpanded, model):
+
+        def rest(model, indices):
+            if model.on_disk:
+                rows = rest_rows(model, indices)
+                ask_for(model.rows, rows)
+                if model.labels.size > 0:
+                    ask_for(model.labels, rows)
+
+        return rest
     if is_a(ICARows, model) or is_a(LassoRows, model):
 
         def rows(model, indices):

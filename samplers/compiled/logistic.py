@@ -28,6 +28,15 @@ def dot(row, theta):
 
 
 @kernel_with(fastmath=SUMS)
+def weighted_square(weights, theta):
+    """The sum of w_k θ_k²."""
+    total = 0.0
+    for k in range(theta.size):
+        total += weights[k] * theta[k] * theta[k]
+    return total
+
+
+@kernel_with(fastmath=SUMS)
 def row_dot(rows, i, theta):
     """rows[i] . θ, without a view of the row: numba counts views with instructions that wait for all memory."""
     total = 0.0

@@ -19,6 +19,7 @@ from samplers.compiled.logistic import (
     sign,
     sum_log_sigmoid,
     two_dots,
+    weighted_square,
 )
 from samplers.compiled.parts import (
     Hot,
@@ -61,12 +62,41 @@ def proxies(model, theta):
     return dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
 
 
+@kernel
+def heavy_log_likelihood(model, theta):
+    """Of the heavy rows, which every step reads: once, since the block keeps that of the state."""
+    n = model.heavy.shape[0]
+    if n == 0:
+        return 0.0
+    room, total = np.empty((2, ROOM)), 0.0
+    for first in range(0, n, ROOM):
+        total += sum_log_sigmoid(model.heavy, NO_LABELS, theta, first, min(ROOM, n - first), room)
+    return model.scale * total
+
+
+@kernel
+def rest_rows(model, indices):
+    """The rows of these data: datum j is row j, unless that is heavy."""
+    if model.holes.size == 0:
+        return indices
+    rows = np.empty(indices.size, dtype=np.int64)
+    for k in range(indices.size):
+        place = np.searchsorted(model.holes, indices[k])
+        heavy = place < model.holes.size and model.holes[place] == indices[k]
+        rows[k] = model.fillers[place] if heavy else indices[k]
+    return rows
+
+
 @overload(log_prior)
 def _log_prior(model, theta):
     if is_a(LogisticRows, model):
-        return lambda model, theta: -0.5 * model.prior_precision * dot(theta, theta)
+        return lambda model, theta: -0.5 * weighted_square(model.prior_precision, theta)
     if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
-        return lambda model, theta: -0.5 * model.prior_precision * dot(theta, theta) + proxies(model, theta)
+        return lambda model, theta: (
+            proxies(model, theta)
+            - 0.5 * weighted_square(model.prior_precision, theta)
+            + heavy_log_likelihood(model, theta)
+        )
     if is_a(ICARows, model):
         return lambda model, theta: 0.0 if departure(theta, model.rows.shape[1]) <= ORTHONORMAL else -math.inf
     if is_a(MixtureData, model):
@@ -133,10 +163,11 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
 
         def expanded(model, theta, theta_new, indices, room, out):
             old, new, proxy = room[0, : out.size], room[1, : out.size], room[2, : out.size]
-            fill_signs(model.rows, model.labels, indices, out)
+            rows = rest_rows(model, indices)
+            fill_signs(model.rows, model.labels, rows, out)
             for k in range(out.size):
-                before, after = two_dots(model.rows, indices[k], theta, theta_new)
-                at_centre = row_dot(model.rows, indices[k], model.centre)
+                before, after = two_dots(model.rows, rows[k], theta, theta_new)
+                at_centre = row_dot(model.rows, rows[k], model.centre)
                 old[k], new[k], proxy[k] = out[k] * before, out[k] * after, out[k] * at_centre
             fill_proxies(old, new, proxy, model.scale, model.second)
             fill_residuals(old, new, model.scale, proxy, out)
@@ -210,12 +241,21 @@ def sum_blocks(model, theta, n_data, room):
 
 @overload(full_log_likelihood)
 def _full_log_likelihood(model, theta, n_data, room):
-    """The log-likelihood of all data; with proxies, minus their sum, which needs no pass over the data."""
+    """The log-likelihood of all data; with proxies, minus their sum, which needs no pass over the data.
+
+    Heavy rows are no data: where they are among the others, they are added up with them and taken off again.
+    """
     if is_a(Hot, model):
         return lambda model, theta, n_data, room: model.scale * full_log_likelihood(model.model, theta, n_data, room)
-    if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
+    if is_a(LogisticResiduals, model):
         return lambda model, theta, n_data, room: (
             model.scale * sum_blocks(model, theta, n_data, room) - proxies(model, theta)
+        )
+    if is_a(LogisticExpanded, model):
+        return lambda model, theta, n_data, room: (
+            model.scale * sum_blocks(model, theta, model.rows.shape[0], room)
+            - heavy_log_likelihood(model, theta)
+            - proxies(model, theta)
         )
     return lambda model, theta, n_data, room: sum_blocks(model, theta, n_data, room)
 

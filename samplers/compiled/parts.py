@@ -24,32 +24,43 @@ class LogisticRows(NamedTuple):
 
     rows: Floats
     labels: Labels
-    prior_precision: float
+    prior_precision: Floats  # one per coefficient
     on_disk: bool  # in files larger than memory
 
 
 class LogisticResiduals(NamedTuple):
-    """Signed rows with control variates: each row is followed by η*, slope and curvature at the centre."""
+    """Signed rows with control variates: each row is followed by η*, slope and curvature at the centre.
+
+    Heavy rows, signed too, are apart.
+    """
 
     rows: Floats
     scale: float  # of the log-likelihood: 1 / temperature
-    prior_precision: float
+    prior_precision: Floats
     centre: Floats
     gradient: Floats
     hessian: Floats
+    heavy: Floats
 
 
 class LogisticExpanded(NamedTuple):
-    """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row."""
+    """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row.
+
+    A copy of the heavy rows, signed, is apart. `holes` are their places among the first N - H rows, and `fillers` the
+    rows that are data in these places (`samplers.models.heavy.RowSplit`).
+    """
 
     rows: Floats
     labels: Labels
     scale: float
-    prior_precision: float
+    prior_precision: Floats
     second: float  # 1: with curvature, 0: without
     centre: Floats
     gradient: Floats
     hessian: Floats
+    heavy: Floats
+    holes: Ints
+    fillers: Ints
     on_disk: bool
 
 

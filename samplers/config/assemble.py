@@ -15,6 +15,7 @@ from samplers.chains.jump_chain import state_of
 from samplers.chains.slice_chain import WIDTH, Slice
 from samplers.chains.spec import ChainSpec
 from samplers.config.config import SamplerConfig
+from samplers.config.priors import prior_precision
 from samplers.config.schema import (
     AdaptiveTable,
     BarkerTable,
@@ -61,18 +62,20 @@ class ModelParts(NamedTuple):
 def build(config: SamplerConfig) -> ChainSpec:
     """Load the data and make model, proposal and test; the chains start at the posterior mode, or near it."""
     data = load(config.data, config.model.labels)
-    test = _test(config, data.x.shape[0])
-    if config.redesign is not None:
-        with prefix_errors("redesign."):
-            config.redesign.space.checked(data.x.shape[0])
-    if config.schedule is not None:
-        config.schedule.check_fits(data.x.shape[0])
-    if isinstance(config.proposal, LangevinTable) and config.proposal.batch > data.x.shape[0]:
-        raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {data.x.shape[0]:,} rows")
+    n_rows, heavy = data.x.shape[0], _heavy_asked(config)
+    if heavy is not None:  # it is known already how many data can be sampled
+        _test(config, n_rows, heavy)
+    if isinstance(config.proposal, LangevinTable) and config.proposal.batch > n_rows:
+        raise BadInput(f"proposal.batch = {config.proposal.batch:,}: the data have {n_rows:,} rows")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, with its name
         parts = _parts(config, data)
+    split = getattr(parts.model, "split", None)
+    n_heavy = 0 if split is None else split.heavy.size
+    test = _test(config, n_rows, n_heavy)
     notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
+    notes |= {"n_heavy": n_heavy, "heavy": split.reason} if split is not None and n_heavy else {}
+    known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
     spec = ChainSpec(
         model=parts.model,
@@ -87,7 +90,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         names=parts.names,
         kind=config.model.kind,
         notes=notes,
-        digest=hashlib.sha256((config.digest + data.digest).encode()).hexdigest(),
+        digest=hashlib.sha256((config.digest + known).encode()).hexdigest(),
         entries=config.entries | {"contents of the data": data.digest[:8]},
     )
     with prefix_errors("run."):
@@ -95,14 +98,31 @@ def build(config: SamplerConfig) -> ChainSpec:
     return spec
 
 
-def _test(config: SamplerConfig, n_data: int) -> AcceptTest:
+def _heavy_asked(config: SamplerConfig) -> int | None:
+    """How many rows every step reads, as far as the config says; None: it depends on the data."""
+    table = config.model
+    if not isinstance(table, LogisticTable) or not table.control:
+        return 0
+    return None if table.chooses_heavy else 0 if table.heavy == "auto" else table.heavy
+
+
+def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
+    """The test, if it fits the rows that are not heavy."""
+    n_data = n_rows - n_heavy
+    if n_data < 2:
+        raise BadInput(f"model.heavy = {n_heavy:,}: the data have {n_rows:,} rows; two must be left to sample")
+    if config.redesign is not None:
+        with prefix_errors("redesign."):
+            config.redesign.space.checked(n_data)
+    if config.schedule is not None:
+        config.schedule.check_fits(n_data)
     table = config.test
     if table is None:
         return ExactTest()
     if isinstance(table, Design):
         test = SequentialTest.from_design(table)
         with prefix_errors("test.n_data: "):
-            check_designed_for(test, n_data, "the data have", " rows")
+            check_designed_for(test, n_data, "the data have", " rows", n_heavy)
         return test
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
@@ -133,12 +153,16 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
     make = Logistic.mapped if isinstance(data.x, np.memmap) else Logistic.from_data
     asked = config.proposal
     with prefix_errors(f"{config.data.location}: "):
-        base: Any = tempered(make(data.x, data.y, table.prior_precision), config.run.temperature)
+        precision = prior_precision(table, data.names, data.x.shape[1])
+        base: Any = tempered(make(data.x, data.y, precision), config.run.temperature)
         try:
-            mode = find_mode(base)
+            mode = find_mode(base, names=data.names)
         except NumericalFailure as failure:
-            raise NumericalFailure(f"model.prior_precision = {table.prior_precision:g}: {failure}") from None
+            given = f" = {precision:g}" if isinstance(precision, float) else ""
+            raise NumericalFailure(f"model.prior_precision{given}: {failure}") from None
         controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
+        if table.control and (table.chooses_heavy or table.heavy != "auto"):
+            controls[table.control] = controls[table.control].with_heavy(table.heavy)
     model = controls[table.control] if table.control else base
     if isinstance(asked, LangevinTable):
         return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)

@@ -41,6 +41,7 @@ TABLES = ("test", "data", "model", "proposal", "run")
 MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # optional tables
 NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also wrote `single`, beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
+LATER: dict[str, dict[str, Any]] = {"model": {"heavy": "auto", "prior_intercept": True}}  # entries that 0.1 had not
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
 
 
@@ -130,7 +131,8 @@ class SamplerConfig(Record):
         else:
             document = {"test": {"kind": "exact"} if self.test is None else self.test.model_dump()}
         tables = {name: getattr(self, name) for name in (*TABLES[1:], *MORE)}
-        return toml_text(document | {name: table and table.model_dump() for name, table in tables.items()})
+        dumped = {name: table and _without_later(name, table.model_dump()) for name, table in tables.items()}
+        return toml_text(document | dumped)
 
     @property
     def rule(self) -> Rule:
@@ -161,12 +163,19 @@ class SamplerConfig(Record):
         for name in MORE:
             if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
+        known["model"] = _without_later("model", known["model"])
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()
         else:
             known["test"] = test and test.model_dump(mode="json")
         return known
+
+
+def _without_later(table: str, entries: dict[str, Any]) -> dict[str, Any]:
+    """Without entries that came after 0.1 and have their usual value: files and digests stay what they were."""
+    usual = LATER.get(table, {})
+    return {name: value for name, value in entries.items() if name not in usual or usual[name] != value}
 
 
 def _test(document: dict[str, Any]) -> Design | BarkerTable | ConcentrationTable | None:

@@ -26,6 +26,23 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _precision(value: Any) -> Any:
+    """Check a precision for all coefficients, a list of them, or a table by column."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+    for entry in entries:
+        if isinstance(entry, (bool, str)) or not isinstance(entry, (int, float)) or not 0.0 <= entry <= LARGEST:
+            raise ValueError("must be a number from 0 on, a list of them, or a table of them by the columns' names")
+    if not isinstance(value, (int, float)) and not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def _heavy(value: Any) -> Any:
+    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_N_DATA):
+        raise ValueError('must be a number of rows or "auto"')
+    return value
+
+
 def _not_empty(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
@@ -37,6 +54,7 @@ Real = Annotated[float, BeforeValidator(_number)]
 Positive = Annotated[Real, Field(gt=0.0, le=LARGEST)]
 NotNegative = Annotated[Real, Field(ge=0.0, le=LARGEST)]
 YesNo = Annotated[bool, Strict()]
+Precision = Annotated[float | tuple[float, ...] | dict[str, float], BeforeValidator(_precision)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 
 
@@ -101,9 +119,16 @@ class LogisticTable(ConfigTable):
     labels: ClassVar[Labels] = "binary"
 
     kind: Literal["logistic"] = "logistic"
-    prior_precision: NotNegative = 0.0
+    prior_precision: Precision = 0.0
+    prior_intercept: YesNo = True
     control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
     recentre: YesNo = False
+    heavy: Annotated[int | Literal["auto"], BeforeValidator(_heavy)] = "auto"
+
+    @property
+    def chooses_heavy(self) -> bool:
+        """Whether the number of heavy rows depends on the data."""
+        return self.heavy == "auto" and self.control == 2
 
 
 class IcaTable(ConfigTable):
@@ -349,6 +374,8 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         )
     if isinstance(proposal, (WalkTable, AdaptiveTable)) and proposal.scale is None and model.kind != "logistic":
         raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
+    if isinstance(model, LogisticTable) and model.heavy not in ("auto", 0) and not model.control:
+        raise BadInput(f"model.heavy = {model.heavy:,}: heavy rows need control variates; model.control = 0 has none")
     if isinstance(model, LogisticTable) and model.recentre and not (run.warmup and model.control):
         raise BadInput("model.recentre = true: needs control variates and a warm-up")
     if isinstance(proposal, SliceTable):
@@ -392,6 +419,9 @@ def check_schedule(table: ScheduleTable | None, redesign: RedesignTable | None, 
 def check_data(model: ModelTable, data: DataTable) -> None:
     """Refuse entries that the model or the kind of file cannot use."""
     _check_place(data)
+    if isinstance(model, LogisticTable) and not model.prior_intercept and not data.intercept:
+        advice = "name the column in model.prior_precision, with precision 0"
+        raise BadInput(f"model.prior_intercept = false: needs data.intercept = true; otherwise {advice}")
     given = [name for name in ("label", "labels", "columns") if getattr(data, name) is not None]
     given += [name for name in ("intercept", "standardise") if getattr(data, name)]
     idle = [] if model.labels else ["label", "labels", "intercept", "standardise"]

@@ -53,8 +53,12 @@ class _Looks:
         return n, lower, upper
 
 
-def check_designed_for(test: object, n_data: int, what: str = "the model has", unit: str = "") -> None:
+def check_designed_for(
+    test: object, n_data: int, what: str = "the model has", unit: str = "", n_heavy: int = 0
+) -> None:
     """Refuse a sequential test that was designed for another number of data; other tests take any number.
+
+    Of N rows, `n_heavy` are read in every step and are not sampled: the design is for the others.
 
     Examples
     --------
@@ -64,7 +68,12 @@ def check_designed_for(test: object, n_data: int, what: str = "the model has", u
     """
     if isinstance(test, SequentialTest) and test.plan.schedule.n_data != n_data:
         made_for = test.plan.schedule.n_data
-        raise BadInput(f"the test was designed for n_data = {made_for:,}, {what} {n_data:,}{unit}")
+        problem = f"the test was designed for n_data = {made_for:,}, {what} {n_data:,}{unit}"
+        if n_heavy:
+            problem += f" besides {n_heavy:,} heavy rows, which every step reads: repeat the trial run and the design"
+        elif made_for < n_data and what == "the model has":
+            problem += ": was it designed for a model with heavy rows?"
+        raise BadInput(problem)
 
 
 @dataclass(frozen=True, eq=False)

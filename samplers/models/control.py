@@ -2,13 +2,16 @@
 
 A controlled model is again a `Model`: its terms are the residuals r_i = lᵢ - [p_i(θ') - p_i(θ)], and the sum
 of the proxies, O(D²) from precomputed moments, moves into the prior. So A is unchanged, κ shrinks, and every test,
-proposal and trial run work as for any other model.
+proposal and trial run work as for any other model. Heavy rows (`samplers.models.heavy`), whose proxies are poor, move
+into the prior as they are: they are read in every step, and the data of the model are the other rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +20,9 @@ from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.memory import in_a_file
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
+from samplers.models.heavy import RowSplit, Wish, split_rows
+from samplers.models.propriety import check_columns, check_precision, check_step, flat_columns
+from samplers.models.term_bounds import precision_at
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
@@ -40,7 +46,9 @@ class Controlled:
     anchor
         Columns η_i*, slope and curvature there; None: computed whenever a datum is read.
     gradient, hessian
-        Gradient and Hessian of the sum of the proxies, at the centre.
+        Gradient and Hessian of the sum of the proxies, at the centre; without those of heavy rows.
+    split
+        Which rows are heavy.
 
     Examples
     --------
@@ -57,11 +65,14 @@ class Controlled:
     centre: Floats
     order: int
     anchor: Floats | None  # η_i*, slope and curvature there: columns; None: computed whenever a datum is read
-    gradient: Floats  # sum_i of the proxies' gradients at the centre
+    gradient: Floats  # sum_i of the proxies' gradients at the centre, but not those of heavy rows
     hessian: Floats  # and of their Hessians
+    split: RowSplit
 
     @classmethod
-    def around(cls, model: LinearModel, centre: Floats, order: int = 2, stored: bool | None = None) -> Controlled:
+    def around(
+        cls, model: LinearModel, centre: Floats, order: int = 2, stored: bool | None = None, heavy: Wish = 0
+    ) -> Controlled:
         """Expand at `centre`, which should be near the posterior mode (see `find_mode`): one pass over the data.
 
         Parameters
@@ -75,6 +86,9 @@ class Controlled:
         stored
             Keep each datum's expansion, 24 bytes; otherwise every datum read costs one more product with the centre.
             By default it is kept, unless the rows are in a file or more than MOST_ANCHORED.
+        heavy
+            Rows that every step reads: how many (those whose proxies can miss most), "auto" (as many as make decisions
+            cheapest by far, often none) or their numbers. The model then has N - H data, and so must its test.
         """
         if order not in (1, 2):
             raise BadInput(f"order = {order!r}: must be 1 or 2")
@@ -89,16 +103,52 @@ class Controlled:
             hessian += (rows * part[:, 2, None]).T @ rows
             if anchor is not None:
                 anchor[block] = part
-        return cls(model, centre.copy(), order, anchor, gradient, hessian)
+        none = RowSplit(model.n_data, np.empty(0, dtype=np.int64))
+        whole = cls(model, centre.copy(), order, anchor, gradient, hessian, none)
+        return whole.with_heavy(heavy)
+
+    def with_heavy(self, wish: Wish) -> Controlled:
+        """The same posterior with heavy rows, if there are none yet; `around` explains what can be wished."""
+        if self.n_heavy:
+            raise BadInput(f"heavy: {self.n_heavy:,} rows are heavy already")
+        if isinstance(wish, int) and wish == 0:
+            return self
+        if isinstance(wish, RowSplit):
+            split = wish
+        else:
+            precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
+            split = split_rows(self.model, self.centre, self.order, precision, wish)
+        without = replace(self, split=split)
+        gradient, hessian = without._heavy_derivatives(self.centre)
+        return replace(without, gradient=self.gradient - gradient, hessian=self.hessian - hessian)
 
     def recentred(self, centre: Floats, stored: bool | None = None) -> Controlled:
-        """The same posterior, expanded elsewhere, stored or not (by default as now): one pass over the data."""
-        return Controlled.around(self.model, centre, self.order, self.anchor is not None if stored is None else stored)
+        """The same posterior, expanded elsewhere, stored or not (by default as now): one pass over the data.
+
+        The heavy rows stay the same.
+        """
+        kept = self.anchor is not None if stored is None else stored
+        return Controlled.around(self.model, centre, self.order, kept, self.split)
 
     @property
     def n_data(self) -> int:
-        """Number of data N."""
-        return self.model.n_data
+        """Number of data that a test can sample: N - H."""
+        return self.split.n_rest
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows N."""
+        return self.split.n_rows
+
+    @property
+    def heavy(self) -> Ints:
+        """Numbers of the rows that every step reads, sorted."""
+        return self.split.heavy
+
+    @property
+    def n_heavy(self) -> int:
+        """Their number H."""
+        return self.split.heavy.size
 
     @property
     def dimension(self) -> int:
@@ -106,40 +156,59 @@ class Controlled:
         return self.centre.size
 
     def log_prior(self, theta: Floats) -> float:
-        """The log prior plus the sum of the proxies."""
+        """The log prior plus the sum of the proxies and the log-likelihood of the heavy rows."""
         d = theta - self.centre
-        return self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
+        known = self.model.log_prior(theta) + float(self.gradient @ d + 0.5 * d @ self.hessian @ d)
+        if self.n_heavy:
+            known += float(self.model.value(self.heavy_rows @ theta, self.heavy).sum())
+        return known
+
+    @cached_property
+    def heavy_rows(self) -> Floats:
+        """The heavy rows, (H, D), one after the other in memory."""
+        return np.ascontiguousarray(self.model.rows[self.heavy], dtype=np.float64)
+
+    def _heavy_derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the heavy rows' log-likelihood; the Hessian is 0 for proxies of order 1."""
+        rows = self.heavy_rows
+        part = expansion(self.model, rows @ theta, self.heavy, self.order)
+        return rows.T @ part[:, 1], (rows * part[:, 2, None]).T @ rows
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """The residual of each lᵢ."""
-        rows = self.model.rows[indices]
-        old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, indices).T
-        exact = self.model.value(new, indices) - self.model.value(old, indices)
+        at = self.split.rows_of(indices)
+        rows = self.model.rows[at]
+        old, new, (centre, slope, curvature) = rows @ theta, rows @ theta_new, self._expansion(rows, at).T
+        exact = self.model.value(new, at) - self.model.value(old, at)
         residual: Floats = exact - (new - old) * (slope + 0.5 * curvature * (new + old - 2.0 * centre))
         return residual
 
     def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
         """The residual of each datum's log-likelihood."""
-        rows = self.model.rows[indices]
-        eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, indices).T
-        residual: Floats = self.model.value(eta, indices) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
+        at = self.split.rows_of(indices)
+        rows = self.model.rows[at]
+        eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, at).T
+        residual: Floats = self.model.value(eta, at) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
         return residual
 
-    def _expansion(self, rows: Floats, indices: Rows) -> Floats:
+    def _expansion(self, rows: Floats, at: Rows) -> Floats:
         if self.anchor is not None:
-            return self.anchor[indices]
-        return expansion(self.model, rows @ self.centre, indices, self.order)
+            return self.anchor[at]
+        return expansion(self.model, rows @ self.centre, at, self.order)
 
     def posterior_precision(self) -> Floats:
-        """Minus the Hessian of the log posterior at the centre, by the proxies: needs order 2."""
+        """Minus the Hessian of the log posterior of all rows at the centre: needs order 2."""
         precision: Floats = np.negative(self.hessian + self.model.prior_curvature(self.centre))
-        return precision
+        return precision - self._heavy_derivatives(self.centre)[1] if self.n_heavy else precision
 
 
-def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float = 1e-8) -> Floats:
+def find_mode(
+    model: LinearModel, start: Floats | None = None, tolerance: float = 1e-8, names: Sequence[str] | None = None
+) -> Floats:
     """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
-    Steps are halved while they do not raise the log posterior.
+    Steps are halved while they do not raise the log posterior. A posterior without a mode is refused, with the columns
+    that are the reason (`samplers.models.propriety`).
 
     Parameters
     ----------
@@ -149,6 +218,8 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
         Zeros by default.
     tolerance
         Largest change of a coefficient in the last step, in posterior standard deviations.
+    names
+        Of the columns, for messages.
 
     Returns
     -------
@@ -164,10 +235,13 @@ def find_mode(model: LinearModel, start: Floats | None = None, tolerance: float 
     """
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
+        flat = flat_columns(model, theta)
+        check_columns(model, flat, names)
         if model.n_data > 2 * SUBSAMPLE:
-            with suppress(NumericalFailure):  # some rows may have no mode although all together do
-                theta = _newton(model, theta, [slice(None, None, model.n_data // SUBSAMPLE)], 1e-3)
-        return _newton(model, theta, blocks(model.n_data), tolerance)
+            some = slice(None, None, model.n_data // SUBSAMPLE)
+            with suppress(NumericalFailure):
+                theta = _newton(model, theta, [some], 1e-3, ridge=_ridge(model, flat, some))
+        return _newton(model, theta, blocks(model.n_data), tolerance, names)
 
 
 def expansion(model: LinearModel, eta: Floats, indices: Rows, order: int) -> Floats:
@@ -181,12 +255,28 @@ def rows_of(model: LinearModel, block: slice) -> Floats:
     return np.asarray(model.rows[block], dtype=np.float64)
 
 
-def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: float) -> Floats:
-    """Newton on some of the rows, their likelihood scaled up to all."""
-    scale, information = model.n_data / sum(model.rows[part].shape[0] for part in parts), 0.0
-    value = _log_posterior(model, theta, parts, scale)
+def _ridge(model: LinearModel, flat: Ints, some: slice) -> Floats:
+    """A weak prior where there is none, for some rows, which may have no mode although all together do."""
+    ridge, largest = np.zeros(model.rows.shape[1]), np.abs(rows_of(model, some)[:, flat]).max(axis=0, initial=0.0)
+    ridge[flat] = np.where(largest > 0.0, 0.01 * largest**2, 1.0)
+    return ridge
+
+
+def _newton(
+    model: LinearModel,
+    theta: Floats,
+    parts: list[slice],
+    tolerance: float,
+    names: Sequence[str] | None = None,
+    ridge: Floats | None = None,
+) -> Floats:
+    """Newton on some of the rows, their likelihood scaled up to all; with a ridge, a mode exists for sure."""
+    scale = model.n_data / sum(model.rows[part].shape[0] for part in parts)
+    added = np.zeros(theta.size) if ridge is None else ridge
+    value = _log_posterior(model, theta, parts, scale, added)
     for _ in range(100):
-        gradient, hessian = model.prior_gradient(theta).copy(), model.prior_curvature(theta).copy()
+        gradient = model.prior_gradient(theta) - added * theta
+        hessian = model.prior_curvature(theta) - np.diag(added)
         for block in parts:
             rows = rows_of(model, block)
             eta = rows @ theta
@@ -194,18 +284,18 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
             hessian += scale * ((rows * model.curvature(eta, block)[:, None]).T @ rows)
         if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
             raise BadInput("no mode: sums of the columns' squares are not finite; the columns are too large")
-        information = max(information, -float(np.trace(hessian)))
-        proper = bool(np.all(np.diag(model.prior_curvature(theta)) < 0.0))  # then a mode exists, however far away
-        if not proper and not -float(np.trace(hessian)) > 1e-7 * information:
-            raise NumericalFailure("no mode: the data are separable; add a prior")
+        if ridge is None:
+            check_precision(model, theta, -hessian, names)
         try:
-            step = np.linalg.solve(-hessian, gradient)
+            step: Floats = np.linalg.solve(-hessian, gradient).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             raise NumericalFailure("no mode: the log posterior is flat somewhere; add a prior") from None
+        if ridge is None:
+            check_step(model, theta, step, float(np.sqrt(abs(step @ gradient))), names)
         length = 1.0
         while length > 1e-6:
             candidate = theta + length * step
-            new_value = _log_posterior(model, candidate, parts, scale)
+            new_value = _log_posterior(model, candidate, parts, scale, added)
             if new_value >= value - 1e-9 * abs(value):
                 break
             length *= 0.5
@@ -215,6 +305,6 @@ def _newton(model: LinearModel, theta: Floats, parts: list[slice], tolerance: fl
     raise NumericalFailure("no mode found in 100 Newton steps")
 
 
-def _log_posterior(model: LinearModel, theta: Floats, parts: list[slice], scale: float) -> float:
+def _log_posterior(model: LinearModel, theta: Floats, parts: list[slice], scale: float, ridge: Floats) -> float:
     likelihood = sum(float(model.value(rows_of(model, block) @ theta, block).sum()) for block in parts)
-    return model.log_prior(theta) + scale * likelihood
+    return model.log_prior(theta) - 0.5 * float(np.sum(ridge * theta * theta)) + scale * likelihood

@@ -21,7 +21,7 @@ STEEPEST = math.log(2.0 + math.sqrt(3.0))  # |η| of the largest third derivativ
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """Logistic regression; θ ~ N(0, I / prior_precision), flat if that is 0.
+    """Logistic regression; the coefficients are independent, N(0, 1 / prior_precision), flat where that is 0.
 
     `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
     θ)). `mapped` leaves rows and labels where they are, for example in a file larger than memory.
@@ -31,7 +31,7 @@ class Logistic:
     rows
         Covariates (N, D), times the label ±1 if `labels` is None.
     prior_precision
-        Prior precision of every coefficient.
+        Prior precision of every coefficient, or of each.
     labels
         0 and 1, one byte each; None: folded into the rows.
 
@@ -43,7 +43,7 @@ class Logistic:
     """
 
     rows: Floats
-    prior_precision: float = 0.0
+    prior_precision: float | Floats = 0.0
     labels: Labels | None = None  # None: folded into the rows
     n_data: int = field(init=False)
     dimension: int = field(init=False)
@@ -52,8 +52,13 @@ class Logistic:
         object.__setattr__(self, "n_data", self.rows.shape[0])
         object.__setattr__(self, "dimension", self.rows.shape[1])
 
+    @cached_property
+    def precisions(self) -> Floats:
+        """Prior precision of each coefficient."""
+        return np.array(np.broadcast_to(np.asarray(self.prior_precision, dtype=np.float64), self.dimension))
+
     @classmethod
-    def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, prior_precision: float = 0.0) -> Logistic:
+    def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, prior_precision: npt.ArrayLike = 0.0) -> Logistic:
         """From covariates (N, D) and labels: 0 and 1, -1 and 1, or booleans."""
         covariates = np.asarray(x, dtype=np.float64)
         if covariates.ndim != 2 or covariates.shape[0] < 2 or covariates.shape[1] < 1:
@@ -62,11 +67,11 @@ class Logistic:
         bad = np.argwhere(~np.isfinite(covariates))
         if bad.size:
             raise BadInput(f"x[{bad[0][0]}, {bad[0][1]}] = {covariates[tuple(bad[0])]}: must be finite")
-        precision = real("prior_precision", prior_precision, 0.0, 1e300)
+        precision = _precision(prior_precision, covariates.shape[1])
         return cls(np.ascontiguousarray(covariates * signs[:, None]), precision)
 
     @classmethod
-    def mapped(cls, rows: Floats, labels: npt.ArrayLike, prior_precision: float = 0.0) -> Logistic:
+    def mapped(cls, rows: Floats, labels: npt.ArrayLike, prior_precision: npt.ArrayLike = 0.0) -> Logistic:
         """From covariates (N, D) without a copy, float32 or float64: a memory-mapped file stays on disk.
 
         Labels of one byte (bool, int8, uint8) are not copied either; others are converted to one byte each.
@@ -81,11 +86,11 @@ class Logistic:
         data = mapped_array("rows", rows, 2)
         if data.shape[0] < 2:
             raise BadInput(f"rows has shape {data.shape}: must be (N, D) with N >= 2 and D >= 1")
-        return cls(data, real("prior_precision", prior_precision, 0.0, 1e300), _labels(labels, data.shape[0]))
+        return cls(data, _precision(prior_precision, data.shape[1]), _labels(labels, data.shape[0]))
 
     def log_prior(self, theta: Floats) -> float:
-        """-prior_precision |θ|² / 2."""
-        return -0.5 * self.prior_precision * float(theta @ theta)
+        """Minus half the sum of prior_precision θ²."""
+        return -0.5 * float(np.sum(self.prior_precision * theta * theta))
 
     def prior_gradient(self, theta: Floats) -> Floats:
         """Gradient of the log prior."""
@@ -93,7 +98,7 @@ class Logistic:
 
     def prior_curvature(self, theta: Floats) -> Floats:
         """Hessian of the log prior."""
-        return -self.prior_precision * np.eye(theta.size)
+        return -np.diag(self.precisions)
 
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data."""
@@ -145,6 +150,10 @@ class Logistic:
         bound: Floats = -np.expm1(-size) * e / (1.0 + e) ** 3
         return bound
 
+    def signed(self, rows: Floats, indices: Rows) -> Floats:
+        """These rows times their labels ±1, as a datum's log p = -log(1 + exp(-row . θ)) takes them."""
+        return rows if self.labels is None else rows * np.where(self.labels[indices] > 0, 1.0, -1.0)[:, None]
+
     def _signed(self, values: Floats, indices: Rows) -> Floats:
         """Multiplied by the label ±1, unless the rows are signed."""
         return values if self.labels is None else np.where(self.labels[indices] > 0, values, -values)
@@ -154,6 +163,16 @@ def _least(low: Floats, high: Floats) -> Floats:
     """The least |η| for η in [low, high]."""
     least: Floats = np.maximum(np.maximum(low, -high), 0.0)
     return least
+
+
+def _precision(given: npt.ArrayLike, dimension: int) -> float | Floats:
+    """One precision for all coefficients, or one for each."""
+    if np.ndim(given) == 0:
+        return real("prior_precision", given, 0.0, 1e300)
+    each = np.array([real(f"prior_precision[{k}]", value, 0.0, 1e300) for k, value in enumerate(np.ravel(given))])
+    if np.shape(given) != (dimension,):
+        raise BadInput(f"prior_precision has shape {np.shape(given)}: must be a number or have {dimension:,} of them")
+    return each
 
 
 def _labels(y: npt.ArrayLike, n: int) -> Labels:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from samplers.models import LinearModel, Model, Rows
+from samplers.models.control import Controlled
 from samplers.models.mixture import Mixture
 from samplers.models.term_bounds import BoundedModel
 
@@ -87,6 +90,14 @@ def _bounded(model: LinearModel) -> BoundedModel:
     return model
 
 
+def _controlled(model: Controlled, scale: float) -> Controlled:
+    """The tempered model with the same control variates, scaled."""
+    base: LinearModel = TemperedLinear(model.model, scale)
+    anchor = None if model.anchor is None else model.anchor * np.array([1.0, scale, scale])
+    gradient, hessian = scale * model.gradient, scale * model.hessian
+    return replace(model, model=base, anchor=anchor, gradient=gradient, hessian=hessian)
+
+
 def tempered(model: Model, temperature: float) -> Model:
     """The model with its likelihood, not its prior, to the power 1 / temperature (S17 section 6.1).
 
@@ -117,4 +128,6 @@ def tempered(model: Model, temperature: float) -> Model:
         return replace(model, temperature=model.temperature * temperature)
     if isinstance(model, LinearModel):
         return TemperedLinear(model, 1.0 / temperature)
+    if type(model) is Controlled:  # its prior holds proxies and heavy rows, which are likelihoods
+        return _controlled(model, 1.0 / temperature)
     return Tempered(model, 1.0 / temperature)

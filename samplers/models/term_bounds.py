@@ -56,11 +56,16 @@ def posterior_factor(model: LinearModel, centre: Floats) -> Floats:
     >>> posterior_factor(Logistic.from_data([[2.0], [2.0]], [1, 0]), np.zeros(1)).round(4)  # curvature 2 * 4 / 4
     array([[0.7071]])
     """
+    return factor_of(precision_at(model, centre))
+
+
+def precision_at(model: LinearModel, centre: Floats) -> Floats:
+    """Minus the Hessian of the log posterior, in one pass."""
     precision = -model.prior_curvature(centre)
     for block in blocks(model.n_data):
         rows = np.asarray(model.rows[block], dtype=np.float64)
         precision = precision - (rows * model.curvature(rows @ centre, block)[:, None]).T @ rows
-    return factor_of(precision)
+    return precision
 
 
 def factor_of(precision: Floats) -> Floats:

@@ -50,7 +50,7 @@ class Pair(NamedTuple):
     accepted, exact
         The test's decision, and the exact one with the same u.
     n_used
-        Data that the test read.
+        Data that the test read (heavy rows, which every step reads, are not among them).
     kept
         Values that stand for its lᵢ, for the residuals of a trial run; None if none were kept.
 
@@ -299,7 +299,7 @@ def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | Non
     except NonFiniteTerm as bad:  # of a datum that the test had not read
         raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
-    decided = bool(part.accepted[0]), exact, int(part.n_used[0])
+    decided = bool(part.accepted[0]), exact, int(part.n_used[0]) - chain.n_always
     kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
     return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept)
 

@@ -152,13 +152,13 @@ def _measured(config: SamplerConfig, steps: int, m: int | None, tell: Callable[[
 
 
 def _timed(chain: MarkovChain, test: AcceptTest, steps: int) -> tuple[Floats, float, float]:
-    """Draws, mean data per step, and seconds per step in the fastest stretch."""
+    """Draws, mean data per step that the test chose, and seconds per step in the fastest stretch."""
     chain.use_test(test)
     lengths = [part.size for part in np.array_split(np.arange(steps), STRETCHES)]
     breaks, watch = (chain.steps + np.cumsum(lengths)).tolist(), Stopwatch(chain)
     draws = advance_to(chain, chain.steps + steps, size=None, breaks=breaks, advance=watch)
     seconds = min(lap / length for lap, length in zip(watch.laps, lengths, strict=True))
-    return draws.theta, float(np.mean(draws.n_used)), seconds
+    return draws.theta, float(np.mean(draws.n_used)) - chain.n_always, seconds
 
 
 def fitted_cost(data: Sequence[float], seconds: Sequence[float]) -> Cost:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,6 @@ from designer import BadInput, Design, TrialRun
 from samplers.adapt.random_walk import Adaptation
 from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
-from samplers.models.control import Controlled
 from samplers.models.logistic import Logistic
 from samplers.runs import checksummed_file
 from samplers.runs.run import audit_config, build, collect_pairs, run_config, warmed_up
@@ -88,9 +89,7 @@ def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeyp
     good = build(config)
     rows = good.model.model.rows.copy()
     rows[7] = np.nan
-    broken = Controlled(
-        Logistic(rows, 1.0), good.model.centre, 2, good.model.anchor, good.model.gradient, good.model.hessian
-    )
+    broken = replace(good.model, model=Logistic(rows, 1.0))
     monkeypatch.setattr("samplers.runs.run.build", lambda config: good._replace(model=broken))
     with pytest.raises(ChainStopped, match="datum 7") as stopped:
         run_config(config, folder / "out")

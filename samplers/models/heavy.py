@@ -1,0 +1,249 @@
+"""Heavy rows: the few rows that control variates approximate badly are read in every decision, the rest is sampled.
+
+Rows are ranked by c_i, the largest residual of their control variate per unit of posterior distance
+(`samplers.models.term_bounds`). Without the H heaviest, κ and the skewness of the residuals fall, so that a test of
+the other N - H rows needs fewer of them; a decision then reads H rows and its sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput, integer
+from samplers.models import LinearModel, Rows
+from samplers.models.arrays import as_indices, blocks
+from samplers.models.term_bounds import BoundedModel, ball_radius, factor_of, term_weights
+
+Number: TypeAlias = int | Literal["auto"]
+Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
+
+PAIRS = 8  # of independent draws from the normal approximation, on which the numbers of heavy rows are compared
+SEED = 13
+SHARE = 5  # at most N / 5 rows are heavy: with more, an exact test is cheaper
+SERIES = (1, 2, 5)  # numbers of heavy rows that are tried: 10, 20, 50, 100, ...
+LEAST_SAMPLE = 50.0  # rows that a test of the rest reads at least
+SAMPLED = 4.0  # cost of a sampled row, read anywhere and evaluated twice; a heavy row, read in order and once, costs 1
+NOISE = 0.15  # sd of a one-look test's log ratio at which normal residuals change a decision in 1% of cases, about
+HARMLESS = 0.05  # the same for residuals of any distribution
+SKEW = 0.1  # skewness of the sample's mean up to which the normal theory holds
+GAIN = 0.5  # heavy rows must lower the cost at least to this part of it
+
+
+@dataclass(frozen=True, eq=False)
+class RowSplit:
+    """Which rows are heavy, and how the others are numbered: 0 .. N-H-1, in their order as far as possible.
+
+    Datum j of the rest is row j. If that row is heavy, it is one of the other rows from N - H on instead.
+
+    Parameters
+    ----------
+    n_rows
+        N.
+    heavy
+        Row numbers, sorted.
+    reason
+        Why these; empty if they were given.
+
+    Examples
+    --------
+    >>> split = RowSplit(6, np.array([1, 4]))
+    >>> split.n_rest, split.rows_of(np.arange(4))
+    (4, array([0, 5, 2, 3]))
+    """
+
+    n_rows: int
+    heavy: Ints
+    reason: str = ""
+
+    @property
+    def n_rest(self) -> int:
+        """N - H."""
+        return self.n_rows - self.heavy.size
+
+    @cached_property
+    def holes(self) -> Ints:
+        """Heavy rows below N - H, sorted."""
+        return self.heavy[: np.searchsorted(self.heavy, self.n_rest)]
+
+    @cached_property
+    def fillers(self) -> Ints:
+        """The rows that take their places: those from N - H on that are not heavy."""
+        beyond = np.ones(self.heavy.size, dtype=np.bool_)
+        beyond[self.heavy[self.holes.size :] - self.n_rest] = False
+        return self.n_rest + np.flatnonzero(beyond)
+
+    def rows_of(self, indices: Rows) -> Rows:
+        """Row numbers of these data of the rest."""
+        if not self.heavy.size:
+            return indices
+        rows = as_indices(self.n_rest, indices).copy()
+        place = np.searchsorted(self.holes, rows)
+        found = np.flatnonzero(place < self.holes.size)
+        found = found[self.holes[place[found]] == rows[found]]
+        rows[found] = self.fillers[place[found]]
+        return rows
+
+
+def split_rows(
+    model: LinearModel, centre: Floats, order: int, precision: Floats, wish: Number | npt.ArrayLike
+) -> RowSplit:
+    """The heavy rows that were asked for: how many, which, or "auto".
+
+    Parameters
+    ----------
+    model
+        A linear model.
+    centre, order
+        Of its control variates.
+    precision
+        Of the normal approximation of the posterior, (D, D).
+    wish
+        A number of rows, their numbers, or "auto": as many as lower the predicted cost of a decision by half or more.
+    """
+    if isinstance(wish, str) and wish != "auto":
+        raise BadInput(f"heavy = {wish!r}: must be a number of rows, 'auto', or the numbers of the rows")
+    if not isinstance(wish, (str, int, np.integer)) or isinstance(wish, bool):
+        return RowSplit(model.n_data, _row_numbers(model.n_data, wish))
+    count = None if wish == "auto" else integer("heavy", wish, 0, model.n_data - 2)
+    if count == 0 or (count is None and model.n_data < SHARE * SERIES[0] * 10):
+        return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
+    if not isinstance(model, BoundedModel):
+        raise BadInput(f"heavy = {wish!r}: {type(model).__name__} has no third_bound to rank its rows; name the rows")
+    most = model.n_data // SHARE if count is None else count
+    factor = factor_of(precision)
+    ranked = _heaviest(term_weights(model, centre, factor, ball_radius(centre.size), order), most)
+    if count is None:
+        return _chosen(model, centre, order, factor, ranked)
+    return RowSplit(model.n_data, np.sort(ranked))
+
+
+def _row_numbers(n_rows: int, given: npt.ArrayLike) -> Ints:
+    numbers = np.asarray(given)
+    if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size):
+        raise BadInput("heavy: must be a number of rows, 'auto', or the numbers of the rows")
+    rows = np.unique(numbers.astype(np.int64))
+    if rows.size and not 0 <= rows[0] <= rows[-1] < n_rows:
+        raise BadInput(f"heavy: row {rows[0] if rows[0] < 0 else rows[-1]}: must be from 0 to {n_rows - 1:,}")
+    if rows.size > n_rows - 2:
+        raise BadInput(f"heavy: {rows.size:,} of {n_rows:,} rows: two must be left to sample")
+    return rows
+
+
+def _heaviest(weights: Floats, count: int) -> Ints:
+    """The rows of the largest weights, in falling order.
+
+    Weights are compared to a few digits, ties by row number: rounding, which differs between machines, decides nothing.
+    """
+    coarse = np.where(weights > 0.0, np.round(64.0 * np.log2(np.maximum(weights, 1e-300))), -math.inf)
+    nth = np.partition(coarse, coarse.size - count)[coarse.size - count]
+    above = np.flatnonzero(coarse > nth)
+    level = np.flatnonzero(coarse == nth)[: count - above.size]
+    some = np.concatenate([above, level])
+    ranked: Ints = some[np.argsort(-coarse[some], kind="stable")]
+    return ranked
+
+
+# --- how many ---------------------------------------------------------------------------------------------------------
+
+
+class RestMoments(NamedTuple):
+    """κ, skewness and predicted sample of the rest, on average over pairs, by the number of heavy rows."""
+
+    heavy: Ints
+    kappa: Floats
+    skew: Floats  # the largest |skewness| of a pair
+    sample: Floats
+
+    @property
+    def cost(self) -> Floats:
+        """Of a decision, in evaluations of a row read in order."""
+        cost: Floats = self.heavy + SAMPLED * self.sample
+        return cost
+
+
+def _chosen(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RowSplit:
+    """The first rows of a ranking, as many as make decisions cheapest; none if the gain is small."""
+    tried = rest_moments(model, centre, order, factor, ranked)
+    best = int(np.argmin(tried.cost))
+    if not tried.cost[best] <= GAIN * tried.cost[0]:
+        return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
+    count = int(tried.heavy[best])
+    reason = (
+        f"always reads the {count:,} heaviest of {model.n_data:,} rows: κ falls from {tried.kappa[0]:.2g} to "
+        f"{tried.kappa[best]:.2g}, the largest skewness from {tried.skew[0]:.3g} to {tried.skew[best]:.3g}"
+    )
+    return RowSplit(model.n_data, np.sort(ranked[:count]), reason)
+
+
+def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RestMoments:
+    """What is left for a test when the first rows of a ranking are heavy: one pass over the data.
+
+    The pairs are independent draws from the normal approximation. They are not those that ranked the rows, so that
+    no row is heavy because these pairs happen to need it.
+    """
+    noise = np.random.default_rng(SEED).standard_normal((centre.size, 2 * PAIRS))
+    count = np.array([0, *_tried(ranked.size)])
+    place = np.full(model.n_data, -1, dtype=np.int32)
+    place[ranked] = np.arange(ranked.size, dtype=np.int32)
+    heavy, rest = np.empty((ranked.size, PAIRS)), np.zeros((3, PAIRS))
+    for block in blocks(model.n_data):
+        residuals, here = _residuals(model, centre, order, factor @ noise, block), place[block]
+        heavy[here[here >= 0]] = residuals[here >= 0]
+        rest += _power_sums(residuals[here < 0])
+    ends = [*count[1:], ranked.size]
+    parts = np.array([_power_sums(heavy[low:high]) for low, high in zip(count, ends, strict=True)])
+    sums = rest + np.cumsum(parts[::-1], axis=0)[::-1]  # from the lightest up: nothing cancels
+    n = (model.n_data - count)[:, None]
+    mean, square, cube = np.moveaxis(sums / n[..., None], 1, 0)
+    variance = np.maximum(square - mean**2, 0.0)
+    sigma = np.sqrt(variance)
+    third = cube - 3.0 * mean * square + 2.0 * mean**3
+    skew = np.divide(third, sigma**3, out=np.zeros_like(sigma), where=sigma > 0.0)
+    kappa = n * sigma / np.sqrt(n - 1.0)
+    sample = _needed(n, kappa, skew).mean(axis=1)
+    return RestMoments(count, kappa.mean(axis=1), np.abs(skew).max(axis=1), sample)
+
+
+def _tried(most: int) -> Iterator[int]:
+    """10, 20, 50, 100, ... up to `most`."""
+    power = 10
+    while power <= most:
+        yield from (step * power for step in SERIES if step * power <= most)
+        power *= 10
+
+
+def _residuals(model: LinearModel, centre: Floats, order: int, away: Floats, block: slice) -> Floats:
+    """r_i of each pair for some rows; `away` has the pairs' states minus the centre, first all θ and then all θ'."""
+    rows = np.asarray(model.rows[block], dtype=np.float64)
+    eta, move = rows @ centre, rows @ away
+    slope = model.slope(eta, block)
+    curvature = model.curvature(eta, block) if order == 2 else np.zeros(eta.size)
+    for k in range(move.shape[1]):
+        d = move[:, k].copy()
+        move[:, k] = model.value(eta + d, block) - d * (slope + 0.5 * curvature * d)
+    residuals: Floats = move[:, PAIRS:] - move[:, :PAIRS]
+    return residuals
+
+
+def _power_sums(values: Floats) -> Floats:
+    """Sums of the values, their squares and cubes, for each pair."""
+    squares = values * values
+    return np.stack([values.sum(axis=0), squares.sum(axis=0), (squares * values).sum(axis=0)])
+
+
+def _needed(n: Floats, kappa: Floats, skew: Floats) -> Floats:
+    """Rows of the rest that a test reads: until its noise κ sqrt((n - m) / m) is small.
+
+    Small is NOISE where the mean of the sample is about normal, and HARMLESS for any distribution.
+    """
+    normal, always = (n * kappa**2 / (kappa**2 + noise**2) for noise in (NOISE, HARMLESS))
+    normal = np.maximum(normal, (skew / SKEW) ** 2)
+    return np.minimum(np.maximum(np.minimum(normal, always), LEAST_SAMPLE), n)
