@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
 
 SUMMARY = "Record the pairs of an exact chain as a trial run."
-EXAMPLE = "austerity trial e3 --pairs 200 --output trial.csv --config-output config.toml"
+EXAMPLE = "austerity trial e3 --pairs 200 --output trial.parquet --config-output config.toml"
 
 
 def add(commands: Commands) -> None:
@@ -30,7 +30,9 @@ def add(commands: Commands) -> None:
         EXAMPLE,
         shared.seed(),
         shared.cluster(),
-        shared.output_file("TRIAL.csv", "write the trial run here (or .parquet, .npz)", required=True),
+        shared.output_file(
+            "TRIAL.parquet", "write the trial run here (or .npz; .csv and .tsv keep no residuals)", required=True
+        ),
     )
     parser.add_argument(
         "config",
@@ -71,6 +73,8 @@ def run(options: argparse.Namespace) -> CommandOutput:
             trial = cluster.collect_pairs(config, pairs, every, progress=show)
     trial.save(options.output)
     written = [f"written to {options.output}"]
+    if trial.residuals is not None and Path(options.output).suffix.lower() not in (".parquet", ".npz"):
+        written.append("without residuals, which predictions at small m need (.parquet and .npz keep them)")
     if options.config_output is not None:
         write_whole(options.config_output, config.to_toml())
         written.append(f"its config to {options.config_output}")
