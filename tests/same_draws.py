@@ -336,7 +336,7 @@ def searched() -> Found:
     }
     found: dict[str, Any] = {}
     for name, (pairs, tolerance, criterion, options) in asked.items():
-        best = d.search(pairs, tolerance, criterion, **options)
+        best = d.search(pairs, tolerance, criterion, confidence=None, **options)
         found |= knobs(best.best, f"{name} ")
         found |= {f"{name} {part}": getattr(best, part) for part in ("error", "usage", "looks", "nearest_tolerance")}
     return found
@@ -345,8 +345,9 @@ def searched() -> Found:
 def judged() -> Found:
     test, rng = d.Design(20_000, 500, 0.05), np.random.default_rng(3)
     band = d.bootstrap(rng, test, trial(), repeats=50)
-    folds = d.cross_validate(rng, trial(), 0.05, "fixed-m", folds=2)
-    summary, points = d.summarise(trial()), d.frontier(trial(), [0.05], criteria=["fixed-m", "worst-case"])
+    folds = d.cross_validate(rng, trial(), 0.05, "fixed-m", folds=2, confidence=None)
+    criteria = ["fixed-m", "worst-case"]
+    summary, points = d.summarise(trial()), d.frontier(trial(), [0.05], criteria=criteria, confidence=None)
     found: dict[str, Any] = {"error": list(band.error), "usage": list(band.usage), "folds": folds.test_error}
     found |= {"usual": summary.usage, "kappa": [summary.kappa.mean, summary.kappa.sd]}
     found |= {
@@ -371,7 +372,7 @@ def best_boundary() -> Found:
 
 
 def best_step() -> Found:
-    found = d.best_step(trial(False), 0.05, [0.5, 1.0], refine=False)
+    found = d.best_step(trial(False), 0.05, [0.5, 1.0], refine=False, confidence=None)
     parts = ("scale", "kappa", "error", "usage", "acceptance", "jump", "cost", "exact_jump")
     rows = {f"{row.scale} {part}": getattr(row, part) for row in found.rows for part in parts}
     return {**rows, **knobs(found.best.design, "best ")}
@@ -421,7 +422,7 @@ COST = ("--cost", "1e-6,1e-8,1e-7", "--autocorrelation", 500, "--sensitivity", 0
 COMMANDS: dict[str, Case] = {
     "evaluate": command("evaluate", "--n-data", 20_000, *TEST, "--mu-std", "0,1,5"),
     "delta": command("delta", OLD / "trial.csv", *TEST),
-    "design": command("design", OLD / "trial.parquet", "--tolerance", 0.02, "--quiet"),
+    "design": command("design", OLD / "trial.parquet", "--tolerance", 0.02, "--confidence", 0.5, "--quiet"),
     "summary": command("summary", OLD / "trial.npz"),
     "compare": command("compare", OLD / "trial.csv", "--tolerance", 0.05, "--quiet"),
     "budget": command("budget", OLD / "trial.csv", "--seconds", 5, *COST, "--quiet"),

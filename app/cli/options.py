@@ -275,6 +275,14 @@ def search_space() -> Parser:
         "--quantile", type=number, default=0.95, help="level for the criterion quantile (default: %(default)s)"
     )
     group.add_argument(
+        "--confidence",
+        metavar="P",
+        type=number,
+        default=0.95,
+        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
+        "some; 0.5: only for the pairs at hand (default: %(default)s)",
+    )
+    group.add_argument(
         "--fixed-m",
         metavar="M",
         type=integer,

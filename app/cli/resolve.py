@@ -75,6 +75,7 @@ def search_options(options: argparse.Namespace, trial: TrialRun | None) -> Optio
         "rule": check_rule(options.rule),
         "quantile": options.quantile,
         "skew": options.skew,
+        "confidence": options.confidence,
     }
 
 

@@ -146,7 +146,13 @@ def bands(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Bootstra
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
 def judged(
-    design: Design, digest: str, criterion: Criterion, rule: Rule, quantile: float, _trial: TrialRun
+    design: Design,
+    digest: str,
+    criterion: Criterion,
+    rule: Rule,
+    quantile: float,
+    confidence: float | None,
+    _trial: TrialRun,
 ) -> DesignScore:
-    """Error, data use and looks of a design, by this criterion."""
-    return measure_of(criterion, _trial, rule, quantile)(as_plan(design), SEARCH_ACCURACY)
+    """Error, data use and looks of a design, by this criterion, and the error's upper limit."""
+    return measure_of(criterion, _trial, rule, quantile, confidence=confidence)(as_plan(design), SEARCH_ACCURACY)

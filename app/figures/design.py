@@ -35,17 +35,25 @@ MARKS = {  # colour, symbol and size by the kind of mark
 
 
 class Marked(NamedTuple):
-    """A design to show in the trade-off: its error by the criterion, its data use, and how it is drawn (MARKS)."""
+    """A design to show in the trade-off: its error by the criterion, its data use, and how it is drawn (MARKS).
+
+    `limit` is the upper limit of the error, if the criterion holds that within the tolerance.
+    """
 
     name: str
     design: Design
     error: float
     usage: float
     kind: str = "in view"
+    limit: float | None = None
 
 
 def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Sequence[Marked]) -> go.Figure:
-    """Error against data use of every design that the search evaluated, with some designs marked."""
+    """Error against data use of every design that the search evaluated, with some designs marked.
+
+    The error is what must stay within the tolerance: an upper limit over the pairs, or the point estimate.
+    """
+    limited = bool(np.any(evaluated.limit > evaluated.error))
     figure = go.Figure()
     shown = some_of(np.arange(len(evaluated)), MOST_POINTS)
     feasible = evaluated.feasible[shown]
@@ -59,7 +67,7 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
         figure.add_trace(
             go.Scatter(
                 x=evaluated.usage[index],
-                y=evaluated.error[index],
+                y=evaluated.limit[index],
                 mode="markers",
                 name=name,
                 text=text,
@@ -75,7 +83,7 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
         figure.add_trace(
             go.Scatter(
                 x=[mark.usage],
-                y=[mark.error],
+                y=[mark.error if mark.limit is None else mark.limit],
                 mode="markers",
                 name=mark.name,
                 marker={"color": colour, "symbol": symbol, "size": size, "line": {"color": GREY, "width": 1}},
@@ -83,7 +91,7 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
                 "error %{y:.3g}, data %{x:.1%}<extra></extra>",
             )
         )
-    layout(figure, "data use", ERRORS[criterion], height=420)
+    layout(figure, "data use", ERRORS[criterion] + (", upper limit" if limited else ""), height=420)
     figure.update_layout(hovermode="closest", uirevision=f"{criterion}{tolerance}")
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(type="log", exponentformat="power", dtick="D2")

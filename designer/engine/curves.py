@@ -26,13 +26,15 @@ MOST_PANELS = 200
 ROUGH = 1e-6  # largest error of a panel's series; a panel with more is cut
 PIECES, CUTS = 4, 6  # into this many pieces, at most this many times
 FAR = 1e12  # no curve is followed beyond this μ_std
+HARDEST = np.array([0.0, np.nextafter(0.0, 1.0)])  # μ_std = 0 from either side: with asymmetric bounds the error jumps
 
 
 class Curves(NamedTuple):
     """Error and data use of one test on panels of |μ_std|, for both signs of μ_std.
 
     values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
-    as Legendre coefficients; `doubt` bounds the error of each panel's series, `estimate` that of the values.
+    as Legendre coefficients; `doubt` bounds the error of each panel's series, `estimate` that of the values. `worst` is
+    error and usage at μ_std = 0, the hardest decision.
     """
 
     edges: Floats
@@ -41,6 +43,7 @@ class Curves(NamedTuple):
     doubt: Floats
     first_usage: float
     estimate: float
+    worst: tuple[float, float]
 
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
@@ -55,7 +58,7 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
     """The curves of one test for |μ_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
-    curve = _curves(plan, edges, *_on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify))
+    curve = _curves(plan, edges, _on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify))
     for _ in range(CUTS if order == ORDER else 0):
         rough = curve.doubt > max(ROUGH, curve.estimate)
         if not rough.any():
@@ -69,30 +72,40 @@ def cut(plan: Plan, curve: Curves, which: Mask, tolerance: float) -> Curves:
     low, high = curve.edges[:-1], curve.edges[1:]
     ends = np.linspace(low[which], high[which], PIECES + 1, axis=1)
     starts, order = ends[:, :-1].ravel(), curve.values.shape[-1]
-    fine, _ = _on_panels(plan, starts, ends[:, 1:].ravel(), order, tolerance, verify=False)
+    fine = _on_panels(plan, starts, ends[:, 1:].ravel(), order, tolerance, verify=False).values
     starts, values = np.concatenate([low[~which], starts]), np.concatenate([curve.values[:, :, ~which], fine], axis=2)
     place = np.argsort(starts)
-    return _curves(plan, np.append(starts[place], high[-1]), values[:, :, place], curve.estimate)
+    known = _Panels(values[:, :, place], curve.estimate, curve.worst)
+    return _curves(plan, np.append(starts[place], high[-1]), known)
 
 
-def _curves(plan: Plan, edges: Floats, values: Floats, estimate: float) -> Curves:
+def _curves(plan: Plan, edges: Floats, panels: _Panels) -> Curves:
+    values, estimate, worst = panels
     series = np.ascontiguousarray(values @ panel_rule(values.shape[-1])[2])
     last = np.abs(series[..., -2:]).sum(axis=-1)
     last[2] /= plan.schedule.size  # the looks as a share of all
     doubt = last.max(axis=(0, 1))
     first_usage = plan.schedule.m / plan.schedule.n_data
-    return Curves(edges, np.ascontiguousarray(values), series, doubt, first_usage, estimate)
+    return Curves(edges, np.ascontiguousarray(values), series, doubt, first_usage, estimate, worst)
 
 
-def _on_panels(
-    plan: Plan, low: Floats, high: Floats, order: int, tolerance: float, *, verify: bool
-) -> tuple[Floats, float]:
-    """The curves at the nodes of panels, and a bound on their numerical error."""
+class _Panels(NamedTuple):
+    """The curves at the nodes of panels, a bound on their numerical error, and error and usage at μ_std = 0."""
+
+    values: Floats
+    estimate: float
+    worst: tuple[float, float]
+
+
+def _on_panels(plan: Plan, low: Floats, high: Floats, order: int, tolerance: float, *, verify: bool) -> _Panels:
+    """The curves at the nodes of panels; the hardest decision, on the side where it errs more, comes along."""
     x = panel_nodes(low, high, panel_rule(order)[0])
-    signed = x if plan.boundary.symmetric else np.concatenate([x, -x])
+    signed = np.concatenate([HARDEST, x] if plan.boundary.symmetric else [HARDEST, x, -x])
     outcome, estimate = outcomes(plan, signed, tolerance, verify=verify)
-    values = np.stack([outcome.error(signed), outcome.usage, outcome.looks]).reshape(3, -1, low.size, order)
-    return np.broadcast_to(values, (3, 2, low.size, order)), estimate  # symmetric: one side is both
+    both = np.stack([outcome.error(signed), outcome.usage, outcome.looks])
+    values = both[:, HARDEST.size :].reshape(3, -1, low.size, order)
+    values = np.broadcast_to(values, (3, 2, low.size, order))  # symmetric: one side is both
+    return _Panels(values, estimate, (float(both[0, : HARDEST.size].max()), float(outcome.usage[0])))
 
 
 def panel_edges(plan: Plan, reach: float) -> Floats:

@@ -149,14 +149,20 @@ def acceptance(
     >>> acceptance(Design(20_000, 500, 0.05), trial, skew=True).delta.round(3)
     array([0.018])
     """
-    plan = as_plan(design)
+    return acceptance_and_worst(as_plan(design), trial, rule, tolerance, skew=skew)[0]
+
+
+def acceptance_and_worst(
+    plan: Plan, trial: TrialRun, rule: Rule, tolerance: float, *, skew: bool = False
+) -> tuple[Acceptance, tuple[float, float]]:
+    """`acceptance`, and the test's error and data use at μ_std = 0 from the same recursion."""
     check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
     rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
     remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
     found = _acceptance(trial, barker, curve, rows, remark)
-    return found._replace(source="normal theory with skewness") if skew else found
+    return found._replace(source="normal theory with skewness") if skew else found, curve.worst
 
 
 def predictions(

@@ -28,11 +28,13 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
 from designer.core.progress import Cancelled
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.pairs.refusals import check_pairs, pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
 from designer.search.search import LEAST_TOLERANCE, SEARCH_ACCURACY, search
 from designer.search.space import Space
+from designer.search.upper_limit import USUAL_CONFIDENCE
 
 SCALES = tuple(round(2.0 ** (k / 2), 4) for k in range(-4, 3))  # 0.25 to 2 times the trial run's steps
 EVALUATIONS = Cost(per_datum=2.0)  # a datum is read for θ and for θ'
@@ -182,6 +184,7 @@ def best_step(
     kappa_power: float = 1.0,
     skew: bool = False,
     space: Space | None = None,
+    confidence: float | None = USUAL_CONFIDENCE,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -209,7 +212,7 @@ def best_step(
     kappa_power
         How κ grows with the step, if there is one trial run: 1 without control variates; with them 1 for small
         steps, up to 3 for large ones.
-    rule, skew, space, workers, progress, cancelled
+    rule, skew, space, confidence, workers, progress, cancelled
         As for `search`.
 
     Returns
@@ -225,6 +228,8 @@ def best_step(
     True
     """
     runs, rule, cost = _runs(trial), check_rule(rule), cost.checked()
+    for run in runs.values():
+        check_pairs(run)
     power = kappa_power if len(runs) == 1 else _fitted_power(runs)
     laws = {scale: fit_step_law(run, power) for scale, run in runs.items()}
     relative = _checked_scales(scales)
@@ -234,7 +239,8 @@ def best_step(
     reference = exact_jump(*_at(runs, laws, 1.0), rule == "barker")
     if not reference > 0.0:
         raise BadInput("no proposal of the trial run has a chance of being accepted: use smaller steps")
-    options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "workers": workers, "cancelled": cancelled}
+    options: dict[str, Any] = {"rule": rule, "skew": skew, "space": space, "confidence": confidence}
+    options |= {"workers": workers, "cancelled": cancelled}
     rows: list[StepRow] = []
 
     def add(some: list[float], total: int) -> None:
@@ -244,8 +250,9 @@ def best_step(
             pairs, lengths = _at(runs, laws, scale)
             share = 1.0 if hold == "step" else exact_jump(pairs, lengths, rule == "barker") / reference
             target = min(1.0, max(tolerance * share, LEAST_TOLERANCE))
-            result = search(pairs, target, cost=cost, **options)
-            rows.append(_row(scale, pairs, lengths, result.best, target, cost, rule, skew))
+            absurd = pairs_problem(pairs) is not None  # so large a step that no test could decide
+            design = None if absurd else search(pairs, target, cost=cost, **options).best
+            rows.append(_row(scale, pairs, lengths, design, target, cost, rule, skew))
             if progress is not None:
                 progress(len(rows), total)
 
@@ -366,12 +373,12 @@ def _row(
 
 def _concluded(rows: list[StepRow]) -> BestStep:
     exact = max(rows, key=lambda row: row.exact_efficiency)
+    if not exact.exact_efficiency > 0.0:
+        return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")
     tested = [row for row in rows if row.design is not None]
     if not tested:
         none = "no test meets the tolerance at any of these steps: raise it, or use the exact chain"
         return BestStep(rows, None, exact, None, none)
-    if not exact.exact_efficiency > 0.0:
-        return BestStep(rows, None, exact, None, "no proposal is accepted at any of these steps: try smaller ones")
     best = max(tested, key=lambda row: row.efficiency)
     good = [row.scale for row in tested if row.efficiency >= FLAT * best.efficiency]
     assert best.design is not None

@@ -12,12 +12,12 @@ from designer.check import _t_test_kernels
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.engine.skew import LARGEST
-from designer.engine.step_error import Rule, check_rule, exact_probability
+from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import epsilon_of
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
-from designer.search.criteria import measure_of
+from designer.search.criteria import ENOUGH_PAIRS, measure_of
 from designer.search.space import Space
 
 Verdict = Literal["good", "fair", "poor", "unknown"]
@@ -27,6 +27,8 @@ MADE_UP = 200_000  # most values of a synthetic population
 CLIP = 2.0  # a Q-Q plot shows t statistics up to this multiple of the theoretical extremes
 USUAL_EPSILON, ROUGH = 0.05, 1e-4  # ε of the usual test in the summary, and its numerical accuracy
 MUCH = 0.5  # data use per step above which the summary has a remark
+ODD, SMALL_CHANGE = 0.2, 1e-3  # relative and absolute change of mean |Δ| by skewness above which it has one
+RANDOM_WALK = "random-walk"  # as configs name this proposal
 SUMMARY_LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -223,7 +225,7 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
     usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
     summary = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
-    return summary._replace(remarks=_remarks(summary))
+    return summary._replace(remarks=[*_remarks(summary, trial.proposal), *_skewness_remarks(usual, trial, rule)])
 
 
 def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:
@@ -413,22 +415,40 @@ def _spread(values: Floats) -> Spread:
     return Spread(float(values.mean()), float(values.std()), quantiles)
 
 
-def _remarks(summary: TrialSummary) -> list[str]:
-    probability, skew, remarks = summary.probability, summary.skew, []
+def _remarks(summary: TrialSummary, proposal: str | None) -> list[str]:
+    """What is odd about the pairs; what is right for a random walk may be wrong for another proposal."""
+    probability, remarks = summary.probability, []
     if summary.pairs < 50:
-        remarks.append(f"{summary.pairs} pairs are few: 100 or more give steadier designs")
+        remarks.append(f"{summary.pairs} pairs are few: 100 or more give cheaper designs")
     if probability.mean < 0.05:
-        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal's steps are probably too large")
-    if probability.mean > 0.95:
-        remarks.append(f"mean acceptance is {probability.mean:.2g}: a random walk's steps would be too small")
+        cure = (
+            "take smaller steps" if proposal == RANDOM_WALK else "make it closer to the posterior, or its steps smaller"
+        )
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the proposal is nearly always rejected; {cure}")
+    if probability.mean > 0.95 and proposal == RANDOM_WALK:
+        remarks.append(f"mean acceptance is {probability.mean:.2g}: the random walk's steps are too small")
     if summary.usage > MUCH:
         remarks.append(
             f"κ is {summary.kappa.mean:.2g} on average, and a usual test (m = {summary.usual.m:,}, "
             f"ε = {summary.usual.epsilon:g}) would read {summary.usage:.0%} of the data per step: "
             "control variates lower both"
         )
-    if skew is None:
-        remarks.append("no skewness recorded: the normal approximation can hardly be checked")
-    elif max(abs(skew.quantiles[1]), abs(skew.quantiles[-2])) > 2:
-        remarks.append("skewness beyond 2 in some pairs: prefer a larger m, and audit the chain")
     return remarks
+
+
+def _skewness_remarks(usual: Design, trial: TrialRun, rule: Rule) -> list[str]:
+    """Whether skewness matters at the usual test: pairs beyond the correction, or an error that it changes by much."""
+    if trial.skew is None:
+        return ["no skewness recorded: the normal approximation can hardly be checked"]
+    spread = np.linspace(0, len(trial) - 1, min(len(trial), ENOUGH_PAIRS)).astype(int)
+    some = trial if spread.size == len(trial) else trial.subset(spread)
+    plain, skewed = (acceptance(usual, some, rule, ROUGH, skew=known) for known in (False, True))
+    if skewed.remark is not None:
+        return [skewed.remark]
+    change = skewed.mean_abs_delta - plain.mean_abs_delta
+    if abs(change) <= max(SMALL_CHANGE, ODD * plain.mean_abs_delta):
+        return []
+    return [
+        f"skewness changes mean |Δ| of a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) from "
+        f"{plain.mean_abs_delta:.2g} to {skewed.mean_abs_delta:.2g}: correct for it (skew), or take a larger m"
+    ]

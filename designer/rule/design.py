@@ -95,6 +95,9 @@ class Predicted(Record):
         Mean |Δ| and mean data use over the pairs of the trial run.
     worst_error, worst_usage
         Error and data use at μ_std = 0, the hardest decision.
+    error, error_limit
+        The error by the criterion of the search, over the pairs of the trial run, and its upper limit over all pairs of
+        the chain, at the confidence of the provenance; the tolerance holds for the limit.
     estimate
         A bound on the numerical error of the other values.
     acceptance
@@ -112,6 +115,8 @@ class Predicted(Record):
     mean_usage: _Size = None
     worst_error: _Size = None
     worst_usage: _Size = None
+    error: _Size = None
+    error_limit: _Size = None
     estimate: _Size = None
     acceptance: _Size = None
     acceptance_band: _Band = None
@@ -127,6 +132,8 @@ class Provenance(Record):
         Version of this package.
     tolerance, criterion
         What the search was asked for.
+    confidence
+        Confidence of the upper limit that meets the tolerance; None for a point estimate.
     trial, pairs
         Digest and number of pairs of the trial run.
 
@@ -139,6 +146,7 @@ class Provenance(Record):
     version: _Text = None
     tolerance: _Size = None
     criterion: _Text = None
+    confidence: Annotated[float, _within(0.5, 1.0)] | None = None
     trial: _Digest = None
     pairs: Annotated[int, _whole(1, MAX_PAIRS)] | None = None
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from designer.engine.mean_band import mean_band
 from designer.engine.skew import skew_of, worst_effect
-from designer.engine.step_error import Acceptance, Rule, acceptance
+from designer.engine.step_error import Acceptance, Rule, acceptance_and_worst
 from designer.engine.walk import worst_case
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
+from designer.search.criteria import OverPairs
 
 PREDICTION_ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
 
@@ -23,7 +26,15 @@ class Evaluation(NamedTuple):
     predicted: Predicted
     step: Acceptance | None
 
-    def annotated(self, tolerance: float, criterion: str) -> Design:
+    def judged_by(self, measure: OverPairs) -> Evaluation:
+        """The same with the error that a criterion judges, and its upper limit if there is one."""
+        if self.step is None or self.step.remark is not None:
+            return self
+        error, limit = measure.judged(np.abs(self.step.delta))
+        judged = {"error": error, "error_limit": None if measure.limits is None else limit}
+        return self._replace(predicted=self.predicted.model_copy(update=judged))
+
+    def annotated(self, tolerance: float, criterion: str, confidence: float | None = None) -> Design:
         """The same design with `predicted` and `provenance`."""
         from importlib.metadata import version
 
@@ -31,6 +42,7 @@ class Evaluation(NamedTuple):
             version=version("austerity"),
             tolerance=tolerance,
             criterion=criterion,
+            confidence=confidence,
             trial=None if self.trial is None else self.trial.digest,
             pairs=None if self.trial is None else len(self.trial),
         )
@@ -39,16 +51,18 @@ class Evaluation(NamedTuple):
 
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
     """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
-    worst = worst_case(design, PREDICTION_ACCURACY)
-    predicted: dict[str, Any] = {"worst_error": float(worst.error[0]), "worst_usage": float(worst.usage[0])}
+    predicted: dict[str, Any]
     if trial is None:
-        return Evaluation(design, None, Predicted(**predicted, estimate=worst.estimate), None)
+        alone = worst_case(design, PREDICTION_ACCURACY)
+        predicted = {"worst_error": float(alone.error[0]), "worst_usage": float(alone.usage[0])}
+        return Evaluation(design, None, Predicted(**predicted, estimate=alone.estimate), None)
+    step, worst = acceptance_and_worst(as_plan(design), trial, rule, PREDICTION_ACCURACY, skew=skew)
+    predicted = {"worst_error": worst[0], "worst_usage": worst[1]}
     if skew:
         predicted["worst_error"] += worst_effect(as_plan(design), skew_of(trial))
-    step = acceptance(design, trial, rule, PREDICTION_ACCURACY, skew=skew)
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
         accepts = step.probability + step.delta
         predicted |= {"acceptance": min(max(float(accepts.mean()), 0.0), 1.0), "acceptance_band": mean_band(accepts)}
         predicted["usage_band"] = mean_band(step.usage)
-    return Evaluation(design, trial, Predicted(**predicted, estimate=max(worst.estimate, step.estimate)), step)
+    return Evaluation(design, trial, Predicted(**predicted, estimate=step.estimate), step)

@@ -8,65 +8,65 @@ from designer.engine.skew import in_range, out_of_range, skew_of
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import threshold
 from designer.rule.design import Design
-from designer.rule.plan import as_plan
 from designer.search.annotate import evaluate
-from designer.search.criteria import DesignScore
+from designer.search.criteria import OverPairs
 from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
+from designer.search.remarks import remarks_on
 from designer.search.result import SearchResult
 from designer.search.table import EvaluatedDesign
 
 
-def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None, *, rounded: bool) -> SearchResult:
-    """The result for one target; `rounded` rounds ε to four digits if the target is still met."""
+def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None) -> SearchResult:
+    """The result for one target."""
     if best is None:
         return infeasible(evaluator, target)
-    design, score = _scored(evaluator, best, _rounded_down(evaluator, best.epsilon) if rounded else best.epsilon)
-    if rounded and score.error > target:  # where the error is not monotone, a rounded ε may miss the target
-        design, score = _scored(evaluator, best, best.epsilon)
+    shape, score, n_data = best.shape, best.score, evaluator.n_data
+    design = Design(n_data, shape.m, best.epsilon, shape.alpha, shape.growth)
     evaluation = evaluate(design, evaluator.trial, evaluator.rule, skew=evaluator.skew)
-    return SearchResult(
-        evaluation.annotated(target, evaluator.criterion),
-        evaluator.table(target, EvaluatedDesign(best.shape, design.epsilon, score, SEARCH_ACCURACY)),
+    if isinstance(evaluator.measure, OverPairs) and evaluation.step is not None:
+        evaluation = evaluation.judged_by(evaluator.measure)
+    result = SearchResult(
+        evaluation.annotated(target, evaluator.criterion, evaluator.confidence),
+        evaluator.table(target),
         None,
         None,
         target,
         evaluator.criterion,
-        *score,
-        evaluator.cost.of(evaluator.n_data, score.usage, score.looks),
+        *score[:3],
+        evaluator.cost_of(best),
         evaluation.step,
+        score.limit,
+        evaluator.confidence,
+        evaluator.cost.exact(n_data),
     )
-
-
-def _scored(evaluator: Evaluator, best: EvaluatedDesign, epsilon: float) -> tuple[Design, DesignScore]:
-    """A design of the best shape, and its score."""
-    shape = best.shape
-    design = Design(evaluator.n_data, shape.m, epsilon, shape.alpha, shape.growth)
-    return design, evaluator.measure(as_plan(design), SEARCH_ACCURACY)
-
-
-def _rounded_down(evaluator: Evaluator, epsilon: float) -> float:
-    """To four significant digits, towards zero: readable, and on the safe side."""
-    scale = 10.0 ** (3 - math.floor(math.log10(epsilon)))
-    rounded = float(f"{math.floor(epsilon * scale + 1e-9) / scale:.4g}")
-    return max(rounded, evaluator.space.epsilon[0])
+    return result._replace(remarks=remarks_on(result, evaluator.trial))
 
 
 def infeasible(evaluator: Evaluator, target: float) -> SearchResult:
     """No design, the reason, and the smallest tolerance that could be met."""
     rows, criterion = evaluator.rows, evaluator.criterion
-    closest = min(rows, key=lambda row: (row.score.error, row.shape, row.epsilon))
-    nearest = evaluator.measure(closest.shape.plan(threshold(closest.epsilon)), SEARCH_ACCURACY).error * (1.0 + 1e-6)
+    closest = min(rows, key=lambda row: (row.score.limit, row.shape, row.epsilon))
+    nearest = evaluator.measure(closest.shape.plan(threshold(closest.epsilon)), SEARCH_ACCURACY).limit * (1.0 + 1e-6)
     if math.isinf(nearest) and evaluator.trial is not None:
         reason = too_skewed(evaluator, evaluator.trial)
         return SearchResult(None, evaluator.table(target), reason, None, target, criterion)
     name = "E(0)" if criterion == "worst-case" else "|Δ|"
+    if evaluator.confidence is not None:
+        name = f"the upper limit of |Δ| (confidence {evaluator.confidence:g})"
     sizes, smallest = [row.shape.m for row in rows], min(row.epsilon for row in rows)
     reason = (
         f"no design with m from {min(sizes):,} to {max(sizes):,} and ε from {smallest:.2g} keeps {name} "
         f"({criterion}) within {target:g}; the smallest found is {nearest:.3g}, at m = {closest.shape.m:,}, "
         f"ε = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or smaller ε"
     )
-    return SearchResult(None, evaluator.table(target), reason, nearest, target, criterion)
+    unsure = evaluator.confidence is not None and _point_estimate(evaluator, closest) <= target
+    reason += "; or take more pairs: the expected error is small enough" if unsure else ""
+    result = SearchResult(None, evaluator.table(target), reason, nearest, target, criterion)
+    return result._replace(confidence=evaluator.confidence, exact_cost=evaluator.cost.exact(evaluator.n_data))
+
+
+def _point_estimate(evaluator: Evaluator, row: EvaluatedDesign) -> float:
+    return evaluator.measure(row.shape.plan(threshold(row.epsilon)), SEARCH_ACCURACY).error
 
 
 def too_skewed(evaluator: Evaluator, trial: TrialRun) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.rule.boundary import threshold
+from designer.rule.boundary import epsilon_of, threshold
 from designer.search.evaluation import SCAN_ACCURACY, SEARCH_ACCURACY, Evaluator
 from designer.search.space import Shape
 from designer.search.table import EvaluatedDesign
@@ -23,14 +23,19 @@ MARGIN = 0.7  # a scan stops at this fraction of the smallest target, because it
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
 STARTS = 6  # most promising shapes of the scan, solved again before one is refined
 BRACKET = 0.1  # distance in G₀ of the two bounds between which `roughly` interpolates
+NEAR = 4e-4  # an error this close to the target, relative to it, is close enough
 
 
 class Crossing(NamedTuple):
-    """A shape with the bound that meets the target and the cost there, both interpolated; ordered by cost."""
+    """A shape with the bound that meets the target and the cost there, both interpolated; ordered by cost.
+
+    `slope` is the change of log(error) per unit of the bound there.
+    """
 
     cost: float
     shape: Shape
     bound: float
+    slope: float
 
 
 def solve_all(
@@ -54,7 +59,7 @@ def scan(evaluator: Evaluator, shape: Shape, bounds: Floats, least: float) -> li
     rows = []
     for bound in bounds:
         rows.append(evaluator.evaluate(shape, float(bound), SCAN_ACCURACY))
-        if rows[-1].score.error <= MARGIN * least:
+        if rows[-1].score.limit <= MARGIN * least:
             break
     return rows
 
@@ -65,26 +70,34 @@ def best_for(
     """Refine the most promising shape, then solve it for ε."""
     starts = sorted(start for start in (crossing(evaluator, target, rows) for rows in scans) if start is not None)
     if refined:
-        near = (roughly(evaluator, target, start.shape, start.bound) for start in starts[:STARTS])
-        starts = sorted(start for start in near if start is not None)
+        starts = most_promising(evaluator, target, starts[:STARTS])
     best = starts[0] if starts else None
     if best is not None and refined:
         best = refine(evaluator, target, best)
     evaluator.step()
-    solved = None if best is None else solve(evaluator, target, best.shape, best.bound)
+    solved = None if best is None else solve(evaluator, target, best)
     evaluator.step()
     return solved
+
+
+def most_promising(evaluator: Evaluator, target: float, starts: list[Crossing]) -> list[Crossing]:
+    """The starts solved again, more closely; a list with the cheapest one, empty if none is feasible."""
+    best: list[Crossing] = []
+    for start in starts:
+        near = roughly(evaluator, target, start.shape, start.bound, best[0].cost if best else math.inf)
+        best = sorted([*best, *([] if near is None else [near])])[:1]
+    return best
 
 
 def crossing(evaluator: Evaluator, target: float, rows: list[EvaluatedDesign]) -> Crossing | None:
     """Where rows with rising bounds first meet the target, by interpolation of log(error)."""
     for low, high in zip([rows[0], *rows], rows, strict=False):
-        if high.score.error <= target:
-            share = _share(low.score.error, high.score.error, target)
+        if high.score.limit <= target:
+            share = _share(low.score.limit, high.score.limit, target)
             costs = evaluator.cost_of(low), evaluator.cost_of(high)
             bounds = threshold(low.epsilon), threshold(high.epsilon)
             cost, bound = (a + share * (b - a) for a, b in (costs, bounds))
-            return Crossing(cost, high.shape, bound)
+            return Crossing(cost, high.shape, bound, _slope(low, high))
     return None
 
 
@@ -93,9 +106,9 @@ def refine(evaluator: Evaluator, target: float, start: Crossing) -> Crossing:
     space = evaluator.space
     best, factor, shift = start, 1.4, 0.08 if space.alpha[0] < space.alpha[1] else 0.0
     while factor > 1.04:
-        shapes, bound = space.neighbours(best.shape, factor, shift), best.bound
+        shapes, known = space.neighbours(best.shape, factor, shift), best
         with ThreadPoolExecutor(evaluator.workers) as pool:
-            solved = list(pool.map(lambda shape, bound=bound: roughly(evaluator, target, shape, bound), shapes))
+            solved = list(pool.map(lambda shape, b=known: roughly(evaluator, target, shape, b.bound, b.cost), shapes))
         better = min([best, *(one for one in solved if one is not None)])
         if better.cost > best.cost * (1.0 - FLAT):
             factor, shift = math.sqrt(factor), 0.5 * shift
@@ -103,55 +116,80 @@ def refine(evaluator: Evaluator, target: float, start: Crossing) -> Crossing:
     return best
 
 
-def roughly(evaluator: Evaluator, target: float, shape: Shape, bound: float) -> Crossing | None:
-    """The crossing between two bounds around the given one, BRACKET apart, moved until they enclose it."""
+def roughly(evaluator: Evaluator, target: float, shape: Shape, bound: float, dearest: float) -> Crossing | None:
+    """The crossing between two bounds around the given one, BRACKET apart, moved until they enclose it.
+
+    None as soon as it must cost more than `dearest`: the cost rises with the bound.
+    """
     least, most = evaluator.space.bounds[0], max(evaluator.space.bounds[1] - BRACKET, evaluator.space.bounds[0])
     low = min(max(bound - 0.5 * BRACKET, least), most)
+    first: EvaluatedDesign | None = None
+    second: EvaluatedDesign | None = None
     for _ in range(100):
-        rows = [evaluator.evaluate(shape, b, SCAN_ACCURACY) for b in (low, low + BRACKET)]
-        if rows[1].score.error > target:
-            if low >= most:
-                return None
-            low = min(low + BRACKET, most)
-        elif rows[0].score.error <= target and low > least:
-            low = max(low - BRACKET, least)
-        else:
-            return crossing(evaluator, target, rows)
+        first = first or evaluator.evaluate(shape, low, SCAN_ACCURACY)
+        if first.score.limit > target and evaluator.cost_of(first) > dearest:
+            return None
+        if first.score.limit <= target and low > least:
+            low, first, second = max(low - BRACKET, least), None, first
+            continue
+        second = second or evaluator.evaluate(shape, low + BRACKET, SCAN_ACCURACY)
+        if second.score.limit <= target:
+            return crossing(evaluator, target, [first, second])
+        if low >= most:
+            return None
+        low, first, second = min(low + BRACKET, most), second, None
     return None
 
 
-def solve(evaluator: Evaluator, target: float, shape: Shape, bound: float) -> EvaluatedDesign | None:
-    """The largest ε near the given bound that keeps the error within the target; None if there is none.
+def solve(evaluator: Evaluator, target: float, start: Crossing) -> EvaluatedDesign | None:
+    """The largest ε near a crossing that keeps the error within the target, in four digits; None if there is none.
 
-    Secant steps on log(error) between an infeasible and a feasible bound, which always enclose the crossing.
+    Newton's steps on log(error) with the slope of the crossing, then secants between an infeasible and a feasible
+    bound, which always enclose the solution.
     """
     bad: EvaluatedDesign | None = None
     good: EvaluatedDesign | None = None
     least, most = evaluator.space.bounds
-    here = min(max(bound, least), most)
-    for _ in range(60):
-        row = evaluator.evaluate(shape, here, SEARCH_ACCURACY)
-        excess = math.log(max(row.score.error, 1e-300) / target)
+    shape, slope, here = start.shape, start.slope, start.bound
+    for tries in range(60):
+        epsilon = rounded_down(epsilon_of(min(max(here, least), most)), evaluator.space.epsilon)
+        if (bad is not None and epsilon >= bad.epsilon) or (good is not None and epsilon <= good.epsilon):
+            break  # no ε of four digits lies between
+        row = evaluator.evaluate(shape, threshold(epsilon), SEARCH_ACCURACY, epsilon)
+        excess = math.log(max(row.score.limit, 1e-300) / target)
         if excess <= 0:
             good = row
-            if here == least:
-                return good
+            if excess > -NEAR or epsilon == evaluator.space.epsilon[1]:
+                break
         else:
             bad = row
-            if here == most:
-                return None
-        if good is None or bad is None:
-            # log(error) falls by about G per unit of G: go to the crossing and somewhat beyond, ever farther
-            step = 1.3 * abs(excess) / max(here, 0.5) + 1e-4
-            here = min(max(here + math.copysign(min(step, 1.0), excess), least), most)
-            continue
-        low, high = threshold(bad.epsilon), threshold(good.epsilon)
-        if high - low < 1e-5 or good.score.error > target * (1.0 - 1e-4):
-            return good
-        share = _share(bad.score.error, good.score.error, target)
-        # a little beyond the estimated crossing, so that the feasible side closes in
-        here = low + min(max(share + 0.01, 0.02), 0.98) * (high - low)
+            if epsilon == evaluator.space.epsilon[0]:
+                break
+        here = threshold(epsilon)
+        if good is not None and bad is not None:
+            low, high = threshold(bad.epsilon), threshold(good.epsilon)
+            share = _share(bad.score.limit, good.score.limit, target * (1.0 - 0.4 * NEAR))
+            here = low + min(max(share, 0.02), 0.98) * (high - low)
+        else:  # to the crossing, ever more beyond it
+            beyond = math.copysign(0.4 * NEAR if tries < 2 else 0.3 * abs(excess) + NEAR, excess)
+            here += min(max((excess + beyond) / abs(slope), -1.0), 1.0)
     return good
+
+
+def rounded_down(epsilon: float, limits: tuple[float, float]) -> float:
+    """To four significant digits, towards zero (readable, and on the safe side), within the limits."""
+    scale = 10.0 ** (3 - math.floor(math.log10(epsilon)))
+    rounded = float(f"{math.floor(epsilon * scale + 1e-6) / scale:.4g}")
+    return min(max(rounded, limits[0]), limits[1])
+
+
+def _slope(low: EvaluatedDesign, high: EvaluatedDesign) -> float:
+    """The change of log(error) per unit of the bound: about minus the bound, unless two designs say better."""
+    one, other = low.score.limit, high.score.limit
+    gap, bound = threshold(high.epsilon) - threshold(low.epsilon), threshold(high.epsilon)
+    if not gap > 0.0 or not 0.0 < other < one < math.inf:
+        return -max(bound, 0.5)
+    return min(math.log(other / one) / gap, -0.1)
 
 
 def _share(high: float, low: float, target: float) -> float:

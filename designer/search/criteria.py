@@ -15,6 +15,7 @@ from designer.engine.step_error import Rule, check_rule, check_same_data, covere
 from designer.engine.walk import outcomes
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
+from designer.search.upper_limit import Limits, limits_of
 
 Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
 
@@ -22,14 +23,19 @@ ENOUGH_PAIRS = 2000  # enough to compare designs; the chosen one is evaluated on
 
 
 class DesignScore(NamedTuple):
-    """Error by the criterion, expected data use and expected number of looks of one test."""
+    """Error by the criterion, expected data use and expected number of looks of one test, and the error's upper limit.
+
+    The limit must be within the tolerance. It is the error itself for a point estimate and in the worst case.
+    """
 
     error: float
     usage: float
     looks: float
+    limit: float
 
 
-UNKNOWN = DesignScore(math.inf, 1.0, 1.0)  # the error is unknown, so the score is that of reading all data at once
+# the error is unknown, so the score is that of reading all data at once
+UNKNOWN = DesignScore(math.inf, 1.0, 1.0, math.inf)
 
 
 class Cost(NamedTuple):
@@ -98,7 +104,7 @@ class WorstCase:
         error = float(outcome.error(np.zeros(1))[0])
         if self.skew is not None:
             error += worst_effect(plan, self.skew, tolerance)
-        return DesignScore(error, float(outcome.usage[0]), float(outcome.looks[0]))
+        return DesignScore(error, float(outcome.usage[0]), float(outcome.looks[0]), error)
 
     def small(self) -> WorstCase:
         return self
@@ -108,11 +114,19 @@ class OverPairs:
     """K14 Eqns 7 and 35: mean |Δ| over the pairs of a trial run; or a quantile of |Δ|.
 
     With `skew`, corrected for the pairs' skewness; beyond the range of the correction the error is unknown and counts
-    as infinite.
+    as infinite. With `limits`, the error's upper limit is that of a one-sided confidence band over the pairs.
     """
 
-    def __init__(self, trial: TrialRun, rule: Rule, quantile: float | None = None, *, skew: bool = False) -> None:
-        self.trial, self.rule, self.quantile, self.skew = trial, check_rule(rule), quantile, skew
+    def __init__(
+        self,
+        trial: TrialRun,
+        rule: Rule,
+        quantile: float | None = None,
+        *,
+        skew: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self.trial, self.rule, self.quantile, self.skew, self.limits = trial, check_rule(rule), quantile, skew, limits
         self.reach = reach_of(trial)
         self.everyone = trial  # none of these may be too skewed
         if skew:
@@ -120,17 +134,28 @@ class OverPairs:
 
     def __call__(self, plan: Plan, tolerance: float) -> DesignScore:
         check_same_data(plan, self.trial)
+        rows = self.pairs(plan, tolerance)
+        if rows is None:
+            return UNKNOWN
+        delta, usage, looks = rows
+        error, limit = self.judged(np.abs(delta))
+        return DesignScore(error, float(usage.mean()), float(looks.mean()), limit)
+
+    def judged(self, sizes: Floats) -> tuple[float, float]:
+        """The criterion's error and its upper limit, given the |Δ| of the pairs."""
+        error = float(sizes.mean() if self.quantile is None else np.quantile(sizes, self.quantile))
+        return error, error if self.limits is None else max(error, self.limits.of(sizes))
+
+    def pairs(self, plan: Plan, tolerance: float) -> Floats | None:
+        """Rows Δ, data use and number of looks of every pair; None if they cannot be predicted for all of them."""
         barker = self.rule == "barker"
         if self.skew and not covered(plan, self.everyone, barker).all():
-            return UNKNOWN
+            return None
         curve = curves(plan, self.reach, tolerance, verify=False)
         rows = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
         if self.skew and skew_corrected(plan, curve, self.trial, barker, rows, tolerance):
-            return UNKNOWN
-        delta, usage, looks, *_ = rows
-        size = np.abs(delta)
-        error = size.mean() if self.quantile is None else np.quantile(size, self.quantile)
-        return DesignScore(float(error), float(usage.mean()), float(looks.mean()))
+            return None
+        return rows[:3]
 
     def small(self) -> OverPairs:
         """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""
@@ -138,7 +163,7 @@ class OverPairs:
             return self
         order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
         spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
-        small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew)
+        small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew, limits=self.limits)
         small.everyone = self.everyone
         return small
 
@@ -151,12 +176,18 @@ def check_criterion(criterion: str) -> Criterion:
 
 
 def measure_of(
-    criterion: Criterion, trial: TrialRun | None, rule: Rule, quantile: float, *, skew: bool = False
+    criterion: Criterion,
+    trial: TrialRun | None,
+    rule: Rule,
+    quantile: float,
+    *,
+    skew: bool = False,
+    confidence: float | None = None,
 ) -> Measure:
-    """The measure behind a criterion; `skew` corrects for the skewness of the pairs."""
+    """The measure behind a criterion; `skew` corrects for the pairs' skewness, `confidence` gives upper limits."""
     if criterion == "worst-case":
         return WorstCase(skew_of(trial) if skew and trial is not None else None)
     if trial is None:
         raise BadInput(f"criterion = {criterion!r} needs a trial run; without one only worst-case is possible")
     q = real("quantile", quantile, 0.0, 1.0) if criterion == "quantile" else None
-    return OverPairs(trial, rule, q, skew=skew)
+    return OverPairs(trial, rule, q, skew=skew, limits=limits_of(trial, confidence, q))

@@ -18,6 +18,7 @@ from designer.search.criteria import Cost, Criterion, measure_of
 from designer.search.result import Options
 from designer.search.space import Shape, Space
 from designer.search.table import Evaluated, EvaluatedDesign, tabulated
+from designer.search.upper_limit import USUAL_CONFIDENCE, check_confidence
 
 SCAN_ACCURACY = 4e-4  # of the first scan; merges neighbouring looks
 SEARCH_ACCURACY = 3e-7  # of everything that decides whether a design is feasible
@@ -32,7 +33,12 @@ class Evaluator:
         self.trial, self.n_data, self.criterion, self.space = trial, n_data, criterion, space
         self.rule = options.get("rule", "metropolis")
         self.skew = options.get("skew", False) and trial is not None
-        self.measure = measure_of(criterion, trial, self.rule, options.get("quantile", 0.95), skew=self.skew)
+        self.confidence = check_confidence(options.get("confidence", USUAL_CONFIDENCE))
+        if criterion == "worst-case":
+            self.confidence = None  # its error does not depend on the pairs
+        self.measure = measure_of(
+            criterion, trial, self.rule, options.get("quantile", 0.95), skew=self.skew, confidence=self.confidence
+        )
         self.small = self.measure.small()
         self.cost = (options.get("cost") or Cost()).checked()
         workers = options.get("workers")
@@ -44,12 +50,13 @@ class Evaluator:
         self.lock = threading.Lock()
         self.rows: list[EvaluatedDesign] = []
 
-    def evaluate(self, shape: Shape, bound: float, accuracy: float) -> EvaluatedDesign:
-        """Score one design: roughly, on some of the pairs, or to full accuracy."""
+    def evaluate(self, shape: Shape, bound: float, accuracy: float, epsilon: float | None = None) -> EvaluatedDesign:
+        """Score one design: roughly, on some of the pairs, or to full accuracy; `epsilon` is that of the bound."""
         if self.cancelled():
             raise Cancelled
         measure = self.small if accuracy > SEARCH_ACCURACY else self.measure
-        row = EvaluatedDesign(shape, epsilon_of(bound), measure(shape.plan(bound), accuracy), accuracy)
+        score = measure(shape.plan(bound), accuracy)
+        row = EvaluatedDesign(shape, epsilon_of(bound) if epsilon is None else epsilon, score, accuracy)
         self.rows.append(row)
         return row
 

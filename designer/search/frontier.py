@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Unpack
 
-from designer.engine.step_error import Rule, acceptance
+from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
-from designer.search.criteria import Criterion
+from designer.rule.plan import as_plan
+from designer.search.criteria import UNKNOWN, Criterion, OverPairs
 from designer.search.search import SEARCH_ACCURACY, Options, SearchResult, searches
 
 
@@ -25,6 +26,8 @@ class FrontierPoint(NamedTuple):
         The best design. If there is none, this and the numbers below are None.
     train_error, train_usage
         Mean |Δ| and mean data use on the pairs of the search.
+    train_limit
+        Upper limit of the criterion's error, which is within the tolerance; the error itself for a point estimate.
     test_error, test_usage
         The same on pairs that the search has not seen; None if there are none.
 
@@ -44,6 +47,7 @@ class FrontierPoint(NamedTuple):
     train_usage: float | None
     test_error: float | None
     test_usage: float | None
+    train_limit: float | None
 
 
 def frontier(
@@ -77,7 +81,7 @@ def frontier(
     --------
     >>> import numpy as np
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
-    >>> [point.train_error <= 0.05 for point in frontier(trial, [0.05])]
+    >>> [point.train_limit <= 0.05 for point in frontier(trial, [0.05])]
     [True, True, True]
     """
     report = options.pop("progress", None) or (lambda done, total: None)
@@ -102,14 +106,15 @@ def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) 
     train = result.best.predicted if result.best is not None else None
     fresh = None
     if result.best is not None and test is not None:
-        fresh = acceptance(result.best, test, rule, SEARCH_ACCURACY, skew=skew)
-        fresh = None if fresh.remark else fresh
+        fresh = OverPairs(test, rule, skew=skew)(as_plan(result.best), SEARCH_ACCURACY)
+        fresh = None if fresh is UNKNOWN else fresh
     return FrontierPoint(
         result.criterion,
         result.tolerance,
         result.best,
         None if train is None else train.mean_abs_delta,
         None if train is None else train.mean_usage,
-        None if fresh is None else fresh.mean_abs_delta,
-        None if fresh is None else fresh.mean_usage,
+        None if fresh is None else fresh.error,
+        None if fresh is None else fresh.usage,
+        result.limit,
     )

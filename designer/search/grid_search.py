@@ -14,19 +14,18 @@ def best_on_grid(evaluator: Evaluator, targets: list[float], designs: list[Desig
     by_shape: dict[Shape, list[Design]] = {}
     for design in designs:
         by_shape.setdefault(Shape(evaluator.n_data, design.m, design.alpha, design.growth), []).append(design)
-    evaluator.total, rows = len(by_shape), []
-    for (_, given), group in zip(by_shape.items(), evaluator.each(_evaluate, list(by_shape.items())), strict=True):
+    evaluator.total = len(by_shape)
+    rows: list[EvaluatedDesign] = []
+    for group in evaluator.each(_evaluate, list(by_shape.items())):
         evaluator.step()
-        # the given ε, free of the rounding of its conversion to a bound and back
-        rows += [row._replace(epsilon=design.epsilon) for row, design in zip(group, given, strict=True)]
-    evaluator.rows = list(rows)
-    return [_cheapest(evaluator, [row for row in rows if row.score.error <= target]) for target in targets]
+        rows += group
+    return [_cheapest(evaluator, [row for row in rows if row.score.limit <= target]) for target in targets]
 
 
 def _evaluate(evaluator: Evaluator, group: tuple[Shape, list[Design]]) -> list[EvaluatedDesign]:
     """All designs of one shape."""
     shape, designs = group
-    return [evaluator.evaluate(shape, threshold(design.epsilon), SEARCH_ACCURACY) for design in designs]
+    return [evaluator.evaluate(shape, threshold(d.epsilon), SEARCH_ACCURACY, d.epsilon) for d in designs]
 
 
 def _cheapest(evaluator: Evaluator, feasible: list[EvaluatedDesign]) -> EvaluatedDesign | None:

@@ -32,6 +32,13 @@ class SearchResult(NamedTuple):
         Of the best design: error by the criterion, data use, number of looks, and cost per step.
     acceptance
         The evaluation of the best design on all pairs, which `best.predicted` is taken from; None without a trial run.
+    limit, confidence
+        The error's upper limit over the pairs, which is within the tolerance, and its confidence. For a point estimate
+        and for the criterion worst-case the limit is the error, and there is no confidence.
+    exact_cost
+        Cost per step of an exact chain that keeps log p(xᵢ; θ): one likelihood for each datum instead of two.
+    remarks
+        What to know before using the design; may be empty.
 
     Examples
     --------
@@ -53,6 +60,10 @@ class SearchResult(NamedTuple):
     looks: float | None = None
     cost: float | None = None
     acceptance: Acceptance | None = None
+    limit: float | None = None
+    confidence: float | None = None
+    exact_cost: float | None = None
+    remarks: tuple[str, ...] = ()
 
 
 class Options(TypedDict, total=False):
@@ -72,6 +83,11 @@ class Options(TypedDict, total=False):
         Which quantile of |Δ| the quantile criterion bounds (0.95).
     skew
         Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
+    confidence
+        Probability (0.95) with which the error over all pairs of the chain, of which the trial run has only some, is
+        within the tolerance: the upper end of a one-sided band must be. None or 0.5 takes the point estimate.
+    stationary
+        Whether the chain has reached its posterior (True): pairs that cannot come from such a chain are refused.
     workers
         Threads; all cores by default. The result does not depend on it.
     mapper
@@ -90,6 +106,8 @@ class Options(TypedDict, total=False):
     rule: Rule
     quantile: float
     skew: bool
+    confidence: float | None
+    stationary: bool
     workers: int | None
     mapper: Mapper | None
     progress: Progress | None

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Unpack
 
 from designer.core.errors import BadInput, instance, integer, real, several
+from designer.pairs.refusals import check_pairs
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
 from designer.search.answer import answer
@@ -32,6 +33,9 @@ def search(
 ) -> SearchResult:
     """Find the design of least cost whose error is at most `tolerance` (K14 section 5.2).
 
+    A trial run has only some of the pairs that the chain will meet. The tolerance holds at the upper end of a one-sided
+    confidence band of the error over the pairs (`confidence`), not only for the pairs at hand.
+
     Parameters
     ----------
     trial
@@ -42,8 +46,8 @@ def search(
         average: mean |Δ| over the pairs (Eqn 7). worst-case: E(μ_std = 0) (Eqn 8). quantile: that quantile of
         |Δ|. fixed-m: K14's heuristic, with constant bounds and the largest ε that keeps mean |Δ| within the tolerance.
     **options
-        See `designer.search.result.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, workers, mapper,
-        progress, cancelled.
+        See `designer.search.result.Options`: n_data, space, grid, fixed_m, cost, rule, quantile, skew, confidence,
+        stationary, workers, mapper, progress, cancelled.
 
     Returns
     -------
@@ -53,7 +57,7 @@ def search(
     Raises
     ------
     BadInput
-        If an argument cannot be used.
+        If an argument cannot be used, or no design can be made for these pairs: too few, or of the burn-in.
     Cancelled
         If `cancelled` returned True.
 
@@ -62,7 +66,7 @@ def search(
     >>> import numpy as np
     >>> trial = TrialRun.at_stationarity(200_000, 0.45, 50, np.random.default_rng(1))
     >>> result = search(trial, tolerance=0.02)
-    >>> result.error <= 0.02
+    >>> result.error < result.limit <= 0.02
     True
     """
     return searches(trial, [tolerance], criterion, **options)[0]
@@ -76,6 +80,8 @@ def searches(
     targets = [real("tolerance", t, LEAST_TOLERANCE, 1.0) for t in several("tolerances", tolerances)]
     _check_kinds(trial, options)
     n_data = _agreed_n_data(trial, options.get("n_data"))
+    if trial is not None and options.get("stationary", True):
+        check_pairs(trial)
     space = (options.get("space") or Space()).checked(n_data)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
     if grid is not None:
@@ -86,7 +92,7 @@ def searches(
     else:
         best = solve_all(evaluator, targets, space.shapes(n_data), refined=True)
     with ThreadPoolExecutor(evaluator.workers) as pool:
-        return list(pool.map(partial(answer, evaluator, rounded=grid is None), targets, best))
+        return list(pool.map(partial(answer, evaluator), targets, best))
 
 
 def _check_kinds(trial: TrialRun | None, options: Options) -> None:

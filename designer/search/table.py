@@ -21,9 +21,11 @@ class Evaluated(NamedTuple):
     m, epsilon, alpha, growth
         The designs.
     error, usage, looks, cost
-        Their error by the criterion, data use, number of looks, and cost per step.
+        Their expected error by the criterion, data use, number of looks, and cost per step.
+    limit
+        Upper limit of the error; the error itself for a point estimate.
     feasible
-        Whether the error is within the tolerance.
+        Whether the limit is within the tolerance.
     accuracy
         Numerical accuracy of the evaluation; the first scan is rough.
 
@@ -43,6 +45,7 @@ class Evaluated(NamedTuple):
     usage: Floats
     looks: Floats
     cost: Floats
+    limit: Floats
     feasible: npt.NDArray[np.bool_]
     accuracy: Floats
 
@@ -60,7 +63,7 @@ class EvaluatedDesign(NamedTuple):
 
 
 def tabulated(rows: Iterable[EvaluatedDesign], target: float, cost_of: Callable[[EvaluatedDesign], float]) -> Evaluated:
-    """Each design once, at its best accuracy, sorted; designs with an error of at most `target` are `feasible`."""
+    """Each design once, at its best accuracy, sorted; `feasible` if the limit is at most `target`."""
     best: dict[tuple[Shape, float], EvaluatedDesign] = {}
     for row in rows:
         key = row.shape, row.epsilon
@@ -70,7 +73,7 @@ def tabulated(rows: Iterable[EvaluatedDesign], target: float, cost_of: Callable[
     floats = np.array(
         [(r.epsilon, r.shape.alpha, r.shape.growth, *r.score, cost_of(r)) for r in ordered], dtype=np.float64
     )
-    epsilon, alpha, growth, error, usage, looks, cost = floats.T
+    epsilon, alpha, growth, error, usage, looks, limit, cost = floats.T
     m = np.array([row.shape.m for row in ordered], dtype=np.int64)
     accuracy = np.array([row.accuracy for row in ordered])
-    return Evaluated(m, epsilon, alpha, growth, error, usage, looks, cost, error <= target, accuracy)
+    return Evaluated(m, epsilon, alpha, growth, error, usage, looks, cost, limit, limit <= target, accuracy)

@@ -22,7 +22,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import as_plan
 from designer.search.criteria import OverPairs
-from designer.search.search import SEARCH_ACCURACY, search
+from designer.search.search import SEARCH_ACCURACY, Options, SearchResult, search
 from samplers.adapt.warmup import Warmup
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import advance_to, in_blocks
@@ -152,9 +152,11 @@ class Redesign:
         trial, table = self.trial, self.table
         judge = OverPairs(trial, self.rule)
         old = judge(as_plan(self.design), SEARCH_ACCURACY)
-        result = search(trial, table.tolerance, rule=self.rule, space=table.space, workers=1)
         new, before = old, self.design
-        if result.best is None or result.usage is None or result.error is None:
+        result = self._searched(trial)
+        if result is None:
+            reason = "the pairs are too few"
+        elif result.best is None or result.usage is None or result.error is None:
             reason = "no design meets the tolerance"
         elif old.error <= table.tolerance and result.usage > (1.0 - table.gain) * old.usage:
             reason = "none saves enough"
@@ -166,6 +168,20 @@ class Redesign:
         knobs = design.m, design.epsilon, design.alpha, design.growth
         entry = chain.steps, len(trial), design != before, *knobs, *predicted, self.passes, self.read, reason
         self.log.append(Change(*entry))
+
+    def _searched(self, trial: TrialRun) -> SearchResult | None:
+        """The best design; None if too few of the pairs are independent.
+
+        A careless test can keep the chain from its posterior, so pairs of the burn-in must do.
+        """
+        table = self.table
+        options: Options = {"rule": self.rule, "space": table.space, "stationary": False, "workers": 1}
+        if table.confidence is not None:
+            options["confidence"] = table.confidence
+        try:
+            return search(trial, table.tolerance, **options)
+        except BadInput:
+            return None
 
     def state(self) -> dict[str, Any]:
         """All of it, for a checkpoint."""

@@ -41,7 +41,10 @@ TABLES = ("test", "data", "model", "proposal", "run")
 MORE = {"redesign": RedesignTable, "schedule": ScheduleTable}  # optional tables
 NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also wrote `single`, beside strata
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
-LATER: dict[str, dict[str, Any]] = {"model": {"heavy": "auto", "prior_intercept": True}}  # entries that 0.1 had not
+LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
+    "model": {"heavy": "auto", "prior_intercept": True},
+    "redesign": {"confidence": None},
+}
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
 
 
@@ -163,7 +166,9 @@ class SamplerConfig(Record):
         for name in MORE:
             if known[name] is None:  # so that digests of older configs stay valid
                 del known[name]
-        known["model"] = _without_later("model", known["model"])
+        for name in LATER:
+            if name in known:
+                known[name] = _without_later(name, known[name])
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()

@@ -11,6 +11,7 @@ from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, check_growth
 from designer.search.space import Space
+from designer.search.upper_limit import MOST_CONFIDENCE
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
 from samplers.decide.correction import HIGHEST, LOWEST
@@ -313,6 +314,8 @@ class RedesignTable(ConfigTable):
 
     Recording pairs takes at most `share` of all data read (except for the first 20). It ends at step `until` (default:
     the end of the warm-up). A new design must save `gain` of the data, unless the current one exceeds the tolerance.
+    The tolerance holds at the upper end of a band of this `confidence` over the pairs (default: 0.95; 0.5: only for the
+    pairs at hand).
     `m_low` and `m_high` limit the mini-batches.
     """
 
@@ -322,6 +325,7 @@ class RedesignTable(ConfigTable):
     until: Annotated[Whole, Field(ge=16, le=MAX_DRAWS)] | None = None
     share: Real = Field(default=0.1, gt=0.0, lt=1.0)
     gain: Real = Field(default=0.02, ge=0.0, lt=1.0)
+    confidence: Annotated[Real, Field(ge=0.5, le=MOST_CONFIDENCE)] | None = None
     m_low: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
     m_high: Annotated[Whole, Field(ge=2, le=MAX_N_DATA)] | None = None
 

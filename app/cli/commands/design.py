@@ -14,6 +14,7 @@ from app.cli.terminal import CommandOutput, progress_bar
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
+    from designer.search.remarks import BesideExact
     from designer.search.search import Options, SearchResult
 
 SUMMARY = "Find the cheapest design within a tolerance on the error."
@@ -107,6 +108,7 @@ def _trial(options: argparse.Namespace) -> TrialRun | None:
 
 def _infeasible(result: SearchResult, options: argparse.Namespace) -> CommandOutput:
     data = {"feasible": False, "design": None, "reason": result.reason, "nearest_tolerance": result.nearest_tolerance}
+    data |= {"confidence": result.confidence, "exact_cost": result.exact_cost}
     unwritten = [f"{options.output}: not written"] if options.output else []
     return CommandOutput(data | {"evaluated": len(result.evaluated)}, [f"infeasible: {result.reason}", *unwritten])
 
@@ -116,13 +118,15 @@ def _feasible(
 ) -> CommandOutput:
     best = result.best
     assert best is not None and best.predicted is not None
-    predicted = best.predicted
+    predicted, beside = best.predicted, _beside_exact(result, options)
     data: dict[str, Any] = {
         "feasible": True,
         "design": {key: getattr(best, key) for key in ("n_data", "m", "epsilon", "alpha", "growth")},
         "criterion": result.criterion,
         "tolerance": result.tolerance,
         "error": result.error,
+        "error_limit": None if result.confidence is None else result.limit,
+        "confidence": result.confidence,
         "mean_abs_delta": predicted.mean_abs_delta,
         "mean_usage": predicted.mean_usage,
         "worst_error": predicted.worst_error,
@@ -130,11 +134,14 @@ def _feasible(
         "estimate": predicted.estimate,
         "looks": result.looks,
         "cost": result.cost,
+        "exact_cost": result.exact_cost,
+        "evaluations": {"test": beside.test, "exact": beside.exact} if options.cost is None else None,
+        "remarks": list(result.remarks),
         "evaluated": len(result.evaluated),
     }
     lines = [
         f"N = {best.n_data:,}: m = {best.m:,}, ε = {best.epsilon:g}, α = {best.alpha:g}, growth = {best.growth:g}",
-        f"{f'error ({result.criterion})':<24}{result.error:.4g}  (tolerance {result.tolerance:g})",
+        _error_line(result),
     ]
     if trial is not None and predicted.mean_abs_delta is not None:
         bands, band_lines = _bands(result, trial, options)
@@ -142,12 +149,31 @@ def _feasible(
         lines += band_lines
     lines += [
         f"{'worst case':<24}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}",
+        f"{'evaluations per step' if options.cost is None else 'cost per step':<24}{beside.test:,.0f}  "
+        f"(an exact chain that keeps log p(xᵢ; θ): {beside.exact:,.0f})",
+        *(f"remark: {remark}" for remark in result.remarks),
         f"{len(result.evaluated):,} designs evaluated; numerical error below {predicted.estimate:.0e}",
     ]
     if trial is not None and options.folds is not None:
         folds, line = _cross_validated(trial, options, limits)
         return CommandOutput(data | folds, [*lines, line])
     return CommandOutput(data, lines)
+
+
+def _error_line(result: SearchResult) -> str:
+    """The expected error, and the upper limit that the tolerance holds for."""
+    limit = "" if result.confidence is None else f"at most {result.limit:.4g} with confidence {result.confidence:g}, "
+    return f"{f'error ({result.criterion})':<24}{result.error:.4g}  ({limit}tolerance {result.tolerance:g})"
+
+
+def _beside_exact(result: SearchResult, options: argparse.Namespace) -> BesideExact:
+    """What a step costs, beside a step of an exact chain: by default in likelihood evaluations."""
+    from designer.search.criteria import Cost
+    from designer.search.remarks import beside_exact
+
+    assert result.best is not None and result.usage is not None and result.looks is not None
+    cost = Cost() if options.cost is None else Cost(*options.cost)
+    return beside_exact(cost, result.best.n_data, result.usage, result.looks)
 
 
 def _bands(result: SearchResult, trial: TrialRun, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
@@ -158,7 +184,8 @@ def _bands(result: SearchResult, trial: TrialRun, options: argparse.Namespace) -
 
     assert result.best is not None
     band = bootstrap(np.random.default_rng(0), result.best, trial, rule=options.rule, skew=options.skew)
-    averaged = result.criterion in ("average", "fixed-m")  # the bands say nothing about a quantile
+    # the bands say nothing about a quantile, and an upper limit already allows for few pairs
+    averaged = result.criterion in ("average", "fixed-m") and result.confidence is None
     data = {
         "mean_abs_delta_band": list(band.error[1:]),
         "mean_usage_band": list(band.usage[1:]),

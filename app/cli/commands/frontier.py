@@ -58,7 +58,9 @@ def run(options: argparse.Namespace) -> CommandOutput:
         points = [_row(point) for point in frontier(trial, options.tolerances, fresh, **(limits | where))]
     if options.output:
         write_table(options.output, points)
-    head = f"{'criterion':<11} {'tolerance':>10} {'m':>10} {'ε':>10} {'α':>6} {'error':>10} {'data use':>9}"
+    head = (
+        f"{'criterion':<11} {'tolerance':>10} {'m':>10} {'ε':>10} {'α':>6} {'error':>10} {'limit':>10} {'data use':>9}"
+    )
     return CommandOutput({"points": points}, [head, *map(_line, points)])
 
 
@@ -76,7 +78,7 @@ def _line(row: dict[str, Any]) -> str:
         design = f"{row['m']:>10,} {row['epsilon']:>10.4g} {row['alpha']:>6.3f}"
     line = f"{row['criterion']:<11} {row['tolerance']:>10.4g} {design}"
     if row["train_error"] is not None:
-        line += f" {row['train_error']:>10.4g} {row['train_usage']:>9.2%}"
+        line += f" {row['train_error']:>10.4g} {row['train_limit']:>10.4g} {row['train_usage']:>9.2%}"
     if row["test_error"] is not None:
         line += f"   on fresh pairs {row['test_error']:.4g}, {row['test_usage']:.2%}"
     return line

@@ -59,7 +59,8 @@ def command_line(question: Question, source: Source, trial: TrialRun) -> str:
     else:
         words += [trial_name(trial)]
     words += ["--tolerance", repr(question.tolerance)]
-    for name in ("criterion", "rule", "quantile", "fixed_m", "m_low", "m_high", "alpha", "epsilon", "growth", "cost"):
+    ranges = ("m_low", "m_high", "alpha", "epsilon", "growth", "cost")
+    for name in ("criterion", "rule", "quantile", "confidence", "fixed_m", *ranges):
         value = getattr(question, name)
         if value != getattr(USUAL, name):
             words += [f"--{name.replace('_', '-')}", _listed(value)]
@@ -68,7 +69,7 @@ def command_line(question: Question, source: Source, trial: TrialRun) -> str:
 
 def python_lines(question: Question, source: Source, trial: TrialRun, best: Design | None) -> str:
     """A script that answers the same question; its last line is a comment with the design it finds."""
-    changed = {name: getattr(question, name) for name in ("fixed_m", "rule", "quantile")}
+    changed = {name: getattr(question, name) for name in ("fixed_m", "rule", "quantile", "confidence")}
     options = [f"{name}={value!r}" for name, value in changed.items() if value != getattr(USUAL, name)]
     imports = ["search"]
     if question.space != USUAL.space:

@@ -110,8 +110,9 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
 def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, kind: str) -> Marked:
     """A design as the criterion of the question judges it."""
     question = answer.question
-    judged = measure_of(question.criterion, trial, question.rule, question.quantile)(as_plan(design), SEARCH_ACCURACY)
-    return Marked(name, design, judged.error, judged.usage, kind)
+    measure = measure_of(question.criterion, trial, question.rule, question.quantile, confidence=question.confidence)
+    judged = measure(as_plan(design), SEARCH_ACCURACY)
+    return Marked(name, design, judged.error, judged.usage, kind, judged.limit)
 
 
 def _numbers(

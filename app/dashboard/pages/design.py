@@ -22,6 +22,8 @@ from app.figures.design import Marked
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of
 from designer.rule.design import Design
+from designer.search.criteria import Cost
+from designer.search.remarks import beside_exact
 
 PATIENCE = 1.0  # seconds that the page waits for a search before it shows a progress bar instead
 MOST_LOOKS = 200  # rows of the table of looks
@@ -132,8 +134,9 @@ def _loaded_design(trial: TrialRun) -> Design | None:
 
 def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str) -> Marked:
     """A design with its error and data use by the criterion."""
-    judged = cached.judged(design.without_notes, trial.digest, asked.criterion, asked.rule, asked.quantile, trial)
-    return Marked(name, design, judged.error, judged.usage, kind)
+    how = asked.criterion, asked.rule, asked.quantile, asked.confidence
+    judged = cached.judged(design.without_notes, trial.digest, *how, trial)
+    return Marked(name, design, judged.error, judged.usage, kind, judged.limit)
 
 
 def _infeasible(answer: SearchAnswer) -> None:
@@ -178,14 +181,26 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
         st.button("Back to the search's design", icon=":material/undo:", on_click=choose_design, args=(None,))
     else:
         st.success(words, icon=":material/check_circle:")
-    if asked.criterion in ("worst-case", "quantile"):
-        st.caption(f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.4g}, tolerance {asked.tolerance:g}.")
-    if step.mean_usage > 0.5:
-        st.caption(
-            "This is more than half of the data. A test evaluates each datum at θ and at θ′, so an exact chain that "
-            "caches the values at θ needs fewer evaluations. Control variates lower κ and the data needed: see the "
-            "second example."
+    _judged(mark, asked)
+    _beside_exact(mark, asked, trial)
+
+
+def _judged(mark: Marked, asked: Question) -> None:
+    """The error that the criterion judges, and its upper limit over the pairs."""
+    words = f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.4g} on these pairs"
+    if mark.limit is not None and mark.limit > mark.error:
+        words += (
+            f", at most **{mark.limit:.4g}** over all pairs of the chain with confidence {asked.confidence:g}; the "
+            "tolerance holds for that limit"
         )
+    st.caption(f"{words}. Tolerance: {asked.tolerance:g}.")
+
+
+def _beside_exact(mark: Marked, asked: Question, trial: TrialRun) -> None:
+    """What an exact chain would cost beside this design, and advice to run it where that is cheaper."""
+    score = cached.judged(mark.design.without_notes, trial.digest, "average", asked.rule, asked.quantile, None, trial)
+    beside = beside_exact(Cost(*asked.cost), trial.n_data, score.usage, score.looks)
+    (st.warning if beside.cheaper else st.caption)(beside.sentence)
 
 
 def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
@@ -223,7 +238,7 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
     design = mark.design.without_notes
     step = cached.steps(design, trial.digest, asked.rule, trial)
     band = cached.bands(design, trial.digest, asked.rule, trial)
-    over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, trial)
+    over_pairs = cached.judged(design, trial.digest, "average", asked.rule, asked.quantile, None, trial)
     worst = cached.summary(design)
     with st.container(horizontal=True):
         st.metric("m", f"{design.m:,}", help="Data read before each look, if mini-batches are equal.")
@@ -233,6 +248,9 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
             st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
             st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
         st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean acceptance error, K14 Eqn 7.")
+        if mark.limit is not None and mark.limit > mark.error:
+            words = f"Upper limit of the {figures.ERRORS[asked.criterion]}, confidence {asked.confidence:g}."
+            st.metric("Upper limit", f"{mark.limit:.4g}", help=words)
         st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean data use, K14 Eqn 35.")
         st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
         st.metric("Worst error", f"{worst.worst_error:.4g}", help="Of the hardest decision, μ_std = 0 (K14 Eqn 8).")
@@ -243,7 +261,8 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
         f"{max(step.estimate, worst.estimate):.0e}."
     )
     _skewness(design, asked, trial)
-    warning = band.warning(asked.tolerance) if asked.criterion in ("average", "fixed-m") else None
+    point_estimate = asked.criterion in ("average", "fixed-m") and asked.confidence == 0.5
+    warning = band.warning(asked.tolerance) if point_estimate else None
     if warning:
         st.warning(warning, icon=":material/group:")
 
@@ -296,7 +315,8 @@ def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
     captioned(
         figure,
         "trade-off",
-        f"Error against data use of the {len(answer.result.evaluated):,} designs evaluated. Crosses are above the "
+        f"Error (its upper limit over the pairs) against data use of the {len(answer.result.evaluated):,} designs "
+        "evaluated. Crosses are above the "
         f"tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
     st.subheader("What it does to your pairs")

@@ -124,6 +124,7 @@ def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
                     "ε": point.design.epsilon if point.design else None,
                     "α": point.design.alpha if point.design else None,
                     "mean |Δ|, seen": point.train_error,
+                    "limit": point.train_limit,
                     "mean |Δ|, fresh": point.test_error,
                     "data, seen": point.train_usage,
                     "data, fresh": point.test_usage,

@@ -57,8 +57,9 @@ def ask(trial: TrialRun) -> Question:
         m_low, m_high, fixed_m = _batches(trial, fixed=criterion == "fixed-m")
         alpha, epsilon, growth = _bounds(fixed=criterion == "fixed-m")
         rule, quantile, cost = _judgement(criterion)
+        confidence = _confidence(criterion)
     ranges = Question(tolerance, criterion, m_low, m_high, alpha, epsilon, growth)
-    question = ranges._replace(cost=cost, rule=rule, quantile=quantile, fixed_m=fixed_m)
+    question = ranges._replace(cost=cost, rule=rule, quantile=quantile, fixed_m=fixed_m, confidence=confidence)
     if problems := list(misfits(question, trial.n_data)):
         raise BadInput("; ".join(problems))
     question.space.checked(trial.n_data)
@@ -101,6 +102,7 @@ def values(question: Question) -> dict[str, Any]:
         "growths": list(question.growth),
         "drule": question.rule,
         "q": question.quantile,
+        "conf": question.confidence,
         "fixedm": question.fixed_m,
         "cost_fixed": question.cost[0],
         "cost_datum": question.cost[1],
@@ -195,6 +197,16 @@ def _judgement(criterion: Criterion) -> tuple[Rule, float, tuple[float, float, f
         with place:
             cost.append(_number(label, key, (0.0, 1e9), usual) or 0.0)
     return rule, quantile or 0.0, (cost[0], cost[1], cost[2])
+
+
+def _confidence(criterion: Criterion) -> float:
+    """The probability with which the tolerance holds on all pairs of the chain."""
+    words = (
+        "A trial run has only some of the pairs that the chain will meet. With this probability the error over all of "
+        "them is within the tolerance. 0.5: only the error over the pairs at hand is. The worst case needs no pairs."
+    )
+    ends, off = (0.5, 0.9999), criterion == "worst-case"
+    return _number("Confidence", "conf", ends, USUAL.confidence, disabled=off, help=words) or USUAL.confidence
 
 
 def _range(

@@ -27,6 +27,7 @@ class Question(NamedTuple):
     rule: Rule = "metropolis"
     quantile: float = 0.95
     fixed_m: int = 500
+    confidence: float = 0.95
 
     @property
     def space(self) -> Space:
@@ -41,6 +42,7 @@ class Question(NamedTuple):
             "cost": Cost(*self.cost),
             "rule": self.rule,
             "quantile": self.quantile,
+            "confidence": self.confidence,
         }
         return options if job is None else options | {"progress": job.progress, "cancelled": job.cancelled}
 

@@ -114,6 +114,7 @@ def _designs(settings: Settings, trial: TrialRun, work: Work) -> dict[str, Float
         options: Options = {
             "space": space,
             "fixed_m": settings.fixed_m,
+            "confidence": None,  # as in the paper
             "progress": progress,
             "cancelled": work.cancelled,
         }

@@ -29,11 +29,36 @@ def test_text_shows_the_numbers_of_the_json(run, example):
     data, lines = json.loads(run(command, "--json")[1]), run(command)[1].splitlines()
     design = data["design"]
     assert lines[0].startswith(f"N = 100,000: m = {design['m']:,}, ε = {design['epsilon']:g}, α = ")
-    assert lines[1].split() == ["error", "(average)", f"{data['error']:.4g}", "(tolerance", "0.05)"]
+    limit = f"at most {data['error_limit']:.4g} with confidence 0.95"
+    assert lines[1].split(maxsplit=2) == ["error", "(average)", f"{data['error']:.4g}  ({limit}, tolerance 0.05)"]
+    assert data["error"] < data["error_limit"] <= 0.05
     low, high = data["mean_abs_delta_band"]
     assert lines[2].endswith(f"{data['mean_abs_delta']:.4g}  (95% band {low:.4g} to {high:.4g})")
     assert f"{data['mean_usage']:.2%}" in lines[3]
     assert f"{data['evaluated']:,} designs evaluated" in lines[-1]
+    exact, test = data["evaluations"]["exact"], data["evaluations"]["test"]
+    assert (exact, test) == (100_000, pytest.approx(2 * 100_000 * data["mean_usage"], rel=1e-5))
+    assert any(line.startswith(f"evaluations per step    {test:,.0f}  (an exact chain") for line in lines)
+    advised = [line for line in lines if line.startswith("remark: run exact")]
+    assert len(advised) == (test > exact) and [f"remark: {remark}" for remark in data["remarks"]] == advised
+
+
+def test_the_point_estimate_can_be_asked_for(run, example):
+    command = f"design {example} --tolerance 0.05 --m-high 1000 --confidence 0.5"
+    data, lines = json.loads(run(command, "--json")[1]), run(command)[1].splitlines()
+    assert (data["confidence"], data["error_limit"]) == (None, None)
+    assert lines[1].split() == ["error", "(average)", f"{data['error']:.4g}", "(tolerance", "0.05)"]
+    assert 0.05 * (1 - 2e-3) < data["error"] <= 0.05
+
+
+def test_pairs_of_the_burn_in_are_refused(refused, tmp_path):
+    pairs = [(-1e-5, 0.004)] * 30
+    (tmp_path / "burn_in.csv").write_text(
+        "mu,sigma\n" + "".join(f"{mu},{sigma}\n" for mu, sigma in [*pairs, (0.00276, 0.004)])
+    )
+    refused(f"design {tmp_path}/burn_in.csv --n-data 100000 --tolerance 0.05", "pair 31 has A = 276")
+    (tmp_path / "sums.csv").write_text("mu,sigma\n" + "".join(f"{mu},{1e5 * sigma}\n" for mu, sigma in pairs))
+    refused(f"design {tmp_path}/sums.csv --n-data 100000 --tolerance 0.05", "κ is 1.26e+05")
 
 
 def test_without_a_trial_run(run):
@@ -92,6 +117,7 @@ def test_folds_check_the_design_on_unseen_pairs(run, example):
         ("{example} --tolerance 0.1 --criterion x", "criterion = 'x'"),
         ("{example} --tolerance 0.1 --acceptance 0.5", "not both"),
         ("{example} --tolerance 0.1 --m-low 0", "m_low = 0"),
+        ("{example} --tolerance 0.1 --confidence 1", "confidence = 1.0: must lie in [0.5, 0.9999]"),
         ("{example} --tolerance 0.1 --cost 1,2", "--cost: '1,2' has 2 numbers; must be three"),
         ("--acceptance 0.5 --tolerance 0.1", "--acceptance needs --n-data"),
         ("--n-data 100 --spread 1 --criterion worst-case --tolerance 0.1", "--spread needs --acceptance"),

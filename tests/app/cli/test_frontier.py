@@ -28,7 +28,7 @@ def test_every_point_is_printed_and_written(run, example, tmp_path):
 
 def test_text(run, example):
     lines = run(f"frontier {example} --tolerances 0.2")[1].splitlines()
-    assert lines[0].split() == ["criterion", "tolerance", "m", "ε", "α", "error", "data", "use"]
+    assert lines[0].split() == ["criterion", "tolerance", "m", "ε", "α", "error", "limit", "data", "use"]
     assert [line.split()[0] for line in lines[1:]] == ["average", "fixed-m", "worst-case"]
     assert "on fresh pairs" not in lines[1]
     assert "on fresh pairs" in run(f"frontier {example} --tolerances 0.2 --test {example}")[1]

@@ -103,10 +103,10 @@ def test_the_summary_is_of_the_right_quantities():
     ("kappa", "a", "skew", "words"),
     [
         (1.0, -0.5, None, "no skewness recorded"),
-        (1.0, -0.5, 3.0, "skewness beyond 2"),
+        (1.0, -0.5, 2.0, "skewness changes mean |Δ|"),
+        (1.0, -0.5, 300.0, "100 of 100 pairs are too skewed for m = 500"),
         (8.0, -1.0, 0.0, "κ is 8"),
-        (1.0, -30.0, 0.0, "too large"),
-        (0.01, 0.0, 0.0, "would be too small"),
+        (1.0, -30.0, 0.0, "nearly always rejected"),
     ],
 )
 def test_remarks_say_what_is_odd(kappa, a, skew, words):
@@ -114,6 +114,22 @@ def test_remarks_say_what_is_odd(kappa, a, skew, words):
     sigma = kappa * np.sqrt(n - 1) / n
     trial = TrialRun(n, np.full(100, a / n), np.full(100, sigma), 0.0, None if skew is None else np.full(100, skew))
     assert any(words in remark for remark in summarise(trial).remarks)
+
+
+@pytest.mark.parametrize("proposal", [None, "proxy", "random-walk"])
+def test_only_a_random_walk_can_have_too_small_steps(proposal):
+    notes = {} if proposal is None else {"proposal": proposal}
+    n = 10_000
+    trial = TrialRun(n, np.zeros(100), np.full(100, 1e-4), 0.0, np.zeros(100), notes=notes)
+    assert summarise(trial).remarks == (
+        ["mean acceptance is 1: the random walk's steps are too small"] if proposal == "random-walk" else []
+    )
+
+
+def test_skewness_without_effect_gets_no_remark():
+    """As with control variates: large skewness, and decisions that the first look makes nearly always."""
+    n, skew = 10_000, np.linspace(-2.6, 2.6, 100)
+    assert summarise(TrialRun(n, np.zeros(100), np.full(100, 1e-6), 0.0, skew)).remarks == []
 
 
 def test_ordinary_pairs_get_no_remark():

@@ -32,7 +32,7 @@ def test_too_few_pairs_are_called_so_with_a_number_that_would_do():
 
 def test_folds_are_designed_without_the_pairs_they_are_measured_on():
     trial = pairs(60)
-    found = cross_validate(np.random.default_rng(3), trial, 0.03, folds=3)
+    found = cross_validate(np.random.default_rng(3), trial, 0.03, folds=3, confidence=None)
     assert len(found.folds) == 3
     for fold in found.folds:
         assert fold.design.provenance.pairs == 40
@@ -45,7 +45,7 @@ def test_folds_are_designed_without_the_pairs_they_are_measured_on():
 
 def test_folds_carry_the_error_of_their_criterion():
     trial = pairs(60)
-    found = cross_validate(np.random.default_rng(3), trial, 0.05, "quantile", folds=3, quantile=0.8)
+    found = cross_validate(np.random.default_rng(3), trial, 0.05, "quantile", folds=3, quantile=0.8, confidence=None)
     parts = np.array_split(np.random.default_rng(3).permutation(60), 3)
     for fold, part in zip(found.folds, parts, strict=True):
         fresh = acceptance(fold.design, trial.subset(np.sort(part)))
@@ -64,7 +64,7 @@ def test_the_hardest_decision_is_the_same_on_any_pairs():
 
 
 def test_a_design_that_does_not_hold_is_found_out():
-    found = cross_validate(np.random.default_rng(3), pairs(20), 0.03, folds=2)
+    found = cross_validate(np.random.default_rng(3), pairs(20), 0.03, folds=2, confidence=None)
     assert not found._replace(test_error=0.2, test_error_se=0.01).holds
     assert found._replace(test_error=0.031, test_error_se=0.01).holds
 

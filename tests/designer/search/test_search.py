@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import BadInput, Cancelled, Cost, Design, Grid, Space, TrialRun, acceptance, search, worst_case
+import designer
+from designer import BadInput, Cancelled, Cost, Design, Grid, Space, TrialRun, acceptance, worst_case
 from designer.engine.walk import outcomes, stopping
 from designer.rule.plan import as_plan
 from designer.search.criteria import ENOUGH_PAIRS, OverPairs
 from designer.search.search import searches
 
 N_DATA = 20_000
+
+
+def search(*arguments, **options):
+    """The search by point estimates; tests of the upper limit are in test_upper_limit.py."""
+    return designer.search(*arguments, **({"confidence": None} | options))
 
 
 def pairs(count: int = 60, seed: int = 0, n_data: int = N_DATA) -> TrialRun:
@@ -142,7 +148,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers():
 
 
 def test_several_tolerances_at_once_give_the_same_designs():
-    together = searches(pairs(), [0.05, 0.01])
+    together = searches(pairs(), [0.05, 0.01], confidence=None)
     for tolerance, found in zip([0.05, 0.01], together, strict=True):
         alone = search(pairs(), tolerance)
         assert found.usage == pytest.approx(alone.usage, rel=2e-3)
