@@ -70,6 +70,7 @@ SECTIONS: dict[str, Section] = {
     "which_test": _of("samplers.which_test"),
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
+    "lazy": _of("samplers.lazy"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),

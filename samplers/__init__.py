@@ -23,6 +23,8 @@ Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
+Remembering
+    a model of your own that keeps what it evaluated at the state, for costly likelihoods
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 Controlled, find_mode
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from samplers.chains.jump_chain import JumpChain
     from samplers.chains.parallel import RunProgress
     from samplers.chains.protocol import MarkovChain
+    from samplers.chains.remembering import Remembering
     from samplers.chains.slice_chain import Slice, SliceChain
     from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
@@ -162,6 +165,7 @@ __all__ = [
     "ProxyStep",
     "RJLogistic",
     "RandomWalk",
+    "Remembering",
     "RunProgress",
     "SamplerConfig",
     "SequentialTest",
@@ -203,6 +207,7 @@ _HOMES = {
     "chains.gibbs": "GibbsChain",
     "chains.gibbs_values": "ValueGibbsChain",
     "chains.protocol": "MarkovChain",
+    "chains.remembering": "Remembering",
     "chains.stepping": "SteppedChain",
     "study.slice_audit": "audit_slice",
     "study.step_trials": "trials_at",

@@ -15,6 +15,7 @@ from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from samplers.chains.draws import Draws
 from samplers.chains.likelihood_cache import Likelihoods
+from samplers.chains.remembering import Remembering
 from samplers.chains.stepping import SteppedChain, all_steps_or_none, decide
 from samplers.compiled.block import run_block
 from samplers.compiled.build import fused_model, fused_parts, fused_proposal, fused_test
@@ -138,8 +139,13 @@ class Chain(SteppedChain):
 
     @property
     def evaluations_per_datum(self) -> float:
-        """The exact test stores the log-likelihoods of the state, and so evaluates one state per datum."""
-        return 1.0 if isinstance(self.test, ExactTest) else 2.0
+        """The exact test stores the log-likelihoods of the state, and so evaluates one state per datum.
+
+        For other tests both states, unless the model remembers one: then as measured so far.
+        """
+        if isinstance(self.test, ExactTest):
+            return 1.0
+        return self.model.evaluations_per_datum if isinstance(self.model, Remembering) else 2.0
 
     def use(self, proposal: Proposal, model: Model | None = None) -> None:
         """Go on with another proposal, as warm-up may want to, and with other control variates.

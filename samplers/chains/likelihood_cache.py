@@ -82,16 +82,22 @@ class Likelihoods:
             out[indices] = values
 
     def _check(self, theta: Floats, theta_new: Floats) -> None:
-        """Check once that `terms` and `log_likelihood` agree: a subclass may have changed only one of them."""
         some = np.arange(0, self.n, max(1, self.n // CHECKED))
-        old, new = self.current[some], self.proposed[some]
-        terms = np.asarray(self.model.terms(theta, theta_new, some), dtype=np.float64)
-        if not np.all(np.isfinite([terms, old, new])):
-            return
-        scale = np.abs(old) + np.abs(new) + 1.0
-        if np.any(np.abs(new - old - terms) > TOLERANCE * scale):
-            raise BadInput("log_likelihood: its differences are not what terms returns")
-        self.checked = True
+        self.checked = check_differences(self.model, theta, theta_new, some, self.current[some], self.proposed[some])
+
+
+def check_differences(model: Any, theta: Floats, theta_new: Floats, some: Ints, old: Floats, new: Floats) -> bool:
+    """Check that `terms` and `log_likelihood` agree on some data: a subclass may have changed only one of them.
+
+    False if they cannot be compared, because one is not finite.
+    """
+    terms = np.asarray(model.terms(theta, theta_new, some), dtype=np.float64)
+    if not np.all(np.isfinite([terms, old, new])):
+        return False
+    scale = np.abs(old) + np.abs(new) + 1.0
+    if np.any(np.abs(new - old - terms) > TOLERANCE * scale):
+        raise BadInput("log_likelihood: its differences are not what terms returns")
+    return True
 
 
 def _same(known: Floats | None, theta: Floats) -> bool:
