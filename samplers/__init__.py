@@ -35,8 +35,8 @@ Trial runs and audits:
 observe, collect_pairs, trial_from_posterior, trials_at
     pairs of a chain, of a config's chain, of another tool's posterior, and of several step sizes, as a
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
-audit, audit_config, audit_slice
-    what a test really did, beside what its design predicts: an `Audit`
+audit, audit_chain, audit_config, audit_slice
+    how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
@@ -124,9 +124,10 @@ if TYPE_CHECKING:
     from samplers.runs.run import audit_config, collect_pairs, run_config
     from samplers.runs.run_chains import run, run_chains
     from samplers.study import compare_tests
+    from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
-    from samplers.study.observe import Audit, Observed, audit, observe
+    from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
@@ -177,6 +178,7 @@ __all__ = [
     "ValuedMRF",
     "WeightedDraws",
     "audit",
+    "audit_chain",
     "audit_config",
     "audit_slice",
     "best_candidates",
@@ -237,9 +239,10 @@ _HOMES = {
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
+    "study.audit": "Audit audit audit_chain",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
-    "study.observe": "Audit Observed audit observe",
+    "study.observe": "Observed observe",
 }
 _MODULES = {name: f"samplers.{module}" for module, names in _HOMES.items() for name in names.split()}
 _WHOLE = {  # modules that are public as a whole

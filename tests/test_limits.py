@@ -100,7 +100,11 @@ COMMANDS = {  # options without a constant, and what they may be
         (f"{TRIAL} --pairs", 10**6),
         (f"{TRIAL} --every", 10**6),
     ],
-    "`audit --steps`; `--every`": [("audit CONFIG --steps", 10**9), ("audit CONFIG --every", 10**6)],
+    "`audit --steps`; `--every`, `--passes`": [
+        ("audit CONFIG --steps", 10**9),
+        ("audit CONFIG --every", 10**6),
+        ("audit CONFIG --passes", 10**6),
+    ],
 }
 WITHOUT_NUMBERS = {  # or with those of a definition, or of other people's parsers
     "batch m",

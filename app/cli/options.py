@@ -225,10 +225,11 @@ def skewness() -> Parser:
     return parent
 
 
-def tolerance(text: str, default: float | None = None) -> Parser:
-    """The tolerance, required if there is no default."""
+def tolerance(text: str, default: float | None = None, *, required: bool | None = None) -> Parser:
+    """The tolerance, required if there is no default, unless `required` says otherwise."""
     parent = _parent()
-    parent.add_argument("--tolerance", type=number, required=default is None, default=default, help=text)
+    needed = default is None if required is None else required
+    parent.add_argument("--tolerance", type=number, required=needed, default=default, help=text)
     return parent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -29,6 +29,11 @@ class ShowProgress(Protocol):
     """Draws the progress bar."""
 
     def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
+
+
+def heavy_lines(notes: Mapping[Any, Any]) -> list[str]:
+    """A line about the rows that every step reads, if a trial run or results have any."""
+    return [f"heavy rows: {notes['heavy']}"] if notes.get("heavy") else []
 
 
 def say(text: str, file: IO[str] | None = None) -> None:

@@ -14,7 +14,8 @@ from designer.rule.looks import MAX_N_DATA
 
 Note: TypeAlias = str | int | float
 
-NAMES = ("proposal", "chain_acceptance", "n_heavy")  # kind of proposal; share of accepted steps; rows read always
+NAMES = ("proposal", "chain_acceptance", "n_heavy", "heavy")  # kind of proposal; accepted steps; rows read always, why
+TEXTS = {"proposal": 100, "heavy": 300}  # those in words, and their greatest lengths
 _LINE = re.compile(rf"#\s*({'|'.join(NAMES)})\s*:\s*(.*)")
 
 
@@ -22,9 +23,9 @@ def checked_notes(notes: Mapping[str, Note]) -> Mapping[str, Note]:
     """The notes, if they are allowed: read-only."""
     checked: dict[str, Note] = {}
     for name, value in notes.items():
-        if name == "proposal":
-            if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 100:
-                raise BadInput(f"notes: proposal = {shorten(repr(value))}: must be a word")
+        if name in TEXTS:
+            if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= TEXTS[name]:
+                raise BadInput(f"notes: {name} = {shorten(repr(value))}: must be in words")
             checked[name] = value.strip()
         elif name == "chain_acceptance":
             checked[name] = real(name, value, 0.0, 1.0)
@@ -48,7 +49,7 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Note]:
             continue
         text = texts[name].strip()
         try:
-            value: Note = text if name == "proposal" else float(text) if name == "chain_acceptance" else int(text)
+            value: Note = text if name in TEXTS else float(text) if name == "chain_acceptance" else int(text)
             notes |= checked_notes({name: value})
         except (BadInput, ValueError):
             continue

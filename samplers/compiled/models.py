@@ -65,12 +65,9 @@ def proxies(model, theta):
 @kernel
 def heavy_log_likelihood(model, theta):
     """Of the heavy rows, which every step reads: once, since the block keeps that of the state."""
-    n = model.heavy.shape[0]
-    if n == 0:
-        return 0.0
-    room, total = np.empty((2, ROOM)), 0.0
-    for first in range(0, n, ROOM):
-        total += sum_log_sigmoid(model.heavy, NO_LABELS, theta, first, min(ROOM, n - first), room)
+    rows, room, total = model.heavy, np.empty((2, ROOM)), 0.0
+    for first in range(0, rows.shape[0], ROOM):
+        total += sum_log_sigmoid(rows, NO_LABELS, theta, first, min(ROOM, rows.shape[0] - first), room)
     return model.scale * total
 
 
@@ -92,11 +89,14 @@ def _log_prior(model, theta):
     if is_a(LogisticRows, model):
         return lambda model, theta: -0.5 * weighted_square(model.prior_precision, theta)
     if is_a(LogisticResiduals, model) or is_a(LogisticExpanded, model):
-        return lambda model, theta: (
-            proxies(model, theta)
-            - 0.5 * weighted_square(model.prior_precision, theta)
-            + heavy_log_likelihood(model, theta)
-        )
+
+        def known(model, theta):
+            total = proxies(model, theta) - 0.5 * weighted_square(model.prior_precision, theta)
+            if model.heavy.shape[0] > 0:
+                total += heavy_log_likelihood(model, theta)
+            return total
+
+        return known
     if is_a(ICARows, model):
         return lambda model, theta: 0.0 if departure(theta, model.rows.shape[1]) <= ORTHONORMAL else -math.inf
     if is_a(MixtureData, model):

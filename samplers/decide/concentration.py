@@ -79,10 +79,14 @@ class ConcentrationTest:
         rho = 1.0 - (n - 1.0) / n_data if 2 * n <= n_data else (1.0 - n / n_data) * (1.0 + 1.0 / n)
         return deviation * math.sqrt(2.0 * rho * log / n) + KAPPA * 2.0 * bound * log / n
 
+    def looks(self, n_data: int) -> list[int]:
+        """Data read at each look; the last are all."""
+        return _looks(n_data, self.m, self.growth)
+
     def decide(self, rng: np.random.Generator, comparison: Comparison) -> Decision:
         """Accept iff the mean of the lᵢ exceeds μ₀, by the bound or because all data have been read."""
         n_data, c = comparison.n, comparison.log_ratio
-        looks = _looks(n_data, self.m, self.growth)
+        looks = self.looks(n_data)
         v, forced = begin(rng, comparison)
         if forced is not None:
             return forced

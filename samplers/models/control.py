@@ -196,6 +196,10 @@ class Controlled:
             return self.anchor[at]
         return expansion(self.model, rows @ self.centre, at, self.order)
 
+    def posterior_gradient(self) -> Floats:
+        """The gradient of the log posterior of all rows at the centre."""
+        return self.gradient + self.model.prior_gradient(self.centre) + self._heavy_derivatives(self.centre)[0]
+
     def posterior_precision(self) -> Floats:
         """Minus the Hessian of the log posterior of all rows at the centre: needs order 2."""
         precision: Floats = np.negative(self.hessian + self.model.prior_curvature(self.centre))

@@ -64,6 +64,13 @@ class RowSplit:
     reason: str = ""
 
     @property
+    def sentence(self) -> str:
+        """What every step reads, and why, for people; empty if there are no heavy rows."""
+        if not self.heavy.size:
+            return ""
+        return self.reason or f"always reads {self.heavy.size:,} heavy rows of {self.n_rows:,}"
+
+    @property
     def n_rest(self) -> int:
         """N - H."""
         return self.n_rows - self.heavy.size

@@ -51,7 +51,7 @@ class ProxyStep:
             raise BadInput("a proxy proposal needs control variates of order 2")
         precision = model.posterior_precision()
         factor = factor_of(np.linalg.inv(precision))
-        slope = model.gradient + model.model.prior_gradient(model.centre)
+        slope = model.posterior_gradient()
         mode = model.centre + np.linalg.solve(precision, slope)  # the mode of the quadratic proxies
         return cls(mode, factor, precision, real("beta", beta, 0.0, 1.0, open_low=True))
 

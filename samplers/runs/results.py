@@ -327,13 +327,15 @@ class PosteriorSummary(NamedTuple):
 class Steps(NamedTuple):
     """Averages over all steps: acceptance rate, data read per step, and data use (None if N is unknown).
 
-    These are data that the test reads; a Langevin proposal reads `gradient_data` more in every step.
+    These are data that the test reads, and `always_data` heavy rows that every step reads; a Langevin proposal reads
+    `gradient_data` more in every step.
     """
 
     acceptance: float
     data_per_step: float
     usage: float | None
     gradient_data: int = 0
+    always_data: int = 0
 
 
 def steps(results: DataTree) -> Steps:
@@ -342,7 +344,8 @@ def steps(results: DataTree) -> Steps:
     used = float(stats["n_used"].mean())
     most = results.attrs.get("data_per_step", results.attrs.get("n_data"))  # the same, unless a step is many decisions
     usage = None if most is None else used / int(most)
-    return Steps(float(stats["accepted"].mean()), used, usage, int(results.attrs.get("gradient_batch", 0)))
+    more = (int(results.attrs.get(name, 0)) for name in ("gradient_batch", "n_always"))
+    return Steps(float(stats["accepted"].mean()), used, usage, *more)
 
 
 def summary(results: DataTree) -> PosteriorSummary:

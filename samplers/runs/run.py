@@ -25,7 +25,8 @@ from samplers.config.config import SamplerConfig
 from samplers.decide.exact import ExactTest
 from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, run_saved
 from samplers.runs.store import Store
-from samplers.study.observe import Audit, Observed, Pair, audit, check_observable, independent, observing, spacing
+from samplers.study.audit import EVERY, PASSES, Audit, audit_chain
+from samplers.study.observe import Observed, Pair, check_observable, independent, observing, spacing
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -177,24 +178,41 @@ def _pairs(
         raise
     notes: dict[str, Note] = {"proposal": config.proposal.kind, "chain_acceptance": accepted / (pairs * every)}
     if heavy := getattr(spec.model, "n_heavy", 0):
-        notes["n_heavy"] = heavy
+        notes |= {"n_heavy": heavy, "heavy": spec.model.split.sentence}
     return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data, notes)
 
 
-def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
-    r"""One chain of the config after its warm-up, every `every`-th decision compared with the exact one.
+def audit_config(
+    config: SamplerConfig,
+    steps: int | None = None,
+    every: int = EVERY,
+    *,
+    passes: int = PASSES,
+    tolerance: float | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Audit:
+    r"""Audit the test of a config in the steps of its first chain, after the warm-up.
 
     Parameters
     ----------
     config
-        With a sequential test.
-    steps, every
-        How many steps to make, and the distance of those that are compared.
+        With any test but the exact one.
+    steps
+        How many to make; by default as many as it takes to notice twice the tolerance, at most `passes * every`.
+    every
+        Steps from one audited step to the next.
+    passes
+        Most audited steps; each costs a pass over the data.
+    tolerance
+        Of mean |Δ|; by default that of the design (see `audit`).
+    progress, cancelled
+        As for `audit_chain`.
 
     Returns
     -------
     Audit
-        What the test did, beside what its design predicts.
+        How wrong the test is, against its tolerance.
 
     Examples
     --------
@@ -209,25 +227,27 @@ def audit_config(config: SamplerConfig, steps: int, every: int) -> Audit:
     ...     audit_config(config, steps=200, every=2).pairs
     100
     """
-    steps, every = integer("steps", steps, 1, MAX_DRAWS), integer("every", every, 1, MAX_DRAWS)
+    steps = None if steps is None else integer("steps", steps, 1, MAX_DRAWS)
+    every = integer("every", every, 1, MAX_DRAWS)
     if config.redesign is not None:
         raise BadInput("redesign: an audit is of one design; leave this table out")
     if config.schedule is not None:
         raise BadInput("schedule: an audit is of one design; leave this table out")
-    if not isinstance(config.test, Design):
-        kind = "exact" if config.test is None else config.test.kind
-        raise BadInput(f"test.kind = {kind!r}: only a sequential test makes predictions that can be audited")
+    if config.test is None:
+        raise BadInput("test.kind = 'exact': has no error to audit")
+    design = config.test if isinstance(config.test, Design) else None
     with blas_threads(BLAS_THREADS):
         chain = _observable(config, build(config), config.run.warmup)
-        observed = Observed(Draws.empty(0, chain.theta.size), [], config.rule)
-        try:
-            for _ in observing(chain, chain.steps + steps, every, observed.pairs):
-                pass
-        except ChainStopped as stopped:
-            if observed.pairs:
-                stopped.add_note(f"before that, {audit(config.test, observed, chain.n_data).sentence}")
-            raise
-        return audit(config.test, observed, chain.n_data)
+        return audit_chain(
+            chain,
+            design,
+            tolerance=tolerance,
+            passes=passes,
+            every=every,
+            steps=steps,
+            progress=progress,
+            cancelled=cancelled,
+        )
 
 
 def _observable(

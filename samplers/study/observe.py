@@ -1,38 +1,37 @@
-"""From a chain to a `TrialRun`, and from a `Design` back to what it really did.
+"""From a chain to a `TrialRun`, and what a test did in the steps that were recorded.
 
 At every k-th step a full pass over the data gives the moments of the lᵢ of that proposal: a pair for the calculator.
-The same pass gives the exact decision for the same u, so that a run can be audited against its design's predictions.
+The same pass gives the exact decision for the same u and, if the chain's test is not exact, what the test does to this
+pair for all u together (`StepError`): what an audit judges (`samplers.study.audit`).
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from designer.core.errors import BadInput, integer
-from designer.engine.step_error import Rule, acceptance
+from designer.engine.step_error import Rule
 from designer.pairs.notes import Note
 from designer.pairs.residuals import Keeper, Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
-from designer.rule.design import Design
-from designer.rule.plan import Plan, as_plan
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.driver import in_blocks
 from samplers.chains.protocol import MarkovChain, State
 from samplers.chains.stepping import all_steps_or_none
-from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold
+from samplers.decide.exact import ExactTest
 from samplers.models.moments import moments
 from samplers.proposals import ProxyStep
+from samplers.study.integrated import PRECISION, StepError, all_terms, step_error
 
 SPACING = 10  # steps from one pair of a random walk to the next
 CORRELATED = 0.2  # correlation of pairs to allow
-SURPRISE = 3.0  # standard errors beyond which prediction and audit disagree
 MOST_KEPT = 5000  # pairs whose residuals are kept, 16 kB each
 
 
@@ -82,6 +81,8 @@ class Observed(NamedTuple):
         Each a `Pair`.
     rule
         Of the chain.
+    errors
+        What the chain's test does to each of these pairs, a `StepError`; none if the test is exact.
 
     Examples
     --------
@@ -93,6 +94,7 @@ class Observed(NamedTuple):
     draws: Draws
     pairs: list[Pair]
     rule: Rule = "metropolis"
+    errors: Sequence[StepError] = ()
 
     def trial(self, n_data: int, notes: Mapping[str, Note] | None = None) -> TrialRun:
         """The pairs for the calculator; those whose lᵢ are all equal are left out (there is nothing to test)."""
@@ -105,63 +107,11 @@ class Observed(NamedTuple):
         return TrialRun(n_data, mu, sigma, log_ratio, skew, residuals, notes)
 
 
-class MeasuredValue(NamedTuple):
-    """A measured value beside its prediction.
-
-    Attributes
-    ----------
-    value, se
-        As measured, and its standard error.
-    predicted
-        By the calculator.
-
-    Examples
-    --------
-    >>> MeasuredValue(value=0.021, se=0.004, predicted=0.018).predicted
-    0.018
-    """
-
-    value: float
-    se: float
-    predicted: float
-
-
-class Audit(NamedTuple):
-    """What a test did against exact decisions with the same u, beside what its design predicts for the same pairs.
-
-    Attributes
-    ----------
-    pairs
-        How many decisions were compared.
-    wrong
-        Rate of wrong decisions, a `MeasuredValue`.
-    delta
-        Their balance: accepted wrongly minus rejected wrongly.
-    usage
-        Data use.
-    agrees, sentence
-        Whether all three are within three standard errors; and that in words.
-
-    Examples
-    --------
-    >>> value = MeasuredValue(0.02, 0.01, 0.02)
-    >>> Audit(200, value, value, value, True, "as predicted").agrees
-    True
-    """
-
-    pairs: int
-    wrong: MeasuredValue
-    delta: MeasuredValue
-    usage: MeasuredValue
-    agrees: bool
-    sentence: str
-
-
 def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
     """Advance a chain, and record the pair of every `every`-th step. The draws are the same as without.
 
-    The test must draw u first, as the exact, the sequential and the concentration test do. Steps that the prior or the
-    proposal decides alone give no pair.
+    If the chain's test is not exact, what it does to each pair is recorded too, for `audit`. Steps that the prior or
+    the proposal decides alone give no pair.
 
     Parameters
     ----------
@@ -175,7 +125,7 @@ def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
     Returns
     -------
     Observed
-        Its `trial(n_data)` is a trial run for the calculator.
+        Its `trial(n_data)` is a trial run for the calculator; `audit` judges its `errors`.
 
     Examples
     --------
@@ -189,103 +139,57 @@ def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
     check_observable(chain)
     steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
     pairs: list[Pair] = []
+    errors: list[StepError] | None = None if isinstance(chain.test, ExactTest) else []
     parts = [Draws.empty(0, chain.theta.size)]
     try:
-        for part in observing(chain, chain.steps + steps, every, pairs):
+        for part in observing(chain, chain.steps + steps, every, pairs, errors=errors):
             parts.append(part)
     except ChainStopped as stopped:
         raise stopped.after(parts) from None
-    return Observed(Draws.joined(parts), pairs, chain.rule)
+    return Observed(Draws.joined(parts), pairs, chain.rule, errors or ())
 
 
 def check_observable(chain: MarkovChain) -> None:
     """Refuse a chain whose decisions cannot be compared with exact ones."""
-    if isinstance(chain.test, BarkerTest):
-        raise BadInput("the Barker mini-batch test draws no u to compare an exact decision with")
     chain.propose(np.random.default_rng(0), chain.theta)  # refuses steps that are not about one pair
 
 
 def observing(
-    chain: MarkovChain, goal: int, every: int, pairs: list[Pair], stop: Callable[[], object] | None = None
+    chain: MarkovChain,
+    goal: int,
+    every: int,
+    pairs: list[Pair],
+    stop: Callable[[], object] | None = None,
+    errors: list[StepError] | None = None,
+    precision: float = PRECISION,
 ) -> Iterator[Draws]:
-    """Advance a chain to step `goal`, block by block; the pair of every `every`-th step is added to `pairs`."""
+    """Advance a chain to step `goal`, block by block; the pair of every `every`-th step is added to `pairs`.
+
+    With `errors`, what the test does to the pair for all u is added there, with a standard error of `precision`.
+    """
     first = chain.steps
 
     def piece(steps: int) -> Draws:
         plain = every - 1 - (chain.steps - first) % every  # steps before the next pair
         if plain:
             return chain.advance(min(steps, plain))
-        part, pair = _recorded_step(chain, keep=len(pairs) < MOST_KEPT)
+        wanted = None if errors is None else precision
+        part, pair, error = _recorded_step(chain, wanted, keep=len(pairs) < MOST_KEPT)
         pairs.extend([] if pair is None else [pair])
+        if errors is not None and error is not None:
+            errors.append(error)
         return part
 
     return in_blocks(chain, goal, size=None, advance=piece, stop=stop)
 
 
-def audit(design: Design | Plan, observed: Observed, n_data: int) -> Audit:
-    """Measured error and data use on the recorded pairs, beside the design's predictions for them.
+def _recorded_step(
+    chain: MarkovChain, precision: float | None, *, keep: bool
+) -> tuple[Draws, Pair | None, StepError | None]:
+    """One step and its pair, by a full pass over the data; uses the same random numbers as any other step.
 
-    Parameters
-    ----------
-    design
-        The test that the chain used.
-    observed
-        What `observe` returned.
-    n_data
-        Number of data N.
-
-    Returns
-    -------
-    Audit
-        Measured and predicted, and whether they agree.
-
-    Examples
-    --------
-    >>> from samplers import Chain, Logistic, RandomWalk, SequentialTest
-    >>> x = np.random.default_rng(0).standard_normal((2000, 2))
-    >>> model, design = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0), Design(2000, 200, 0.05)
-    >>> parts = model, RandomWalk.isotropic(0.2, 2), SequentialTest.from_design(design)
-    >>> recorded = observe(Chain(*parts, np.array([4.0, 0.0]), np.random.default_rng(1)), steps=400, every=2)
-    >>> result = audit(design, recorded, model.n_data)
-    >>> result.pairs, result.agrees
-    (200, True)
+    With a `precision`, also what the test does to the pair for all u.
     """
-    pairs = [pair for pair in observed.pairs if pair.sigma > 0]
-    predicted = acceptance(design, observed.trial(n_data), observed.rule)
-    change = np.array([float(pair.accepted) - float(pair.exact) for pair in pairs])
-    used = np.array([pair.n_used / n_data for pair in pairs])
-    count, wrong = len(pairs), np.abs(change)
-    # the predictions' own probabilities give the spread to expect, even when nothing went wrong
-    spread = predicted.wrong * (1.0 - predicted.wrong)
-    wrong_se = math.sqrt(float(spread.sum()) + 1.0) / count
-    delta_se = math.sqrt(float(np.sum(predicted.wrong - predicted.delta**2)) + 1.0) / count
-    batch = as_plan(design).schedule.m / n_data
-    # the most that a quantity in [batch, 1] with that mean can vary: rare long tests may not be in the sample
-    most = float(np.sum((predicted.usage - batch) * (1.0 - predicted.usage)))
-    usage_se = math.sqrt(max(0.0, most) + batch**2) / count
-    rows = (
-        MeasuredValue(float(wrong.mean()), wrong_se, float(predicted.wrong.mean())),
-        MeasuredValue(float(change.mean()), delta_se, float(predicted.delta.mean())),
-        MeasuredValue(float(used.mean()), usage_se, float(predicted.usage.mean())),
-    )
-    agrees = all(abs(row.value - row.predicted) <= SURPRISE * row.se for row in rows)
-    verdict = "as predicted" if agrees else "NOT as predicted: check the normal approximation (skewness, small m)"
-    shown = (
-        f"wrong decisions {_beside(rows[0], '.3g')}",
-        f"mean Δ {_beside(rows[1], '.2g')}",
-        f"data use {_beside(rows[2], '.3%')}",
-    )
-    sentence = f"{count:,} audited steps: {', '.join(shown)}: {verdict}"
-    return Audit(count, *rows, agrees, sentence)
-
-
-def _beside(row: MeasuredValue, form: str) -> str:
-    """A measured value with its error, and what was predicted."""
-    return f"{row.value:{form}} ± {row.se:{form}} ({row.predicted:{form}} predicted)"
-
-
-def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | None]:
-    """One step and its pair, by a full pass over the data; uses the same random numbers as any other step."""
     before, theta, keeper = copy.deepcopy(chain.rng), chain.theta.copy(), Keeper() if keep else None
     proposed = theta
     try:
@@ -294,14 +198,22 @@ def _recorded_step(chain: MarkovChain, *, keep: bool) -> tuple[Draws, Pair | Non
             proposed, comparison = chain.propose(before, theta)
             v = draw_threshold(before, chain.rule)
             if math.isinf(comparison.log_ratio):
-                return part, None
-            mu, sigma, skew = moments(_with_known_terms(chain, theta, proposed, comparison), keeper)
+                return part, None, None
+            question = _with_known_terms(chain, theta, proposed, comparison)
+            terms = None if precision is None else all_terms(question)
+            known = question if terms is None else replace(question, terms=terms.take)
+            mu, sigma, skew = moments(known, keeper)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
         raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0]) - chain.n_always
     kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
-    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept)
+    error = None
+    if terms is not None and precision is not None:
+        own = np.random.default_rng(before.integers(2**63))  # random numbers that no step uses
+        asked = chain.test, terms, comparison.log_ratio, chain.rule
+        error = step_error(own, *asked, range_bound=comparison.known_bound(), precision=precision)
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept), error
 
 
 def _with_known_terms(chain: MarkovChain, theta: State, proposed: State, comparison: Comparison) -> Comparison:

@@ -15,7 +15,7 @@ from samplers.decide.comparison import Comparison, Decision
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
 from samplers.models.moments import moments
-from samplers.study.observe import SURPRISE, MeasuredValue
+from samplers.study.audit import SURPRISE, MeasuredValue
 
 
 class SliceAudit(NamedTuple):

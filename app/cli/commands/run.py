@@ -13,7 +13,7 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, design_file, given
-from app.cli.terminal import CommandOutput, chain_progress, progress_bar, say_above, status
+from app.cli.terminal import CommandOutput, chain_progress, heavy_lines, progress_bar, say_above, status
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -85,6 +85,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     lines = [
         table.worst(SHOWN).text(),
         *table.remarks,
+        *heavy_lines(results.attrs),
         *mean_lines,
         *redesign_lines,
         _last_line(totals, latest),
@@ -174,6 +175,8 @@ def _times(count: int) -> str:
 def _last_line(totals: Steps, latest: list[RunProgress]) -> str:
     usage = "" if totals.usage is None else f" ({totals.usage:.3%})"
     line = f"acceptance {totals.acceptance:.3f}, {totals.data_per_step:,.0f} data per step{usage}"
+    if totals.always_data:
+        line += f", {totals.always_data:,} of them in every step"
     if totals.gradient_data:
         line += f" and {totals.gradient_data:,} for the proposal's gradient"
     if not latest:

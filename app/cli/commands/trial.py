@@ -11,7 +11,7 @@ from app.cli.errors import UsageError
 from app.cli.files import check_target
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, given
-from app.cli.terminal import CommandOutput, progress_bar
+from app.cli.terminal import CommandOutput, heavy_lines, progress_bar
 
 if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
@@ -81,10 +81,12 @@ def run(options: argparse.Namespace) -> CommandOutput:
     summary, notice = summarise(trial), twin_notice(config)
     remarks = summary.remarks if notice is None else [*summary.remarks, notice]
     data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
+    data["n_heavy"] = trial.notes.get("n_heavy", 0)
     data["laplace"] = None if verdict is None else verdict.facts()
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
         f"mean κ {summary.kappa.mean:.4g} (sd {summary.kappa.sd:.2g})",
+        *heavy_lines(trial.notes),
         *remarks,
         *([] if verdict is None else [verdict.sentence]),
         ", ".join(written),

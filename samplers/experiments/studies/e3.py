@@ -60,7 +60,8 @@ from samplers.experiments.problems.timed_chain import timed_chain
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
-from samplers.study.observe import audit, observe
+from samplers.study.audit import audit
+from samplers.study.observe import observe
 
 AUDIT = "audit"
 PAPER = {EXACT: 75_484, "ε = 0.01": 133_069, "ε = 0.05": 200_672, "ε = 0.1": 257_897, "ε = 0.2": 422_978}

@@ -33,14 +33,26 @@ def config(tmp_path):
 
 
 def test_json_and_text_are_the_library_s(run, config):
-    audit = audit_config(SamplerConfig.load(config, seed=5), 300, 3)
-    code, out, _ = run(f"audit {config} --steps 300 --every 3 --seed 5 --json")
+    audit = audit_config(SamplerConfig.load(config, seed=5), 100, 3, tolerance=0.2)
+    code, out, _ = run(f"audit {config} --steps 100 --every 3 --seed 5 --tolerance 0.2 --json")
     data = json.loads(out)
     assert code == 0
-    assert (data["pairs"], data["agrees"]) == (100, audit.agrees)
-    assert data["wrong"] == audit.wrong._asdict()
-    assert data["usage"] == audit.usage._asdict()
-    assert run(f"audit {config} --steps 300 --every 3 --seed 5") == (0, f"{audit.sentence}\n", "")
+    assert (data["pairs"], data["agrees"], data["verdict"], data["source"]) == (33, True, "within", "tolerance")
+    for name in ("wrong", "delta", "usage", "error"):
+        assert data[name] == getattr(audit, name)._asdict()
+    assert (data["detectable"], data["power"], data["upper"]) == (audit.detectable, audit.power, audit.upper)
+    lines = f"{audit.sentence}\n{audit.details}\n"
+    assert run(f"audit {config} --steps 100 --every 3 --seed 5 --tolerance 0.2") == (0, lines, "")
+
+
+def test_without_steps_it_goes_on_until_it_knows(run, config):
+    text = config.read_text().replace("prior_precision", "control = 0\nprior_precision").replace("m = 200", "m = 50")
+    config.write_text(f'{text}[proposal]\nkind = "random-walk"\n')
+    code, out, _ = run(f"audit {config} --passes 120 --every 2 --tolerance 0.001 --json")
+    data = json.loads(out)
+    assert code == 0
+    assert data["verdict"] == "beyond" and data["agrees"] is False
+    assert 40 <= data["pairs"] <= 120
 
 
 @pytest.mark.parametrize(
@@ -50,6 +62,8 @@ def test_json_and_text_are_the_library_s(run, config):
         ("{config} --design nowhere.toml", "nowhere.toml: cannot be read"),
         ("{config} --steps 0", "steps = 0"),
         ("{config} --every 0", "every = 0"),
+        ("{config} --passes 0", "passes = 0"),
+        ("{config} --tolerance 0", "tolerance = 0"),
     ],
 )
 def test_bad_input_is_one_line(refused, config, command, message):

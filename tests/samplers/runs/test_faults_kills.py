@@ -263,7 +263,7 @@ def test_an_audit_that_meets_such_a_term_tells_what_it_saw_before(cliff):
     with pytest.raises(ChainStopped, match="datum 7 is not finite") as stopped:
         audit_config(config, 5000, 4)
     assert stopped.value.__notes__[0].startswith("before that, ")
-    assert "audited steps: wrong decisions" in stopped.value.__notes__[0]
+    assert "audited steps: mean |Δ|" in stopped.value.__notes__[0]
 
 
 def test_a_trial_run_that_meets_such_a_term_tells_how_many_pairs_there_are(cliff):

@@ -295,8 +295,9 @@ def test_numbers_of_trials_and_audits_are_checked_at_once(folder, bad):
     for call in (
         lambda: collect_pairs(config, bad),
         lambda: collect_pairs(config, 5, 0 if bad is None else bad),  # None: as the proposal allows
-        lambda: audit_config(config, bad, 1),
+        lambda: audit_config(config, 0 if bad is None else bad, 1),  # None: as many as it takes
         lambda: audit_config(config, 10, bad),
+        lambda: audit_config(config, passes=bad),
     ):
-        with pytest.raises(BadInput, match=r"^(pairs|every|steps)\b"):
+        with pytest.raises(BadInput, match=r"^(pairs|every|steps|passes)\b"):
             call()
