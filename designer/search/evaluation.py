@@ -32,7 +32,7 @@ class Evaluator:
     ) -> None:
         self.trial, self.n_data, self.criterion, self.space = trial, n_data, criterion, space
         self.rule = options.get("rule", "metropolis")
-        self.skew = options.get("skew", False) and trial is not None
+        self.skew = options.get("skew") if trial is not None else False
         self.confidence = check_confidence(options.get("confidence", USUAL_CONFIDENCE))
         if criterion == "worst-case":
             self.confidence = None  # its error does not depend on the pairs
