@@ -20,6 +20,7 @@ from designer.rule.levels import levels, narrowed, probability_below
 ONE, LINEAR, SQUARE, WHOLE, DELTA, USED, LOOKS, WRONG, COLUMNS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 MOST_HITS = 60
 ENDLESS = -1
+FAST = 50  # draws that take as long as a mini-batch that is not drawn one by one
 
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -136,7 +137,19 @@ def add_many(state, many, moments, left, sums):
 @kernel
 def pick_far(state, values, alone, taken, many, rows, sums):
     """Which of the far data are among the next `many` of `rows` data: adds them to sums; returns their number."""
-    hit = 0
+    hit, k = 0, 0
+    if rows > 50.0 * alone:  # then each is there independently, nearly: skip from one to the next
+        miss = math.log1p(-many / rows)
+        while True:
+            k += int(min(math.log(1.0 - uniform(state)) / miss, 1e9))
+            if k >= alone:
+                return hit
+            if taken[k] == 0.0:
+                taken[k] = 1.0
+                sums[0] += values[k]
+                sums[1] += values[k] * values[k]
+                hit += 1
+            k += 1
     for k in range(alone):
         if taken[k] == 0.0:
             if uniform(state) * rows < many - hit:
@@ -150,8 +163,9 @@ def pick_far(state, values, alone, taken, many, rows, sums):
 
 @kernel
 def run_paths(
-    seed, pair, stratum, count, most, hits, values, weights, alone, keep, other, near_keep, near_other, near, moments,
-    normal_from, scales, a, n_data, looks, lower, upper, barker, all_looks, least, taken, marked, state, row, products,
+    seed, pair, stratum, count, enough, most, hits, values, weights, alone, keep, other, near_keep, near_other, near,
+    moments, normal_from, scales, a, n_data, looks, lower, upper, barker, all_looks, least, taken, marked, state, row,
+    products,
 ):  # fmt: skip
     """Up to `count` tests at all u at once: adds up the products of the columns; returns the number of paths made.
 
@@ -165,7 +179,7 @@ def run_paths(
     first, later, left, sums = state[:1], state[1:], np.empty(3), np.empty(2)
     near_mean, near_variance = near[1] / max(near[0], 1.0), moments[0]
     for path in range(count):
-        if spent > most and path >= 40:
+        if spent > most and path >= enough:
             return path
         seed_path(first, seed, pair, stratum, path, 0)
         seed_path(later, seed, pair, stratum, path, 1)
@@ -189,7 +203,7 @@ def run_paths(
         far_total = sums[0]
         if looks[0] - n >= normal_from:
             add_many(first, looks[0] - n, moments, left, sums)
-            n, listed, cost = looks[0], False, alone
+            n, listed, cost = looks[0], False, FAST
         else:
             cost = looks[0]
             while n < looks[0]:
@@ -224,7 +238,7 @@ def run_paths(
                 hit = pick_far(later, values, alone, taken, more, n_data - n, sums)
                 add_many(later, more - hit, moments, left, sums)
                 n, listed = looks[j], False
-                cost += alone
+                cost += FAST
             else:
                 cost += more
                 while n < looks[j]:
@@ -262,7 +276,7 @@ def run_paths(
                 return ENDLESS
             used += undecided * ((looks[j + 1] if j + 1 < looks.size else n_data) - looks[j])
             looked += undecided
-            if spent + cost > 40.0 * most:
+            if spent + cost > 10.0 * most:
                 return ENDLESS
         spent += cost
         row[DELTA], row[USED], row[LOOKS], row[WRONG] = delta, used / n_data, looked, wrong
@@ -280,12 +294,13 @@ def run_paths(
 @kernel
 def resample(
     seed, only, values, weights, starts, mu, sigma, log_acceptance, n_data, looks, lower, upper, barker, all_looks,
-    least, most, fewest, largest, common, rare, many, products, shares, made,
+    least, most, fewest, largest, enough, common, rare, many, all_or_none, products, shares, made,
 ):  # fmt: skip
     """The pairs of `only`: products and made of each pair and stratum as in `run_paths`; shares: their probabilities.
 
     A pair without values has no paths. `most` is the number of draws for each pair, in both strata together. `many` and
-    a multiple of their kurtosis is the number of near data from which their sum is taken as normal.
+    a multiple of their kurtosis is the number of near data from which their sum is taken as normal. With `all_or_none`,
+    it ends at the first pair whose tests are endless.
     """
     hits, row, state, scales = np.empty(MOST_HITS), np.empty(COLUMNS), np.zeros(2, np.uint64), np.empty(2)
     near, moments, n = np.empty(3), np.empty(4), looks[0]
@@ -315,7 +330,7 @@ def resample(
         natural = none < 1.0 - common or size == alone
         strata = 1 if natural or none > 1.0 - rare else 2
         taken, marked = np.zeros(size), np.empty(size + MOST_HITS, np.int64)
-        cost = alone if n - alone >= normal_from else n
+        cost = FAST if n - alone >= normal_from else n
         budget = max(most / strata, fewest * cost)
         count = int(min(max(most / strata / cost, fewest), largest))
         for number in range(strata):
@@ -323,10 +338,12 @@ def resample(
             shares[pair, number] = 1.0 if natural else (none if number == 0 else 1.0 - none)
             taken[:] = 0.0
             made[pair, number] = run_paths(
-                seed, pair, stratum, count, budget, hits, value, weight, alone, keep, other, near_keep, near_other,
-                near, moments, normal_from, scales, log_acceptance[pair], n_data, looks, lower, upper, barker,
-                all_looks, least, taken, marked, state, row, products[pair, number],
+                seed, pair, stratum, count, enough, budget, hits, value, weight, alone, keep, other, near_keep,
+                near_other, near, moments, normal_from, scales, log_acceptance[pair], n_data, looks, lower, upper,
+                barker, all_looks, least, taken, marked, state, row, products[pair, number],
             )  # fmt: skip
+            if made[pair, number] == ENDLESS and all_or_none:
+                return
 
 
 @kernel

@@ -22,7 +22,7 @@ from designer.rule.t_test import student_bounds
 SMALLEST_M = 5  # of a first mini-batch whose t statistic means anything
 DRAWS = 10_000_000  # rows drawn for all pairs together, about
 FEWEST, MOST = 60, 4000  # paths of one pair in one stratum
-MANY = 1000  # near data whose sum may be taken as normal
+MANY = 250  # near data whose sum may be taken as normal
 LEAST = 0.1  # share of u below which undecided paths are thinned out
 MOST_LOOKS = 20_000  # looks of one path
 LIKE_NORMAL = 10_000  # data from which Student's bounds are the normal ones
@@ -95,10 +95,13 @@ def resampled(
     )
 
 
-def resampled_rows(plan: Plan, trial: TrialRun, barker: bool, only: Mask, draws: int, seed: int = 0) -> Floats:
+def resampled_rows(
+    plan: Plan, trial: TrialRun, barker: bool, only: Mask, draws: int, seed: int = 0, *, rough: bool = False
+) -> Floats:
     """Δ, data use, looks and P(wrong) of the pairs of `only`, and their standard errors: by kind, column and pair.
 
-    NaN for other pairs, those without values, and those whose tests read too much.
+    NaN for other pairs, those without values, and those whose tests read too much. With `rough`, fewer paths are
+    enough, and one pair whose tests read too much makes all others NaN, which saves their time.
     """
     pairs, kept, schedule = len(trial), trial.residuals, plan.schedule
     assert kept is not None
@@ -113,7 +116,8 @@ def resampled_rows(plan: Plan, trial: TrialRun, barker: bool, only: Mask, draws:
         *(trial.mu, trial.sigma, trial.log_acceptance),
         schedule.n_data,
         *_looks_and_bounds(plan),
-        *(barker, schedule.size, LEAST, draws / max(1, int(only.sum())), FEWEST, MOST, COMMON, RARE, MANY),
+        *(barker, schedule.size, LEAST, draws / max(1, int(only.sum())), FEWEST, MOST, 20 if rough else 40),
+        *(COMMON, RARE, MANY, rough),
         *(sums, shares, made),
     )
     value, variance = _regressed(sums, np.maximum(made, 1))

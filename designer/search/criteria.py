@@ -24,6 +24,7 @@ Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
 
 ROUGH = 1e-5  # numerical errors above this are those of a first scan
 SCAN_DRAWS, SEARCH_DRAWS = 1_000_000, 5_000_000  # of one design that is resampled
+ENOUGH_RESAMPLED = 60
 ENOUGH_PAIRS = 2000  # enough to compare designs; the chosen one is evaluated on all pairs
 
 
@@ -181,7 +182,8 @@ class OverPairs:
         again = resampleable(plan, trial) & np.isnan(rows[0])
         if again.any():
             draws = SCAN_DRAWS if tolerance > ROUGH else SEARCH_DRAWS
-            rows[:, again] = resampled_rows(plan, trial, barker, again, draws)[0, :3, again].T
+            found = resampled_rows(plan, trial, barker, again, draws, rough=True)
+            rows[:, again] = found[0, :3][:, again]
         missing = np.isnan(rows[0])
         if missing.any() and takes_one_look(plan):
             bound, first = one_look_bound(plan, trial, self.rule), plan.schedule.m / trial.n_data
@@ -189,11 +191,12 @@ class OverPairs:
         return None if np.isnan(rows[0]).any() else rows
 
     def small(self) -> OverPairs:
-        """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""
-        if len(self.trial) <= ENOUGH_PAIRS:
+        """On at most ENOUGH_PAIRS pairs, or ENOUGH_RESAMPLED, spread evenly over the sorted ones."""
+        enough = ENOUGH_PAIRS if self.trial.residuals is None else ENOUGH_RESAMPLED
+        if len(self.trial) <= enough:
             return self
         order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
-        spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
+        spread = order[np.linspace(0, order.size - 1, enough).astype(int)]
         small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew, limits=self.limits)
         small.everyone, small.doubtful = self.everyone, self.doubtful
         return small
