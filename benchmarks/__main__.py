@@ -56,6 +56,7 @@ SECTIONS: dict[str, Section] = {
     "engine_peers": _of("engine.other_engines"),
     "growth": _growth,
     "search": _of("search.speed"),
+    "coverage": _of("search.coverage"),
     "samplers": _timed("samplers.speed"),
     "accuracy": _timed("samplers.accuracy"),
     "peers": _timed("samplers.other_samplers"),
@@ -70,12 +71,14 @@ SECTIONS: dict[str, Section] = {
     "which_test": _of("samplers.which_test"),
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
+    "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
+    "trust": _of("samplers.trust"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
 }
-LONG = ("stress", "faults", "load")  # a quarter of an hour each: measured only when named
+LONG = ("trust", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
 
 
 def usual() -> list[str]:

@@ -27,6 +27,8 @@ Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
 RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
+choose_proposal
+    the proxy proposal for a posterior far from normal: Student tails, profile corrections; a `ProposalChoice`
 Controlled, find_mode
     control variates: the test sees only what a Taylor proxy of each datum misses
 
@@ -37,6 +39,8 @@ observe, collect_pairs, trial_from_posterior, trials_at
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
 audit, audit_chain, audit_config, audit_slice
     how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
+certify
+    how far a chain's posterior is from the exact one: a `Certificate`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
 time_costs
@@ -118,7 +122,16 @@ if TYPE_CHECKING:
     from samplers.models.mrf_values import ValuedMRF
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
-    from samplers.proposals import Langevin, Proposal, Proposed, ProxyStep, RandomWalk, StiefelWalk
+    from samplers.proposals import (
+        Langevin,
+        Proposal,
+        ProposalChoice,
+        Proposed,
+        ProxyStep,
+        RandomWalk,
+        StiefelWalk,
+        choose_proposal,
+    )
     from samplers.runs.laplace import laplace_config
     from samplers.runs.results import collect, from_netcdf, summary, to_netcdf
     from samplers.runs.run import audit_config, collect_pairs, run_config
@@ -126,6 +139,7 @@ if TYPE_CHECKING:
     from samplers.study import compare_tests
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
+    from samplers.study.certify import Certificate, certify
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
@@ -139,6 +153,7 @@ __all__ = [
     "AcceptTest",
     "Audit",
     "BarkerTest",
+    "Certificate",
     "Chain",
     "ChainStopped",
     "Cluster",
@@ -162,6 +177,7 @@ __all__ = [
     "Observed",
     "PosteriorPairs",
     "Proposal",
+    "ProposalChoice",
     "Proposed",
     "ProxyStep",
     "RJLogistic",
@@ -182,6 +198,8 @@ __all__ = [
     "audit_config",
     "audit_slice",
     "best_candidates",
+    "certify",
+    "choose_proposal",
     "collect",
     "collect_pairs",
     "compare_tests",
@@ -233,13 +251,14 @@ _HOMES = {
     "models.mrf_values": "ValuedMRF",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
-    "proposals": "Langevin Proposal Proposed ProxyStep RandomWalk StiefelWalk",
+    "proposals": "Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
     "study.audit": "Audit audit audit_chain",
+    "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
     "study.observe": "Observed observe",

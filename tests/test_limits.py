@@ -17,9 +17,10 @@ from app.dashboard.state.source import LIMITS
 from designer.core import text_table
 from designer.core import toml_json as parsing
 from designer.engine import look_grid
-from designer.pairs import limits
+from designer.pairs import limits, refusals
 from designer.rule import boundary
 from designer.rule import looks as schedule
+from designer.search import upper_limit
 from samplers.chains import draws
 from samplers.config.schema import RedesignTable, RunTable
 from samplers.data import csv_table, memory
@@ -63,6 +64,13 @@ LIMITS = {
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
     "**trial run**: file": f"{gib(limits.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
     "pairs of a trial run": f"{limits.MAX_PAIRS:,}",
+    "pairs of a design with confidence": (
+        f"{upper_limit.FEWEST_PAIRS} (worth {upper_limit.FEWEST_INDEPENDENT} independent ones), "
+        f"{upper_limit.pairs_for_quantile(0.95, upper_limit.USUAL_CONFIDENCE)} for the 0.95 quantile"
+    ),
+    "A of a pair": f"log({refusals.RARE:g} · pairs)",
+    "κ in half of the pairs": f"{refusals.MOST_KAPPA:g}",
+    "confidence": f"0.5 … {upper_limit.MOST_CONFIDENCE:g}",
     "characters in a line; columns": f"{limits.MAX_LINE:,}; {limits.MAX_COLUMNS:,}",
     "an entry": f"at most {power(limits.LARGEST)} in size; sigma at least {power(1.0 / limits.LARGEST)}",
     "an array of an `.npz`, unpacked": f"{8 * limits.MAX_PAIRS // 10**6} MB and a header, {BY}",

@@ -17,6 +17,7 @@ from app.cli.commands import (
     audit,
     boundary,
     budget,
+    certify,
     compare,
     delta,
     demo,
@@ -44,7 +45,7 @@ the samplers that use them."""
 GROUPS = {
     "calculator": (evaluate, delta, design, frontier, boundary, steps, posterior, budget, selfcheck, demo),
     "trial runs": (laplace, trial, pairs, summary, compare),
-    "sampling": (run, audit),
+    "sampling": (run, audit, certify),
     "experiments": (experiment,),
     "dashboard": (app,),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,6 +35,17 @@ class ShowProgress(Protocol):
 def heavy_lines(notes: Mapping[Any, Any]) -> list[str]:
     """A line about the rows that every step reads, if a trial run or results have any."""
     return [f"heavy rows: {notes['heavy']}"] if notes.get("heavy") else []
+
+
+def as_json(value: Any) -> Any:
+    """A record as a dict, an array as a list, and None for numbers that JSON does not have."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: as_json(part) for name, part in value._asdict().items()}
+    if hasattr(value, "tolist"):
+        return as_json(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [as_json(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(text: str, file: IO[str] | None = None) -> None:

@@ -439,17 +439,17 @@ def legendre(series, side, panel, s):
 
 
 @kernel
-def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, out):
+def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, weight, first_usage, negligible, out):
     """Integrate error, data use and number of looks over u for every pair (A, κ).
 
     The test faces x = mu_std(u) = (A - v) / κ with v of density g. On the panel edges[p] <= |x| <= edges[p + 1] the
     curves are the Legendre series series[c, side, p]: c = 0 for the error, 1 for the usage, 2 for the looks; side 0 for
     x > 0 (where an error is a wrong rejection), 1 for x < 0. values[c, side, p] are those at the nodes, doubt[p] bounds
     the error of the first two. Beyond the last edge the first look decides. Panels are cut into pieces over which g
-    varies by a factor exp(PIECE) at most, and to where g is above exp(-NEGLIGIBLE).
+    varies by a factor exp(PIECE) at most, and to where g is above exp(-negligible).
     Fills out[0] = Δ, out[1] = E_u[usage], out[2] = E_u[looks], out[3] = E_u[error], out[4] = E_u[doubt].
     """
-    top = NEGLIGIBLE if barker else 0.0
+    top = negligible if barker else 0.0
     last = edges[-1]
     for i in range(kappa.size):
         a, k = log_acceptance[i], kappa[i]
@@ -457,15 +457,15 @@ def steps(log_acceptance, kappa, barker, edges, series, values, doubt, node, wei
         delta, used, looks, wrong, doubtful = 0.0, first_usage * beyond, beyond, 0.0, 0.0
         for side in range(2):
             sign = 1.0 - 2.0 * side
-            nearest = max(0.0, (a - top) / k if side == 0 else -(a + NEGLIGIBLE) / k)
+            nearest = max(0.0, (a - top) / k if side == 0 else -(a + negligible) / k)
             p = max(0, np.searchsorted(edges, nearest, side="right") - 2)  # one panel early, for rounding
             while p < edges.size - 1:
                 # the panel in v: integrating there, x = sign (a - v) / k is exact even where a dwarfs v
                 inner, outer = a - sign * k * edges[p], a - sign * k * edges[p + 1]
-                low, high = max(min(inner, outer), -NEGLIGIBLE), min(max(inner, outer), top)
+                low, high = max(min(inner, outer), -negligible), min(max(inner, outer), top)
                 p += 1
                 if low >= high:
-                    if (side == 0 and inner < -NEGLIGIBLE) or (side == 1 and inner > top):
+                    if (side == 0 and inner < -negligible) or (side == 1 and inner > top):
                         break
                     continue
                 mid_x, radius_x = 0.5 * (edges[p - 1] + edges[p]), 0.5 * (edges[p] - edges[p - 1])

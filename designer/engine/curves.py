@@ -6,6 +6,7 @@ over u for any number of pairs.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ class Curves(NamedTuple):
 
     values[c, side, panel, node] with c = 0 for the error, 1 for the usage, 2 for the number of looks; `series` the same
     as Legendre coefficients; `doubt` bounds the error of each panel's series, `estimate` that of the values. `worst` is
-    error and usage at μ_std = 0, the hardest decision.
+    error and usage at μ_std = 0, the hardest decision. u below exp(-negligible) do not count.
     """
 
     edges: Floats
@@ -44,6 +45,7 @@ class Curves(NamedTuple):
     first_usage: float
     estimate: float
     worst: tuple[float, float]
+    negligible: float
 
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
@@ -51,14 +53,15 @@ def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
     out = np.empty((5, a.size))
     node, weight, _ = panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
-    _walk_kernels.steps(a, kappa, barker, *arrays, curve.first_usage, out)
+    _walk_kernels.steps(a, kappa, barker, *arrays, curve.first_usage, curve.negligible, out)
     return out
 
 
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:
     """The curves of one test for |μ_std| up to `reach`, or to where the first look always decides."""
     edges, order = panel_edges(plan, reach), QUICK_ORDER if tolerance > QUICK else ORDER
-    curve = _curves(plan, edges, _on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify))
+    panels = _on_panels(plan, edges[:-1], edges[1:], order, tolerance, verify=verify)
+    curve = _curves(plan, edges, panels, negligible_at(tolerance))
     for _ in range(CUTS if order == ORDER else 0):
         rough = curve.doubt > max(ROUGH, curve.estimate)
         if not rough.any():
@@ -76,17 +79,22 @@ def cut(plan: Plan, curve: Curves, which: Mask, tolerance: float) -> Curves:
     starts, values = np.concatenate([low[~which], starts]), np.concatenate([curve.values[:, :, ~which], fine], axis=2)
     place = np.argsort(starts)
     known = _Panels(values[:, :, place], curve.estimate, curve.worst)
-    return _curves(plan, np.append(starts[place], high[-1]), known)
+    return _curves(plan, np.append(starts[place], high[-1]), known, curve.negligible)
 
 
-def _curves(plan: Plan, edges: Floats, panels: _Panels) -> Curves:
+def negligible_at(tolerance: float) -> float:
+    """The -log u beyond which all u together change nothing by more than a thousandth of the tolerance."""
+    return min(_walk_kernels.NEGLIGIBLE, math.log(1000.0 / tolerance))
+
+
+def _curves(plan: Plan, edges: Floats, panels: _Panels, negligible: float) -> Curves:
     values, estimate, worst = panels
     series = np.ascontiguousarray(values @ panel_rule(values.shape[-1])[2])
     last = np.abs(series[..., -2:]).sum(axis=-1)
     last[2] /= plan.schedule.size  # the looks as a share of all
     doubt = last.max(axis=(0, 1))
     first_usage = plan.schedule.m / plan.schedule.n_data
-    return Curves(edges, np.ascontiguousarray(values), series, doubt, first_usage, estimate, worst)
+    return Curves(edges, np.ascontiguousarray(values), series, doubt, first_usage, estimate, worst, negligible)
 
 
 class _Panels(NamedTuple):

@@ -249,9 +249,9 @@ def _with_slopes(plan: Plan, curve: Curves, tolerance: float) -> Curves:
     return curve._replace(values=values, series=values @ to_series)
 
 
-def reach_of(trial: TrialRun) -> float:
-    """The largest |μ_std| that any pair meets with non-negligible probability."""
-    return float(np.max((np.abs(trial.log_acceptance) + _walk_kernels.NEGLIGIBLE) / trial.kappa))
+def reach_of(trial: TrialRun, negligible: float = _walk_kernels.NEGLIGIBLE) -> float:
+    """The largest |μ_std| that any pair meets with non-negligible probability: for u above exp(-negligible)."""
+    return float(np.max((np.abs(trial.log_acceptance) + negligible) / trial.kappa))
 
 
 def check_rule(rule: str) -> Rule:

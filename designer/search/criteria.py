@@ -10,7 +10,7 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 from designer.engine.bounds import one_look_bound, takes_one_look
-from designer.engine.curves import curves, integrate
+from designer.engine.curves import curves, integrate, negligible_at
 from designer.engine.predict import resampleable, trusted
 from designer.engine.resampled import resampled_rows
 from designer.engine.skew import in_range, skew_of, worst_effect
@@ -105,7 +105,7 @@ class WorstCase:
         if self.skew is not None and not in_range(plan, self.skew).all():
             return UNKNOWN
         # one drift is cheap, so even the scan can be more accurate
-        tolerance = min(tolerance, 3e-5)
+        tolerance = min(tolerance, 1e-4)
         outcome, _ = outcomes(plan, np.zeros(1), tolerance, verify=False)
         error = float(outcome.error(np.zeros(1))[0])
         if self.skew is not None:
@@ -137,7 +137,6 @@ class OverPairs:
         self.trial, self.rule, self.quantile, self.limits = trial, check_rule(rule), quantile, limits
         self.doubtful = skew is None and (trial.skew is not None or trial.residuals is not None)
         self.skew = trial.skew is not None if skew is None else skew
-        self.reach = reach_of(trial)
         self.everyone = trial  # none of these may be too skewed
         if self.skew:
             skew_of(trial)
@@ -163,7 +162,7 @@ class OverPairs:
             return self.supported(plan, tolerance, barker)
         if self.skew and not covered(plan, self.everyone, barker).all():
             return None
-        curve = curves(plan, self.reach, tolerance, verify=False)
+        curve = curves(plan, reach_of(self.trial, negligible_at(tolerance)), tolerance, verify=False)
         rows = integrate(curve, self.trial.log_acceptance, self.trial.kappa, barker)
         if self.skew and skew_corrected(plan, curve, self.trial, barker, rows, tolerance):
             return None
@@ -174,7 +173,7 @@ class OverPairs:
         trial = self.trial
         theory, rows = trusted(plan, trial, barker), np.full((3, len(trial)), np.nan)
         if theory.any():
-            curve = curves(plan, self.reach, tolerance, verify=False)
+            curve = curves(plan, reach_of(trial, negligible_at(tolerance)), tolerance, verify=False)
             found = integrate(curve, trial.log_acceptance, trial.kappa, barker)
             if self.skew:
                 skew_corrected(plan, curve, trial, barker, found, tolerance)

@@ -81,7 +81,7 @@ class Recentring:
     def follow(self, proposal: Proposal) -> Proposal:
         """The proposal for the current model: a proxy proposal is made again from its proxies, others stay the same."""
         if isinstance(proposal, ProxyStep) and self.model.order == 2 and self.moves:
-            return ProxyStep.of(self.model, proposal.beta)
+            return proposal.made_again(self.model)
         return proposal
 
     def _off_centre(self, read: float) -> bool:

@@ -31,7 +31,8 @@ from samplers.chains.protocol import MarkovChain
 from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
-from samplers.config.schema import RedesignTable, check_redesign
+from samplers.config.fits import check_redesign
+from samplers.config.schema import RedesignTable
 from samplers.decide.sequential import SequentialTest
 from samplers.study.observe import Pair, observing
 

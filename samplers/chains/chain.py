@@ -20,7 +20,7 @@ from samplers.chains.stepping import SteppedChain, all_steps_or_none, decide
 from samplers.compiled.block import run_block
 from samplers.compiled.build import fused_model, fused_parts, fused_proposal, fused_test
 from samplers.compiled.decisions import begin
-from samplers.compiled.parts import MORE_LOOKS, Exact, Sequential
+from samplers.compiled.parts import MORE_LOOKS, Exact, ExactMinibatch, Sequential
 from samplers.decide import _permutation
 from samplers.decide.comparison import AcceptTest, Comparison, Decision
 from samplers.decide.exact import ExactTest
@@ -44,7 +44,9 @@ def compare(
     log_ratio = model.log_prior(theta) - model.log_prior(theta_new) + log_q
     range_bound = getattr(model, "range_bound", None)  # of max |lᵢ|; a model may know one
     bound = None if range_bound is None else lambda: range_bound(theta, theta_new)  # may cost a pass: only if asked
-    return Comparison(model.n_data, terms, log_ratio, rule, bound)
+    term_bounds = getattr(model, "bounds", None)  # of each |lᵢ|, likewise
+    bounds = None if term_bounds is None else lambda: term_bounds(theta, theta_new)
+    return Comparison(model.n_data, terms, log_ratio, rule, bound, bounds=bounds)
 
 
 def probe(rng: np.random.Generator, model: Model, theta: Floats) -> Iterator[Comparison]:
@@ -134,7 +136,7 @@ class Chain(SteppedChain):
         self._may_fuse = fuse
         self._fused: tuple[Any, Any, Any] | None
         self._likelihoods: Likelihoods | None  # of the state; made when the chain steps through the protocols
-        self._filled_at: Floats | None  # the state whose log-likelihoods the compiled exact test holds
+        self._filled_at: Floats | None  # the state about which the compiled test holds something
         self._fuse()
 
     @property
@@ -158,10 +160,11 @@ class Chain(SteppedChain):
             self.model, self._likelihoods = model, None
         if self._fused is not None:
             data, _, test = self._fused
-            data = data if model is None else fused_model(model)
+            if model is not None:
+                data, test = fused_model(model), fused_test(self.test, model, self.rule)
             self._filled_at = None
             move = fused_proposal(proposal, self.model)
-            self._fused = None if data is None or move is None else (data, move, test)
+            self._fused = None if data is None or move is None or test is None else (data, move, test)
 
     def use_test(self, test: AcceptTest) -> None:
         """Go on with another acceptance test for the same number of data."""
@@ -224,7 +227,7 @@ class Chain(SteppedChain):
     def _advance_fused(self, steps: int) -> Draws:
         assert self._fused is not None
         model, _, test = self._fused
-        if isinstance(test, Exact) and not (
+        if isinstance(test, (Exact, ExactMinibatch)) and not (
             self._filled_at is not None and np.array_equal(self._filled_at, self.theta)
         ):
             begin(model, test, self.theta)
@@ -235,7 +238,7 @@ class Chain(SteppedChain):
             done, looks, self._permutation = run_block(self.rng, *self._fused, self.theta, self._permutation, *draws)
             if done < steps:  # go back and repeat the block
                 self.theta[:], self.rng.bit_generator.state = before
-                if looks != MORE_LOOKS:  # something was not finite; the protocols say what
+                if looks != MORE_LOOKS:  # something was not finite, or beyond its bound; the protocols say what
                     return self.advance_by_steps(steps)
                 self._know_more_looks()
         draws.n_used[:] += self.n_always
@@ -248,4 +251,4 @@ class Chain(SteppedChain):
         assert self._fused is not None
         model, proposal, test = self._fused
         assert isinstance(test, Sequential)
-        self._fused = model, proposal, fused_test(self.test, test.n_data, self.rule, 4 * test.looks.size)
+        self._fused = model, proposal, fused_test(self.test, self.model, self.rule, 4 * test.looks.size)

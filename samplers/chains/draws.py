@@ -54,7 +54,7 @@ class Draws(NamedTuple):
 
 
 class ChainStopped(ArithmeticError):
-    """A log-likelihood, prior or proposal was not finite, so no test can decide.
+    """A log-likelihood, prior or proposal was not finite, or a term exceeded its bound, so no test can decide.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class ChainStopped(ArithmeticError):
     draws
         The draws before that step.
     what
-        Names what is not finite, where "log-likelihood of datum ..." does not fit.
+        Says what is wrong, where "the log-likelihood of datum ... is not finite" does not fit.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class ChainStopped(ArithmeticError):
     def __init__(
         self, step: int, theta: npt.NDArray[Any], index: int | None, draws: Draws, what: str | None = None
     ) -> None:
-        name = what or ("prior or proposal" if index is None else f"log-likelihood of datum {index:,}")
-        super().__init__(f"step {step:,}: the {name} is not finite at θ = {_short(theta)}")
+        name = "prior or proposal" if index is None else f"log-likelihood of datum {index:,}"
+        super().__init__(f"step {step:,}: {what or f'the {name} is not finite'} at θ = {_short(theta)}")
         self.step, self.theta, self.index, self.draws, self.what = step, theta, index, draws, what
 
     @classmethod

@@ -13,7 +13,7 @@ from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from samplers.chains.draws import ChainStopped, Draws
 from samplers.chains.protocol import MarkovChain, State
-from samplers.decide.comparison import Comparison, Decision, NonFiniteTerm
+from samplers.decide.comparison import BrokenBound, Comparison, Decision, NonFiniteTerm
 from samplers.decide.sequential import check_designed_for
 
 
@@ -148,7 +148,7 @@ def decide(
 ) -> Decision:
     """The test's decision about a move to θ, at a given threshold if there is one.
 
-    A number that is not finite raises `ChainStopped`.
+    A number that is not finite, or a term beyond its bound, raises `ChainStopped`.
     """
     if math.isnan(comparison.log_ratio):
         raise ChainStopped.at(theta, None)
@@ -156,6 +156,9 @@ def decide(
         decision: Decision = test.decide(rng, comparison) if level is None else test.decide_at(rng, comparison, level)
     except NonFiniteTerm as bad:
         raise ChainStopped.at(theta, bad.index) from None
+    except BrokenBound as broken:
+        what = f"the term of datum {broken.index:,}, {broken.value:.6g}, exceeds the model's bound {broken.bound:.6g}"
+        raise ChainStopped.at(theta, broken.index, what) from None
     return decision
 
 

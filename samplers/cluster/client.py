@@ -35,7 +35,7 @@ from samplers.cluster.tasks import (
     TaskResult,
     TrialTask,
 )
-from samplers.config.config import PLACES, SamplerConfig
+from samplers.config.config import SamplerConfig
 from samplers.runs.monitor import Counts, Expected, Monitor
 from samplers.runs.run import settings_of
 from samplers.runs.saved_run import check_directory, expected_of, write_results
@@ -117,7 +117,7 @@ class Cluster:
         tally = _Tally(len(numbers) * settings.steps, progress, lambda: expected_of(store.meta() or {}, settings))
         with _marked(store) as marker:
             self._check(marker)
-            tasks = [ChainTask(_portable(config), str(store.directory), number, marker) for number in numbers]
+            tasks = [ChainTask(config.portable().to_toml(), str(store.directory), number, marker) for number in numbers]
             try:
                 for _, reached in self._each(tasks, lambda message: tally.add(ChainProgress(**message)), cancelled):
                     tally.add(reached)
@@ -143,7 +143,7 @@ class Cluster:
             if progress is not None:
                 progress(message["done"], message["total"])
 
-        ((_, trial),) = self._each([TrialTask(_portable(config), pairs, every)], receive, cancelled)
+        ((_, trial),) = self._each([TrialTask(config.portable().to_toml(), pairs, every)], receive, cancelled)
         assert isinstance(trial, TrialRun)
         return trial
 
@@ -276,13 +276,6 @@ def _check_certificates(address: str) -> None:
     if context is None:
         settings = "distributed.comm.tls: ca-file, client.cert and client.key (docs/cluster.md)"
         raise BadInput(f"cluster: {shorten(address, 80)}: needs certificates, from Dask's settings {settings}")
-
-
-def _portable(config: SamplerConfig) -> str:
-    """The text of a config with paths that mean the same in any directory."""
-    paths = {name: getattr(config.data, name) for name in PLACES}
-    resolved = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
-    return config.model_copy(update={"data": config.data.model_copy(update=resolved)}).to_toml()
 
 
 @contextmanager

@@ -11,11 +11,13 @@ import numpy as np
 
 from designer.engine.step_error import Rule
 from samplers.compiled import parts
+from samplers.compiled.logistic import ROOM
 from samplers.data.memory import too_large
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.correction import correction
 from samplers.decide.exact import ExactTest
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
 from samplers.models.arrays import frozen
@@ -24,8 +26,9 @@ from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
+from samplers.models.residual_bounds import ResidualBounds
 from samplers.models.tempered import Tempered, TemperedLinear
-from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
 FIRST_LOOKS = 4096  # looks whose bounds are computed before any decision needs more
 
@@ -38,7 +41,7 @@ def fused_parts(
 ) -> tuple[Any, Any, Any] | None:
     """Model, proposal and test for `run_block`, or None if one of them is not built in."""
     # exact types only: a subclass may have another prior or likelihood
-    data, move, decision = fused_model(model), fused_proposal(proposal, model), fused_test(test, model.n_data, rule)
+    data, move, decision = fused_model(model), fused_proposal(proposal, model), fused_test(test, model, rule)
     return None if data is None or move is None or decision is None else (data, move, decision)
 
 
@@ -97,7 +100,12 @@ def fused_proposal(proposal: Proposal, model: Model) -> Any:
         return parts.Walk(proposal.factor)
     if type(proposal) is ProxyStep:
         keep = math.sqrt(1.0 - proposal.beta**2)
-        return parts.Step(proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta)
+        normal = proposal.centre, proposal.factor, proposal.precision, keep, proposal.beta
+        if proposal.plain:
+            return parts.Step(*normal)
+        profile = Profile.none(proposal.centre.size) if proposal.profile is None else proposal.profile
+        # contiguous: kernels see one type of array, whoever made the profile
+        return parts.ShapedStep(*normal, proposal.degrees, Profile(*map(np.ascontiguousarray, profile)))
     if type(proposal) is StiefelWalk:
         return parts.Rotation(proposal.scale, proposal.size)
     if type(proposal) is Langevin and _same(proposal.model, model) and type(_cold(model)) is Lasso:
@@ -115,13 +123,25 @@ def _cold(model: Model) -> object:
     return model.model if type(model) is Tempered else model
 
 
-def fused_test(test: AcceptTest, n_data: int, rule: Rule, looks: int | None = None) -> Any:
+def fused_test(test: AcceptTest, model: Model, rule: Rule, looks: int | None = None) -> Any:
     """A test for `run_block`; `looks` is how many a sequential test should know, FIRST_LOOKS by default."""
+    n_data, barker = model.n_data, rule == "barker"
     if type(test) is SequentialTest:
-        return parts.Sequential(n_data, rule == "barker", *test.bounds(min(looks or FIRST_LOOKS, test.n_looks)))
+        return parts.Sequential(n_data, barker, *test.bounds(min(looks or FIRST_LOOKS, test.n_looks)))
     if type(test) is ExactTest:
-        return parts.Exact(n_data, rule == "barker", np.empty(2))
-    if type(test) is BarkerTest and rule == "barker" and not test.skew_corrected and test.m <= n_data:
+        return parts.Exact(n_data, barker, np.empty(2))
+    if type(test) is ExactMinibatchTest and type(model) is Controlled:
+        return _exact_minibatch(test, model.residual_bounds, n_data, barker)
+    if type(test) is BarkerTest and barker and not test.skew_corrected and test.m <= n_data:
         table = correction(test.sigma) if test.table is None else test.table
         return parts.Barker(n_data, test.m, test.sigma, table.x, table.cdf, table.mass, table.width)
     return None
+
+
+def _exact_minibatch(test: ExactMinibatchTest, bounds: ResidualBounds, n_data: int, barker: bool) -> Any:
+    most = float(n_data if test.most is None else test.most)
+    rest = bounds.centre, bounds.whitening, bounds.radius, bounds.order, bounds.rounding
+    room = np.zeros((3, bounds.centre.size)), np.empty(ROOM, dtype=np.int64)
+    return parts.ExactMinibatch(
+        n_data, barker, test.chi, most, bounds.weights.table, bounds.weights.total, *rest, *room
+    )

@@ -13,9 +13,11 @@ from designer.rule.t_test import threshold, verdict
 from samplers.compiled.fetching import fetch
 from samplers.compiled.logistic import ROOM
 from samplers.compiled.models import fill_terms, full_log_likelihood
-from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Sequential
+from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, ExactMinibatch, Sequential
+from samplers.decide._minibatch_kernels import draw_rows, log_ratio_of_kept
 from samplers.decide._moments import add_shifted
 from samplers.decide._permutation import draw, is_a, put_back
+from samplers.models._bound_kernels import reach, whiten
 
 
 def accept(
@@ -27,8 +29,8 @@ def forget(model: Any, test: Any, theta: Any, room: Any) -> Any: ...
 
 @kernel
 def new_room():
-    """Workspace: three rows for intermediate values and one for the lᵢ."""
-    return np.empty((4, ROOM))
+    """Workspace: three rows for intermediate values, one for the lᵢ, two to draw rows with."""
+    return np.empty((6, ROOM))
 
 
 @kernel
@@ -138,11 +140,70 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             return noisy > 0.0, n, looks, permutation
 
         return barker
+    if is_a(ExactMinibatch, test):
+
+        def exact_minibatch(rng, model, test, theta, theta_new, log_ratio, permutation, room):
+            """Draw for draw as `ExactMinibatchTest.decide`."""
+            v = draw_threshold(rng, test.barker)
+            if not math.isfinite(log_ratio):
+                yes, n, looks = without_data(log_ratio)
+                return yes, n, looks, permutation
+            whiten(test.whitening, test.centre, theta_new, test.white[2], test.white[1])
+            m = reach(test.white[0], test.white[1], test.radius, test.order)
+            mean = test.total * m if test.total > 0.0 else 0.0
+            rows = mean * (1.0 + test.chi * mean)
+            if not rows <= test.most:
+                n, value = test.n_data, sum_terms(model, theta, theta_new, test.n_data, test.indices, room)
+            else:
+                n = rng.poisson(rows)
+                value = sum_kept(rng, model, test, theta, theta_new, n, m, 2.0 * test.chi * mean, room)
+            looks = NOT_A_NUMBER if math.isnan(value) else 1
+            return value - log_ratio > v, n, looks, permutation
+
+        return exact_minibatch
     return None
+
+
+@kernel
+def sum_terms(model, theta, theta_new, n_data, indices, room):
+    """The sum of all lᵢ, or NaN."""
+    total = 0.0
+    for first in range(0, n_data, ROOM):
+        size = min(ROOM, n_data - first)
+        for k in range(size):
+            indices[k] = first + k
+        terms = room[3, :size]
+        fill_terms(model, theta, theta_new, indices[:size], room, terms)
+        total += terms.sum()
+    return total if math.isfinite(total) else math.nan
+
+
+@kernel
+def sum_kept(rng, model, test, theta, theta_new, count, m, extra, room):
+    """The sum of log(φ'/φ) over the kept ones of `count` rows drawn, or NaN if a term is beyond its bound."""
+    total, done = 0.0, 0
+    while done < count:
+        size = min(ROOM, count - done)
+        indices, terms, weights, keeps = test.indices[:size], room[3, :size], room[4, :size], room[5, :size]
+        draw_rows(rng, test.table, indices, weights, keeps)
+        fetch(model, indices)
+        fill_terms(model, theta, theta_new, indices, room, terms)
+        part, broken = log_ratio_of_kept(terms, weights, m, keeps, extra, test.rounding)
+        if broken >= 0:
+            return math.nan
+        total += part
+        done += size
+    return total
 
 
 @overload(moved)
 def _moved(test):
+    if is_a(ExactMinibatch, test):
+
+        def step(test):
+            test.white[0, :] = test.white[1]
+
+        return step
     if is_a(Exact, test):
 
         def remember(test):
@@ -160,10 +221,12 @@ def _forget(model, test, theta, room):
             test.totals[0] = full_log_likelihood(model, theta, test.n_data, room)
 
         return again
+    if is_a(ExactMinibatch, test):
+        return lambda model, test, theta, room: whiten(test.whitening, test.centre, theta, test.white[2], test.white[0])
     return lambda model, test, theta, room: None
 
 
 @kernel
 def begin(model, test, theta):
-    """Tell the test where the chain is; only the exact test needs to know."""
+    """Tell the test where the chain is; only the exact test and the exact minibatch test need to know."""
     forget(model, test, theta, new_room())

@@ -12,9 +12,10 @@ from designer.core.jit import kernel
 from samplers.compiled.fetching import fetch
 from samplers.compiled.logistic import dot, quadratic
 from samplers.compiled.models import gradient
-from samplers.compiled.parts import Drift, Rotation, Step, Walk
+from samplers.compiled.parts import Drift, Rotation, ShapedStep, Step, Walk
 from samplers.decide._permutation import CHUNK, draw, is_a, put_back
 from samplers.models._kernels import ORTHONORMAL, rotate
+from samplers.proposals._kernels import bend_all, unbend_all
 
 
 def propose(rng: Any, proposal: Any, model: Any, permutation: Any, theta: Any, xi: Any, out: Any) -> Any: ...
@@ -32,6 +33,29 @@ def drift(model, proposal, theta, out):
     gradient(model, theta, proposal.batch, proposal.scale, out)
     for k in range(theta.size):
         out[k] *= 0.5 * proposal.step
+
+
+@kernel
+def student_scales(rng, proposal, square):
+    """What multiplies the kept part of y, and the noise: `ProxyStep` explains it."""
+    if proposal.degrees == math.inf:
+        return 1.0, 1.0
+    shape, new_share = 0.5 * proposal.degrees, proposal.beta**2
+    if new_share == 1.0:
+        return 0.0, math.sqrt(shape / rng.standard_gamma(shape))
+    degrees = proposal.degrees + proposal.centre.size
+    tau = 2.0 * rng.standard_gamma(0.5 * degrees) / (proposal.degrees + square)
+    kept = tau * rng.beta(shape * (1.0 - new_share), shape * new_share)
+    new_tau = kept + rng.standard_gamma(shape * new_share) / shape
+    return math.sqrt(tau / new_tau), math.sqrt(1.0 / new_tau)
+
+
+@kernel
+def log_height(proposal, square):
+    """Log density of y, up to a constant."""
+    if proposal.degrees == math.inf:
+        return -0.5 * square
+    return -0.5 * (proposal.degrees + proposal.centre.size) * math.log1p(square / proposal.degrees)
 
 
 @overload(propose)
@@ -57,6 +81,24 @@ def _propose(rng, proposal, model, permutation, theta, xi, out):
             return 0.5 * (old - quadratic(proposal.precision, out - proposal.centre)), permutation
 
         return step
+    if is_a(ShapedStep, proposal):
+
+        def shaped(rng, proposal, model, permutation, theta, xi, out):
+            """As `ProxyStep.propose`, where it is explained."""
+            y, new = np.empty(theta.size), np.empty(theta.size)
+            old_slope = unbend_all(proposal.profile, proposal.centre, theta, y)
+            old_square = quadratic(proposal.precision, y - proposal.centre)
+            fill_normal(rng, xi, xi.size)
+            scale, new_scale = student_scales(rng, proposal, old_square)
+            for k in range(theta.size):
+                move = proposal.beta * new_scale * dot(proposal.factor[k], xi)
+                new[k] = proposal.centre[k] + proposal.keep * scale * (y[k] - proposal.centre[k]) + move
+            new_square = quadratic(proposal.precision, new - proposal.centre)
+            new_slope = bend_all(proposal.profile, proposal.centre, new, out)
+            heights = log_height(proposal, new_square) - log_height(proposal, old_square)
+            return heights - new_slope + old_slope, permutation
+
+        return shaped
     if is_a(Rotation, proposal):
 
         def rotation(rng, proposal, model, permutation, theta, xi, out):

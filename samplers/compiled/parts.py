@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from samplers.models._mrf_kernels import Bits, Pairs
+from samplers.proposals.profile import Profile
 
 Labels = npt.NDArray[np.int8]
 
-NOT_A_NUMBER = -1  # returned as the number of looks: the log-likelihood was not finite
+NOT_A_NUMBER = -1  # returned as the number of looks: the log-likelihood was not finite, or beyond its bound
 MORE_LOOKS = -2  # the same: a decision needs looks whose bounds have not been computed
 
 
@@ -126,6 +127,18 @@ class Step(NamedTuple):
     beta: float
 
 
+class ShapedStep(NamedTuple):
+    """A proxy proposal with Student tails (or infinite degrees) and a profile (or one without directions)."""
+
+    centre: Floats
+    factor: Floats
+    precision: Floats
+    keep: float
+    beta: float
+    degrees: float
+    profile: Profile
+
+
 class Rotation(NamedTuple):
     """A Stiefel walk."""
 
@@ -172,3 +185,21 @@ class Barker(NamedTuple):
     cdf: Floats
     mass: Floats
     width: float
+
+
+class ExactMinibatch(NamedTuple):
+    """The exact minibatch test for control variates; `white` holds the whitened current and proposed state."""
+
+    n_data: int
+    barker: bool
+    chi: float
+    most: float
+    table: Floats
+    total: float  # C
+    centre: Floats
+    whitening: Floats
+    radius: float
+    order: int
+    rounding: float
+    white: Floats  # three rows, the last for workspace
+    indices: Ints  # room for the rows drawn

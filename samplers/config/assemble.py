@@ -20,6 +20,7 @@ from samplers.config.schema import (
     AdaptiveTable,
     BarkerTable,
     ConcentrationTable,
+    ExactMinibatchTable,
     IcaTable,
     JumpsTable,
     LangevinTable,
@@ -39,6 +40,7 @@ from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.decide.sequential import SequentialTest, check_designed_for
 from samplers.models.control import Controlled, find_mode
 from samplers.models.ica import ICA, whiten
@@ -47,7 +49,7 @@ from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
 from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
-from samplers.proposals import Langevin, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
 
 
 class ModelParts(NamedTuple):
@@ -57,6 +59,7 @@ class ModelParts(NamedTuple):
     proposal: Proposal | Slice | None
     start: Floats
     names: tuple[str, ...] | None
+    choice: ProposalChoice | None = None  # of a proxy proposal
 
 
 def build(config: SamplerConfig) -> ChainSpec:
@@ -72,11 +75,15 @@ def build(config: SamplerConfig) -> ChainSpec:
     split = getattr(parts.model, "split", None)
     n_heavy = 0 if split is None else split.heavy.size
     test = _test(config, n_rows, n_heavy)
-    notes: dict[str, str | int] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
+    notes: dict[str, Any] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
+    chosen: dict[str, str] = {}  # enters the digest, unless it is the proposal that earlier versions made
+    if parts.choice is not None:
+        notes |= {"proposal": parts.choice.sentence} if parts.choice.notable else {}
+        chosen = {} if parts.choice.proposal.plain else {"proposal chosen": parts.choice.kind}
     spec = ChainSpec(
         model=parts.model,
         proposal=parts.proposal,
@@ -89,9 +96,9 @@ def build(config: SamplerConfig) -> ChainSpec:
         design=config.test if isinstance(config.test, Design) else None,
         names=parts.names,
         kind=config.model.kind,
-        notes=notes,
-        digest=hashlib.sha256((config.digest + known).encode()).hexdigest(),
-        entries=config.entries | {"contents of the data": data.digest[:8]},
+        notes=notes | {"source": {"config": config.portable().to_toml()}},  # for a certificate of the saved run
+        digest=hashlib.sha256((config.digest + known + "".join(chosen.values())).encode()).hexdigest(),
+        entries=config.entries | {"contents of the data": data.digest[:8]} | chosen,
     )
     with prefix_errors("run."):
         spec.chain(np.random.default_rng())  # refuse now what no chain can start with
@@ -124,9 +131,11 @@ def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
         with prefix_errors("test.n_data: "):
             check_designed_for(test, n_data, "the data have", " rows", n_heavy)
         return test
+    options = table.model_dump(exclude={"kind"})
+    if isinstance(table, ExactMinibatchTable):
+        return ExactMinibatchTest(**options)
     if table.m > n_data:
         raise BadInput(f"test.m = {table.m:,}: the data have {n_data:,} rows")
-    options = table.model_dump(exclude={"kind"})
     if isinstance(table, ConcentrationTable):
         return ConcentrationTest(**options)
     assert isinstance(table, BarkerTable)
@@ -167,7 +176,8 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
     if isinstance(asked, LangevinTable):
         return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)
     if isinstance(asked, ProxyTable):
-        return ModelParts(model, ProxyStep.of(controls[2], asked.beta), mode, data.names)
+        choice = choose_proposal(controls[2], asked.beta, asked.tails, asked.profile)
+        return ModelParts(model, choice.proposal, mode, data.names, choice)
     covariance = np.linalg.inv(controls[2].posterior_precision())
     if isinstance(asked, SliceTable):
         return ModelParts(

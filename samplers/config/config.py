@@ -18,23 +18,20 @@ from designer.core.toml_json import parse_toml, read_text, toml_text
 from designer.core.validation import Record, validated
 from designer.engine.step_error import Rule
 from designer.rule.design import Design, refuse_strata
+from samplers.config.fits import check_data, check_proposal, check_redesign, check_schedule, check_test
 from samplers.config.schema import (
     BarkerTable,
-    ConcentrationTable,
     DataTable,
     ExactTable,
     ModelTable,
+    OtherTable,
     ProposalTable,
+    ProxyTable,
     RedesignTable,
     RunTable,
     ScheduleTable,
     SequentialTable,
     TestTable,
-    check_data,
-    check_proposal,
-    check_redesign,
-    check_schedule,
-    check_test,
 )
 
 TABLES = ("test", "data", "model", "proposal", "run")
@@ -43,6 +40,7 @@ NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
 LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
     "model": {"heavy": "auto", "prior_intercept": True},
+    "proposal": {"tails": "auto", "profile": "auto"},
     "redesign": {"confidence": None},
 }
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
@@ -69,7 +67,7 @@ class SamplerConfig(Record):
     True
     """
 
-    test: Design | BarkerTable | ConcentrationTable | None
+    test: Design | OtherTable | None
     data: DataTable
     model: ModelTable
     proposal: ProposalTable
@@ -127,6 +125,12 @@ class SamplerConfig(Record):
         resolved = {name: str(Path(path).parent / given) for name, given in paths.items() if given is not None}
         return config.model_copy(update={"data": config.data.model_copy(update=resolved)})
 
+    def portable(self) -> SamplerConfig:
+        """The same config with paths that mean the same in any directory."""
+        paths = {name: getattr(self.data, name) for name in PLACES}
+        resolved = {name: str(Path(path).resolve()) for name, path in paths.items() if path is not None}
+        return self.model_copy(update={"data": self.data.model_copy(update=resolved)})
+
     def to_toml(self) -> str:
         """The config as TOML text, which `from_toml` reads back exactly, with the notes of a design."""
         if isinstance(self.test, Design):
@@ -169,6 +173,8 @@ class SamplerConfig(Record):
         for name in LATER:
             if name in known:
                 known[name] = _without_later(name, known[name])
+        if isinstance(self.proposal, ProxyTable) and self.proposal.plain:  # what older versions made, and "auto" may
+            known["proposal"] = {name: known["proposal"][name] for name in ("kind", "beta")}
         test = self.test
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()
@@ -183,12 +189,12 @@ def _without_later(table: str, entries: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entries.items() if name not in usual or usual[name] != value}
 
 
-def _test(document: dict[str, Any]) -> Design | BarkerTable | ConcentrationTable | None:
+def _test(document: dict[str, Any]) -> Design | OtherTable | None:
     """The test of a config: a design, the table of another test, or None for the exact test."""
     if "test" not in document:
         raise BadInput('test: missing; give a design, or [test] with kind = "exact"')
     refuse_strata(document["test"])
-    table: BarkerTable | ConcentrationTable | SequentialTable | ExactTable = validated(
+    table: OtherTable | SequentialTable | ExactTable = validated(
         TestTable, {"kind": "sequential"} | document["test"], "test"
     )
     if isinstance(table, SequentialTable):

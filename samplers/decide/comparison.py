@@ -13,10 +13,12 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule, check_rule
 from designer.rule.t_test import threshold
+from samplers.decide.alias import TermBounds
 
 BLOCK = 2**16  # most data requested from a model at once, so that the rows of a huge batch need not fit into memory
 
 Bound: TypeAlias = float | Callable[[], float | None] | None
+Bounds: TypeAlias = TermBounds | Callable[[], TermBounds | None] | None
 
 
 class NonFiniteTerm(BadInput, ArithmeticError):
@@ -41,6 +43,31 @@ class NonFiniteTerm(BadInput, ArithmeticError):
 
     def __str__(self) -> str:
         return f"datum {self.index}: lᵢ = {self.value}: log-likelihood differences must be finite"
+
+
+class BrokenBound(BadInput, ArithmeticError):
+    """A log-likelihood difference lᵢ that is larger than the model's bound on it.
+
+    Parameters
+    ----------
+    index
+        Index of the datum.
+    value, bound
+        Its value, and the bound on its size.
+
+    Examples
+    --------
+    >>> print(BrokenBound(3, -0.5, 0.25))
+    datum 3: lᵢ = -0.5 exceeds its bound 0.25: the model's bounds are wrong
+    """
+
+    def __init__(self, index: int, value: float, bound: float) -> None:
+        super().__init__(index, value, bound)
+        self.index, self.value, self.bound = index, value, bound
+
+    def __str__(self) -> str:
+        excess = f"lᵢ = {self.value:.6g} exceeds its bound {self.bound:.6g}"
+        return f"datum {self.index}: {excess}: the model's bounds are wrong"
 
 
 class Decision(NamedTuple):
@@ -85,6 +112,8 @@ class Comparison:
         A bound on max |lᵢ|, for the concentration test, or a function that computes one; None if the model has none.
     full
         full() -> sum of all lᵢ, if the model can do that faster than through `terms`.
+    bounds
+        Bounds on each |lᵢ|, for the exact minibatch test, or a function that finds them; None if there are none.
 
     Examples
     --------
@@ -101,21 +130,27 @@ class Comparison:
     rule: Rule = "metropolis"
     range_bound: Bound = None
     full: Callable[[], float] | None = None
+    bounds: Bounds = None
 
     def at_temperature(self, temperature: float) -> Comparison:
         """The same question with the likelihood to the power 1 / temperature; the prior stays (S17 section 6.1)."""
         scale = 1.0 / real("temperature", temperature, 0.0, 1e300, open_low=True)
-        terms, full, bound = self.terms, self.full, self.range_bound
+        terms, full, bound, bounds = self.terms, self.full, self.range_bound, self.bounds
         return replace(
             self,
             terms=lambda indices: scale * np.asarray(terms(indices), dtype=np.float64),
             full=None if full is None else lambda: scale * full(),
             range_bound=_times(scale, bound),
+            bounds=None if bounds is None else lambda: _scaled(scale, bounds),
         )
 
     def known_bound(self) -> float | None:
         """The bound on max |lᵢ|, computed now if necessary."""
         return self.range_bound() if callable(self.range_bound) else self.range_bound
+
+    def known_bounds(self) -> TermBounds | None:
+        """The bounds on each |lᵢ|, found now if necessary."""
+        return self.bounds() if callable(self.bounds) else self.bounds
 
 
 def _times(scale: float, bound: Bound) -> Bound:
@@ -127,6 +162,11 @@ def _times(scale: float, bound: Bound) -> Bound:
         return None if found is None else scale * found
 
     return scaled
+
+
+def _scaled(scale: float, bounds: Bounds) -> TermBounds | None:
+    found = bounds() if callable(bounds) else bounds
+    return None if found is None else found.times(scale)
 
 
 class AcceptTest(Protocol):

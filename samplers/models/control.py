@@ -18,11 +18,13 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.data.memory import in_a_file
+from samplers.decide.alias import TermBounds
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
 from samplers.models.heavy import RowSplit, Wish, split_rows
 from samplers.models.propriety import check_columns, check_precision, check_step, flat_columns
-from samplers.models.term_bounds import precision_at
+from samplers.models.residual_bounds import ResidualBounds
+from samplers.models.term_bounds import factor_of, precision_at
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
@@ -49,6 +51,8 @@ class Controlled:
         Gradient and Hessian of the sum of the proxies, at the centre; without those of heavy rows.
     split
         Which rows are heavy.
+    radius
+        Within how many whitened standard deviations of the centre the residuals have bounds; None: √D + 5.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class Controlled:
     gradient: Floats  # sum_i of the proxies' gradients at the centre, but not those of heavy rows
     hessian: Floats  # and of their Hessians
     split: RowSplit
+    radius: float | None = None  # R of the bounds' ball; None: √D + 5
 
     @classmethod
     def around(
@@ -190,6 +195,17 @@ class Controlled:
         eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, at).T
         residual: Floats = self.model.value(eta, at) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
         return residual
+
+    @cached_property
+    def residual_bounds(self) -> ResidualBounds:
+        """Bounds on the residuals, for the exact minibatch test; a pass over the data, once."""
+        precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
+        rest = self.split.rows_of(slice(0, self.n_data))
+        return ResidualBounds.of(self.model, self.centre, self.order, self.radius, factor_of(precision), rest)
+
+    def bounds(self, theta: Floats, theta_new: Floats) -> TermBounds:
+        """Bounds on the residual of each lᵢ."""
+        return self.residual_bounds.between(theta, theta_new)
 
     def _expansion(self, rows: Floats, at: Rows) -> Floats:
         if self.anchor is not None:

@@ -25,7 +25,9 @@ from samplers.models.term_bounds import BoundedModel, ball_radius, factor_of, te
 Number: TypeAlias = int | Literal["auto"]
 Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
 
-PAIRS = 8  # of independent draws from the normal approximation, on which the numbers of heavy rows are compared
+PAIRS = 32  # of draws from the normal approximation, on which the numbers of heavy rows are compared
+LIGHT = 100_000  # other rows that are looked at for that, evenly spread
+MOST = 100_000  # heavy rows, at most
 SEED = 13
 SHARE = 5  # at most N / 5 rows are heavy: with more, an exact test is cheaper
 SERIES = (1, 2, 5)  # numbers of heavy rows that are tried: 10, 20, 50, 100, ...
@@ -124,7 +126,7 @@ def split_rows(
         return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
     if not isinstance(model, BoundedModel):
         raise BadInput(f"heavy = {wish!r}: {type(model).__name__} has no third_bound to rank its rows; name the rows")
-    most = model.n_data // SHARE if count is None else count
+    most = min(model.n_data // SHARE, MOST) if count is None else count
     factor = factor_of(precision)
     ranked = _heaviest(term_weights(model, centre, factor, ball_radius(centre.size), order), most)
     if count is None:
@@ -191,20 +193,20 @@ def _chosen(model: LinearModel, centre: Floats, order: int, factor: Floats, rank
 
 
 def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RestMoments:
-    """What is left for a test when the first rows of a ranking are heavy: one pass over the data.
+    """What is left for a test when the first rows of a ranking are heavy, for all numbers of them at once.
 
-    The pairs are independent draws from the normal approximation. They are not those that ranked the rows, so that
-    no row is heavy because these pairs happen to need it.
+    The pairs are draws from the normal approximation, which had no part in the ranking: no row is heavy because these
+    pairs happen to need it.
     """
-    noise = np.random.default_rng(SEED).standard_normal((centre.size, 2 * PAIRS))
-    count = np.array([0, *_tried(ranked.size)])
-    place = np.full(model.n_data, -1, dtype=np.int32)
-    place[ranked] = np.arange(ranked.size, dtype=np.int32)
-    heavy, rest = np.empty((ranked.size, PAIRS)), np.zeros((3, PAIRS))
-    for block in blocks(model.n_data):
-        residuals, here = _residuals(model, centre, order, factor @ noise, block), place[block]
-        heavy[here[here >= 0]] = residuals[here >= 0]
-        rest += _power_sums(residuals[here < 0])
+    away = factor @ np.random.default_rng(SEED).standard_normal((centre.size, PAIRS))
+    count, light = np.array([0, *_tried(ranked.size)]), np.ones(model.n_data, dtype=np.bool_)
+    light[ranked] = False
+    others = np.flatnonzero(light)
+    some = others[:: max(1, others.size // LIGHT)]
+    heavy = np.concatenate([np.empty((0, PAIRS)), *_residuals(model, centre, order, away, ranked)])
+    rest = np.zeros((3, PAIRS))
+    for part in _residuals(model, centre, order, away, some):
+        rest += others.size / some.size * _power_sums(part)
     ends = [*count[1:], ranked.size]
     parts = np.array([_power_sums(heavy[low:high]) for low, high in zip(count, ends, strict=True)])
     sums = rest + np.cumsum(parts[::-1], axis=0)[::-1]  # from the lightest up: nothing cancels
@@ -227,17 +229,21 @@ def _tried(most: int) -> Iterator[int]:
         power *= 10
 
 
-def _residuals(model: LinearModel, centre: Floats, order: int, away: Floats, block: slice) -> Floats:
-    """r_i of each pair for some rows; `away` has the pairs' states minus the centre, first all θ and then all θ'."""
-    rows = np.asarray(model.rows[block], dtype=np.float64)
-    eta, move = rows @ centre, rows @ away
-    slope = model.slope(eta, block)
-    curvature = model.curvature(eta, block) if order == 2 else np.zeros(eta.size)
-    for k in range(move.shape[1]):
-        d = move[:, k].copy()
-        move[:, k] = model.value(eta + d, block) - d * (slope + 0.5 * curvature * d)
-    residuals: Floats = move[:, PAIRS:] - move[:, :PAIRS]
-    return residuals
+def _residuals(model: LinearModel, centre: Floats, order: int, away: Floats, rows: Ints) -> Iterator[Floats]:
+    """r_i of each pair for these rows, a block at a time; `away` has the draws minus the centre.
+
+    Each draw makes a pair with the next one, and the last with the first.
+    """
+    for block in blocks(rows.size):
+        some = rows[block]
+        x = np.asarray(model.rows[some], dtype=np.float64)
+        eta, move = x @ centre, x @ away
+        slope = model.slope(eta, some)
+        curvature = model.curvature(eta, some) if order == 2 else np.zeros(eta.size)
+        for k in range(move.shape[1]):
+            d = move[:, k].copy()
+            move[:, k] = model.value(eta + d, some) - d * (slope + 0.5 * curvature * d)
+        yield np.roll(move, -1, axis=1) - move
 
 
 def _power_sums(values: Floats) -> Floats:

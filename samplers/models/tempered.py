@@ -9,6 +9,7 @@ import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
+from samplers.decide.alias import TermBounds
 from samplers.models import LinearModel, Model, Rows
 from samplers.models.control import Controlled
 from samplers.models.mixture import Mixture
@@ -53,6 +54,12 @@ class Tempered:
         """C >= max |lᵢ|; None if the model has no bound."""
         bound = getattr(self.model, "range_bound", None)
         return None if bound is None else self.scale * bound(theta, theta_new)
+
+    def bounds(self, theta: Floats, theta_new: Floats) -> TermBounds | None:
+        """Bounds on each |lᵢ|; None if the model has none."""
+        bounds = getattr(self.model, "bounds", None)
+        found: TermBounds | None = None if bounds is None else bounds(theta, theta_new)
+        return None if found is None else found.times(self.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,9 @@ The parameters are whitened by the posterior covariance L L': h_i = |L' x_i|, a 
 a, a' <= R the predictor η_i stays within h_i R of its value η_i* at the centre, so a bound K_i on a derivative of
 log p_i over that interval is enough (Prado, Nemeth and Sherlock, arXiv 2407.19602, use a bound over all η). The local
 bound can be much smaller, and it exists where no global one does.
+
+By Taylor's theorem a residual's derivative at a distance t is a mean of the second or third derivative over [0, t],
+with weights in proportion to 1 or t - s. So K_i is a mean too, of bounds over eight shells of the interval.
 """
 
 from __future__ import annotations
@@ -18,6 +21,11 @@ from designer.core.errors import BadInput
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
 
+SHELLS = np.linspace(0.125, 1.0, 8)  # of the radius
+SHARES = {  # of each shell in the mean of 2 (1 - s) K(s R h), or of K(s R h), over s in [0, 1]
+    2: (1.125 - SHELLS) ** 2 - (1.0 - SHELLS) ** 2,
+    1: np.full(8, 0.125),
+}
 BEYOND = 5.0  # R - sqrt(D): |L⁻¹(θ - centre)| is about sqrt(D) with a standard deviation below 1
 
 
@@ -78,15 +86,10 @@ def factor_of(precision: Floats) -> Floats:
     return factor
 
 
-def whitened_lengths(model: LinearModel, factor: Floats, block: slice) -> Floats:
-    """h_i = |L' x_i| of some rows."""
-    white = np.asarray(model.rows[block], dtype=np.float64) @ factor
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", white, white))
-    return lengths
-
-
-def term_weights(model: BoundedModel, centre: Floats, factor: Floats, radius: float, order: int = 2) -> Floats:
+def term_weights(model: LinearModel, centre: Floats, factor: Floats, radius: float, order: int = 2) -> Floats:
     """c_i = K_i h_i³ for control variates of order 2, and K_i h_i² for order 1: one pass, a block at a time.
+
+    The residual's derivative in η_i, at a distance t from η_i*, is at most K_i t² / 2, or K_i t for order 1.
 
     Parameters
     ----------
@@ -113,21 +116,33 @@ def term_weights(model: BoundedModel, centre: Floats, factor: Floats, radius: fl
     >>> term_weights(model, np.zeros(1), np.eye(1), radius=2.0).round(4)  # 1 / (6 √3) times h³ = 1 and 8
     array([0.0962, 0.7698])
     """
-    if not isinstance(model, BoundedModel):
-        raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
     weights = np.empty(model.n_data)
     for block in blocks(model.n_data):
-        h = whitened_lengths(model, factor, block)
-        eta = np.asarray(model.rows[block], dtype=np.float64) @ centre
-        bound = model.third_bound if order == 2 else model.second_bound
-        weights[block] = bound(eta - radius * h, eta + radius * h, block) * h ** (order + 1)
-    if not np.all(weights >= 0.0) or not math.isfinite(weights.sum()):
-        place = int(np.argmin((weights >= 0.0) & np.isfinite(weights)))
-        raise BadInput(f"bounds: that of datum {place:,} is {weights[place]}: must be finite and not negative")
+        rows = np.asarray(model.rows[block], dtype=np.float64)
+        weights[block] = block_weights(model, rows, block, centre, factor, radius, order)
     return weights
 
 
-def third_order_weights(model: BoundedModel, centre: Floats, factor: Floats, radius: float) -> Floats:
+def block_weights(
+    model: LinearModel, rows: Floats, block: slice, centre: Floats, factor: Floats, radius: float, order: int
+) -> Floats:
+    """The same for some of the data, given their rows."""
+    if not isinstance(model, BoundedModel):
+        raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
+    bound, eta, white = (model.third_bound if order == 2 else model.second_bound), rows @ centre, rows @ factor
+    h = np.sqrt(np.einsum("ij,ij->i", white, white))
+    largest = np.zeros(h.size)
+    for share, shell in zip(SHARES[order], SHELLS, strict=True):
+        largest += share * bound(eta - shell * radius * h, eta + shell * radius * h, block)
+    weights: Floats = largest * h ** (order + 1)
+    if not np.all(weights >= 0.0) or not math.isfinite(weights.sum()):
+        place = int(np.argmin((weights >= 0.0) & np.isfinite(weights)))
+        found = f"that of datum {block.start + place:,} is {weights[place]}"
+        raise BadInput(f"bounds: {found}; must be finite and not negative")
+    return weights
+
+
+def third_order_weights(model: LinearModel, centre: Floats, factor: Floats, radius: float) -> Floats:
     """c_i = K_i h_i³: what the second-order control variates of each datum can miss, in posterior standard deviations.
 
     Examples

@@ -7,6 +7,10 @@ basic
     `Proposal`, what a proposal is; `RandomWalk`.
 proxy
     `ProxyStep`, from the quadratic proxies of the log posterior.
+profile
+    `Profile`: proxy proposals bent to the shape of skewed directions.
+choice
+    `choose_proposal`: tails and profile that promise the most effective draws.
 stiefel
     `StiefelWalk`, rotations.
 langevin
@@ -16,8 +20,22 @@ langevin
 from __future__ import annotations
 
 from samplers.proposals.basic import Proposal, Proposed, RandomWalk
+from samplers.proposals.choice import Candidate, ProposalChoice, choose_proposal
 from samplers.proposals.langevin import GradientModel, Langevin
+from samplers.proposals.profile import Profile
 from samplers.proposals.proxy import ProxyStep
 from samplers.proposals.stiefel import StiefelWalk
 
-__all__ = ["GradientModel", "Langevin", "Proposal", "Proposed", "ProxyStep", "RandomWalk", "StiefelWalk"]
+__all__ = [
+    "Candidate",
+    "GradientModel",
+    "Langevin",
+    "Profile",
+    "Proposal",
+    "ProposalChoice",
+    "Proposed",
+    "ProxyStep",
+    "RandomWalk",
+    "StiefelWalk",
+    "choose_proposal",
+]

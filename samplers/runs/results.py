@@ -228,6 +228,7 @@ def from_netcdf(path: str | os.PathLike[str]) -> DataTree:
             _refuse_large_chunks(path, raw)
         with closing(xarray.open_datatree(path, engine="h5netcdf")) as tree:
             memory.refuse(f"{path}: unpacks to", _bytes_of(tree))  # compressed, it may be anything
+            tree.encoding["source"] = os.path.realpath(path)
             return tree.load()
     except BadInput:
         raise

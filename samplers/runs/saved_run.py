@@ -284,6 +284,7 @@ def write_results(store: Store, settings: RunSettings, names: Sequence[str] | No
         if logs is not None:
             write_whole(store.directory / "redesign.csv", _log_table(logs))
         to_netcdf(results, store.directory / RESULTS)
+    results.encoding["source"] = str((store.directory / RESULTS).resolve())  # as of trees that are read from a file
     if differs:
         warnings.warn(differs, NotAsPredicted, stacklevel=4)  # blames the caller of `run` or `run_config`
     return results

@@ -25,7 +25,7 @@ from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
 from samplers.study.integrated import PRECISION, StepError
 from samplers.study.means import Mean
-from samplers.study.observe import Observed, check_observable, observing
+from samplers.study.observe import WITHOUT_ERROR, Observed, check_observable, observing
 
 SURPRISE = 3.0  # standard errors beyond which a prediction and a measurement disagree
 WOLF = 0.995  # confidence with which mean |Δ| must exceed the tolerance before an audit says so
@@ -234,8 +234,9 @@ def audit_chain(
     >>> audit_chain(chain, tolerance=0.01).verdict
     'beyond'
     """
-    if isinstance(chain.test, ExactTest):
-        raise BadInput("test: the exact test has no error to audit")
+    if isinstance(chain.test, WITHOUT_ERROR):
+        name = "exact" if isinstance(chain.test, ExactTest) else "exact minibatch"
+        raise BadInput(f"test: the {name} test has no error to audit; its chain has the exact posterior")
     check_observable(chain)
     if tolerance is None and isinstance(chain.test, ConcentrationTest):
         tolerance = chain.test.delta  # a decision is wrong no more often, so |Δ| is no larger

@@ -30,8 +30,16 @@ class Mean(NamedTuple):
         mean = float(values.mean()) if values.size else math.nan
         if values.size < 2:
             return cls(mean, math.inf, float(values.size))
-        away = values - mean
-        sd, draws = float(values.std(ddof=1)), effective(values)
+        return cls._with(values, mean, effective(values))
+
+    @classmethod
+    def independent(cls, values: Floats) -> Mean:
+        """Of values that are not correlated, at least two of them."""
+        return cls._with(values, float(values.mean()), float(values.size))
+
+    @classmethod
+    def _with(cls, values: Floats, mean: float, draws: float) -> Mean:
+        away, sd = values - mean, float(values.std(ddof=1))
         skewness = float((away**3).mean()) / float((away**2).mean()) ** 1.5 if sd > 0.0 else 0.0
         return cls(mean, sd / math.sqrt(draws), draws, skewness)
 

@@ -26,10 +26,12 @@ from samplers.chains.protocol import MarkovChain, State
 from samplers.chains.stepping import all_steps_or_none
 from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold
 from samplers.decide.exact import ExactTest
+from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.moments import moments
 from samplers.proposals import ProxyStep
 from samplers.study.integrated import PRECISION, StepError, all_terms, step_error
 
+WITHOUT_ERROR = ExactTest, ExactMinibatchTest
 SPACING = 10  # steps from one pair of a random walk to the next
 CORRELATED = 0.2  # correlation of pairs to allow
 MOST_KEPT = 5000  # pairs whose residuals are kept, 16 kB each
@@ -139,7 +141,7 @@ def observe(chain: MarkovChain, steps: int, every: int = 10) -> Observed:
     check_observable(chain)
     steps, every = integer("steps", steps, 1, 10**9), integer("every", every, 1, 10**9)
     pairs: list[Pair] = []
-    errors: list[StepError] | None = None if isinstance(chain.test, ExactTest) else []
+    errors: list[StepError] | None = None if isinstance(chain.test, WITHOUT_ERROR) else []
     parts = [Draws.empty(0, chain.theta.size)]
     try:
         for part in observing(chain, chain.steps + steps, every, pairs, errors=errors):

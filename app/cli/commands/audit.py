@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
-from typing import Any
 
 from app.cli import options as shared
 from app.cli.options import Commands, add_command
 from app.cli.resolve import design_file, given
-from app.cli.terminal import CommandOutput, progress_bar
+from app.cli.terminal import CommandOutput, as_json, progress_bar
 
 SUMMARY = "Measure how wrong a chain's test is, against its tolerance."
 EXAMPLE = "austerity audit config.toml --design design.toml --passes 200"
@@ -53,12 +51,4 @@ def run(options: argparse.Namespace) -> CommandOutput:
     every, passes = integer("every", options.every, 1, 10**6), integer("passes", options.passes, 1, 10**6)
     with progress_bar(options) as show:
         audit = audit_config(config, steps, every, passes=passes, tolerance=options.tolerance, progress=show)
-    data = {name: _plain(value) for name, value in audit._asdict().items()}
-    return CommandOutput(data, [audit.sentence, audit.details])
-
-
-def _plain(value: Any) -> Any:
-    """A record as a dict, and None for what is not known."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return CommandOutput(as_json(audit), [audit.sentence, audit.details])

@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
         *table.remarks,
         *heavy_lines(results.attrs),
         *mean_lines,
+        *filter(None, [results.attrs.get("proposal")]),
         *redesign_lines,
         _last_line(totals, latest),
         f"written to {target}",

@@ -5,6 +5,8 @@ It finds errors of every kind in prior, likelihood, proposal ratio and decision 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture, draw_mixture
 from samplers.models.rj_logistic import RJLogistic
-from samplers.proposals import Langevin, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import Langevin, Profile, ProxyStep, RandomWalk, StiefelWalk
 
 N_DATA, DIMENSION, ROUNDS, BATCHES = 12, 2, 3000, 25
 
@@ -36,11 +38,24 @@ def proxy(model: Logistic) -> tuple[Controlled, ProxyStep]:
     return controlled, ProxyStep.of(controlled, 0.8)
 
 
+def student(model: Logistic) -> tuple[Controlled, ProxyStep]:
+    controlled = Controlled.around(model, np.array([0.2, 0.1]))
+    return controlled, ProxyStep.of(controlled, 0.8, degrees=3.0)
+
+
+def bent(model: Logistic) -> tuple[Controlled, ProxyStep]:
+    """Any map must do: one that is made for other data is bent in the wrong places."""
+    controlled = Controlled.around(model, np.array([0.2, 0.1]))
+    knots, slant = np.linspace(-3.0, 3.0, 7)[None], np.array([[1.0, 0.5]])
+    wrong = Profile(slant, np.ones(1), slant / 1.25, knots, knots + 0.1 * knots**2, 1.0 + 0.3 * np.abs(knots))
+    return controlled, replace(ProxyStep.of(controlled, 0.9, degrees=6.0), profile=wrong)
+
+
 def first_order(model: Logistic) -> tuple[Controlled, RandomWalk]:
     return Controlled.around(model, np.array([0.5, -0.3]), 1), RandomWalk.isotropic(1.2, DIMENSION)
 
 
-@pytest.mark.parametrize("kernel", [walk, controlled_walk, first_order, proxy])
+@pytest.mark.parametrize("kernel", [walk, controlled_walk, first_order, proxy, student, bent])
 @pytest.mark.parametrize("fuse", [True, False])
 def test_theta_keeps_its_prior(kernel, fuse):
     assert np.all(np.abs(deviations(kernel, fuse)) < 4.0)

@@ -52,6 +52,22 @@ def hot_logistic() -> tuple:
     return controlled, RandomWalk.isotropic(0.1, 4), controlled.centre
 
 
+def heavy_expanded() -> tuple:
+    """Heavy rows anywhere, also among the last ones, which take the places of those before."""
+    x, y = logistic_data()
+    model = Logistic.mapped(np.vstack([x, 3.0 * x[:40]]), np.concatenate([y, y[:40]]), prior_precision=1.0)
+    rows = np.r_[0:30, 100:105, N_DATA + 3 : N_DATA + 8]
+    controlled = Controlled.around(model, find_mode(model), stored=False, heavy=rows)
+    return controlled, ProxyStep.of(controlled, 0.9), controlled.centre
+
+
+def heavy_hot() -> tuple:
+    x, y = logistic_data()
+    model = tempered(Logistic.from_data(np.vstack([x, 3.0 * x[:40]]), np.concatenate([y, y[:40]]), 1.0), 4.0)
+    controlled = Controlled.around(model, find_mode(model), 1, heavy=40)
+    return controlled, RandomWalk.isotropic(0.1, 4), controlled.centre
+
+
 def ica() -> tuple:
     rows = whiten(np.random.default_rng(2).laplace(size=(N_DATA, 3))).rows
     return ICA.from_data(rows), StiefelWalk(0.03, 3), np.eye(3).ravel()
@@ -77,7 +93,8 @@ def hot_langevin() -> tuple:
     return model, Langevin(model, step=5e-4, batch=N_DATA), np.array([0.3])
 
 
-CHAINS = (mapped_logistic, expanded_logistic, hot_logistic, ica, mixture, lasso, langevin, hot_langevin)
+HEAVY = (heavy_expanded, heavy_hot)
+CHAINS = (mapped_logistic, expanded_logistic, hot_logistic, *HEAVY, ica, mixture, lasso, langevin, hot_langevin)
 TESTS = {
     "sequential": (SequentialTest.from_design(Design(N_DATA, 150, 0.05)), "metropolis"),
     "exact": (ExactTest(), "metropolis"),

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from samplers.models import _bound_kernels
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
+from samplers.models.residual_bounds import ResidualBounds
 from samplers.models.tempered import tempered
 from samplers.models.term_bounds import (
     BoundedModel,
@@ -64,23 +66,57 @@ def test_the_factor_is_that_of_the_posterior_precision(problem):
 @pytest.mark.parametrize("radius", [1.0, 4.0])
 @pytest.mark.parametrize("temperature", [1.0, 5.0])
 def test_no_residual_exceeds_its_bound_within_the_ball(problem, order, radius, temperature):
-    """Taylor's remainder: |r_i| <= c_i min(max(a, a')^k e / k!, (a^k+1 + a'^k+1) / (k+1)!), and sometimes nearly so."""
-    plain, mode, factor = problem
+    """Taylor's remainder, on states that lie one way, side by side or anyhow; the bounds are not idle."""
+    plain, mode, _ = problem
     model = tempered(plain, temperature)
     assert isinstance(model, BoundedModel)
     controlled = Controlled.around(model, mode, order)
-    weights = term_weights(model, mode, factor, radius, order)
+    bounds = ResidualBounds.of(model, mode, order, radius)
+    weights = term_weights(model, mode, posterior_factor(model, mode), radius, order)
+    assert bounds.weights.weights == pytest.approx(weights, rel=1e-12)
     rng, every, closest = np.random.default_rng(3), np.arange(300), 0.0
     for _ in range(400):
         way, other = (v / np.linalg.norm(v) for v in rng.standard_normal((2, 3)))
         a, b = radius * rng.random(2) ** 0.3
-        old, new = a * way, b * (way if rng.random() < 0.5 else other)
-        e = np.linalg.norm(new - old)
-        m = min(max(a, b) ** order * e / order, (a ** (order + 1) + b ** (order + 1)) / math.factorial(order + 1))
-        r = controlled.terms(mode + factor @ old, mode + factor @ new, every)
+        kind = rng.integers(3)
+        old, new = a * way, (b * way, b * other, a * way + 0.02 * other)[kind]
+        factor = np.linalg.inv(bounds.whitening)
+        states = mode + factor @ old, mode + factor @ new
+        m = bounds.between(*states).reach
+        if max(np.linalg.norm(old), np.linalg.norm(new)) > radius:
+            assert m == math.inf
+            continue
+        assert m == bounds.between(*states[::-1]).reach  # to the last bit
+        r = controlled.terms(*states, every)
         assert np.all(np.abs(r) <= weights * m * (1.0 + 1e-9) + 1e-12)
         closest = max(closest, float(np.max(np.abs(r) / (weights * m))))
     assert closest > 0.3  # the bounds are not idle
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_reach_is_the_largest_integral_over_all_directions(order):
+    """Against many unit vectors in the plane of the two states, and below the textbook bound."""
+    rng, angle = np.random.default_rng(4), np.linspace(0.0, np.pi, 100_001)
+    for k in range(60):
+        z = rng.standard_normal(5) * rng.gamma(2.0)
+        step = rng.standard_normal(5) * 10.0 ** rng.uniform(-5.0, 1.0)
+        new = (z + step, -0.7 * z, z * 1.001, np.zeros(5))[k % 4]
+        m = _bound_kernels.reach(z, new, 1e9, order)
+        assert m == _bound_kernels.reach(new, z, 1e9, order)
+        q, _ = np.linalg.qr(np.column_stack([z, new - z + 1e-9 * step]))
+        u = q @ np.vstack([np.cos(angle), np.sin(angle)])
+        s, d = z @ u, (new - z) @ u
+        t = s + d
+        if order == 2:
+            integral = np.abs(d * (3.0 * s * s + 3.0 * s * d + d * d)) / 6.0
+        else:
+            integral = np.where(s * t > 0.0, np.abs(d * (s + t)), s * s + t * t) / 2.0
+        assert integral.max() * (1.0 - 1e-6) <= m
+        assert m <= integral.max() * (1.0031 if order == 2 else 1.5)
+        a, b, e = (float(np.linalg.norm(v)) for v in (z, new, new - z))
+        power = order + 1
+        simple = min(max(a, b) ** order * e / order, (a**power + b**power) / math.factorial(power))
+        assert m <= 1.0031 * simple
 
 
 def test_weights_of_rows_do_not_depend_on_their_block(problem, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from designer import Design, TrialRun, acceptance, search
 from samplers.chains.chain import Chain
-from samplers.decide import BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.decide import BarkerTest, ConcentrationTest, ExactMinibatchTest, ExactTest, SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
@@ -192,7 +192,10 @@ def test_other_tests_are_audited(parts):
 def test_what_cannot_be_audited_is_refused(parts, refuses):
     model, walk, mode = parts
     exact = Chain(model, walk, ExactTest(), mode, np.random.default_rng(1))
-    refuses(lambda: audit_chain(exact), "test: the exact test has no error to audit")
+    refuses(lambda: audit_chain(exact), "has no error to audit")
+    exact.use_test(ExactMinibatchTest())
+    refuses(lambda: audit_chain(exact), "has no error to audit")
+    exact.use_test(ExactTest())
     refuses(lambda: audit(None, observe(exact, 10), N_DATA), "observed: no step")
     designed = chain_of(parts, Design(N_DATA, 50, 0.1), 1)
     refuses(lambda: audit_chain(designed, tolerance=0.0), "tolerance = 0")

@@ -33,6 +33,7 @@ from designer import (
 )
 from designer.pairs.diagnostics import worst_tail_check
 from designer.pairs.examples import example
+from designer.search.remarks import beside_exact
 from designer.search.resample import halves
 from samplers.config.config import SamplerConfig
 from tests.app.dashboard.driving import button, everything, figures, numbers, page, query, settled
@@ -51,9 +52,13 @@ def metrics(found) -> dict[str, str]:
 
 def test_first_paint_answers_for_the_example():
     found, trial = page("design"), example("logistic")
-    best = search(trial, 0.01).best
+    result = search(trial, 0.01)
+    best = result.best
     step, band = acceptance(best, trial), bootstrap(np.random.default_rng(0), best, trial)
     text, shown = everything(found), metrics(found)
+    assert shown["Upper limit"] == f"{result.limit:.4g}" and result.limit <= 0.01
+    assert f"at most **{result.limit:.4g}** over all pairs of the chain with confidence 0.95" in text
+    assert beside_exact(Cost(), best.n_data, result.usage, result.looks).sentence in text
     assert f"Read {best.m:,} data" in text and f"ε = {best.epsilon:g}" in text
     assert shown["Mean |Δ|"] == f"{step.mean_abs_delta:.4g}"
     assert shown["Data per step"] == f"{step.mean_usage:.2%}"
@@ -66,10 +71,10 @@ def test_the_trade_off_holds_every_evaluated_design():
     found, result = page("design", **SMALL, tol="0.02"), search(TRIAL, 0.02)
     bad, good, tolerance, chosen = figures(found)[0]["data"]
     evaluated = result.evaluated
-    assert numbers(bad["y"]) == pytest.approx(evaluated.error[~evaluated.feasible])
+    assert numbers(bad["y"]) == pytest.approx(evaluated.limit[~evaluated.feasible])
     assert numbers(good["x"]) == pytest.approx(evaluated.usage[evaluated.feasible])
     assert tolerance["y"] == [0.02, 0.02]
-    assert chosen["y"] == pytest.approx([result.error]) and chosen["x"] == pytest.approx([result.usage])
+    assert chosen["y"] == pytest.approx([result.limit]) and chosen["x"] == pytest.approx([result.usage])
 
 
 def test_the_figure_of_the_pairs_holds_their_errors():
@@ -203,7 +208,7 @@ def test_a_loaded_design_is_shown_beside_what_the_search_found():
     found = page("design", **SMALL, tol="0.02", chosen="20000,800,0.0123456789,0.65,1.0")
     result = search(TRIAL, 0.02)
     (mark,) = [trace for trace in figures(found)[0]["data"] if trace["name"] == "found by the search"]
-    assert mark["x"] == pytest.approx([result.usage]) and mark["y"] == pytest.approx([result.error])
+    assert mark["x"] == pytest.approx([result.usage]) and mark["y"] == pytest.approx([result.limit])
     assert "the hexagon is the cheapest within the tolerance" in everything(found)
 
 

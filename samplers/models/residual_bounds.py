@@ -1,0 +1,90 @@
+"""Bounds |r_i| <= c_i M(θ, θ') on the residuals of control variates, for the exact minibatch test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from samplers.decide.alias import ROUNDING, AliasTable, TermBounds
+from samplers.models import LinearModel, Rows, _bound_kernels
+from samplers.models.arrays import blocks
+from samplers.models.term_bounds import ball_radius, block_weights, posterior_factor
+
+ROUNDINGS = 16.0  # of the products x_i . θ that a residual is made of, and then some
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualBounds:
+    """Weights c_i, and all that M(θ, θ') takes; make one with `of`.
+
+    M is the largest |s'³ - s³| / 6 for s = u . z, s' = u . z', over unit vectors u, with the whitened states z and z'
+    within the ball |z|, |z'| <= R (for order 1, of the squares: see `samplers.models._bound_kernels`). It is below
+    the simpler min(max(a, a')² e / 2, (a³ + a'³) / 6) with a = |z|, a' = |z'|, e = |z' - z|: half as large for
+    independent proposals, since no row points at both states.
+
+    Parameters
+    ----------
+    weights
+        c_i of the data that are sampled, ready to be drawn from.
+    centre, whitening
+        Where the control variates are expanded, and L⁻¹.
+    radius, order
+        R, and the order of the control variates.
+    rounding
+        Largest rounding error of a residual.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> model = Logistic.from_data([[1.0], [2.0], [-1.0]], [1, 0, 1], prior_precision=1.0)
+    >>> bounds = ResidualBounds.of(model, np.zeros(1))
+    >>> bounds.between(np.zeros(1), np.zeros(1)).mean_rows, bounds.between(np.zeros(1), np.array([99.0])).mean_rows
+    (0.0, inf)
+    """
+
+    weights: AliasTable
+    centre: Floats
+    whitening: Floats
+    radius: float
+    order: int
+    rounding: float
+
+    @classmethod
+    def of(
+        cls,
+        model: LinearModel,
+        centre: Floats,
+        order: int = 2,
+        radius: float | None = None,
+        factor: Floats | None = None,
+        rest: Rows = slice(None),
+    ) -> ResidualBounds:
+        """For control variates of a model around a centre: one pass over the data, and one for the factor if not given.
+
+        R is √D + 5 by default. `rest` are the rows that are sampled, in the order of their numbers; all by default.
+        """
+        factor = posterior_factor(model, centre) if factor is None else factor
+        radius = ball_radius(centre.size) if radius is None else radius
+        weights, longest = np.empty(model.n_data), 0.0
+        for block in blocks(model.n_data):
+            rows = np.asarray(model.rows[block], dtype=np.float64)
+            weights[block] = block_weights(model, rows, block, centre, factor, radius, order)
+            longest = max(longest, float(np.einsum("ij,ij->i", rows, rows).max()))
+        farthest = float(np.linalg.norm(centre) + radius * np.linalg.norm(factor, 2))
+        rounding = max(ROUNDING, ROUNDINGS * float(np.finfo(float).eps) * math.sqrt(longest) * farthest)
+        whitening = np.ascontiguousarray(np.tril(np.linalg.inv(factor)))
+        return cls(AliasTable.of(weights[rest]), centre, whitening, radius, order, rounding)
+
+    def whitened(self, theta: Floats) -> Floats:
+        """L⁻¹(θ - centre)."""
+        white = np.empty(theta.size)
+        _bound_kernels.whiten(self.whitening, self.centre, theta, np.empty(theta.size), white)
+        return white
+
+    def between(self, theta: Floats, theta_new: Floats) -> TermBounds:
+        """The bounds of one comparison."""
+        reach = _bound_kernels.reach(self.whitened(theta), self.whitened(theta_new), self.radius, self.order)
+        return TermBounds(self.weights, float(reach), self.rounding)
