@@ -71,7 +71,7 @@ def test_without_a_trial_run(run):
 
 
 def test_an_infeasible_design_is_an_answer_and_writes_nothing(run, example, tmp_path):
-    question = f"design {example} --epsilon 0.2,0.5 --m-high 600 --quiet --output {tmp_path}/design.toml --tolerance "
+    question = f"design {example} --epsilon 0.2,0.5 --m-low 500 --m-high 600 --quiet --output {tmp_path}/design.toml --tolerance "
     code, out, _ = run(question + "0.0001 --json")
     data = json.loads(out)
     assert code == 0
