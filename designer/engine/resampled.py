@@ -123,6 +123,7 @@ def resampled_rows(
     value, variance = _regressed(sums, np.maximum(made, 1))
     value = np.sum(shares[:, :, None] * value, axis=1)
     error = np.sqrt(np.sum((shares**2)[:, :, None] * variance, axis=1))
+    value[:, 1] = np.clip(value[:, 1], schedule.m / schedule.n_data, 1.0)  # the regression may leave the range
     unknown = np.any(made < 0, axis=1) | (made[:, 0] == 0)
     rows = np.stack([value.T, error.T])
     rows[:, :, unknown] = np.nan
