@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     trial.save(options.output)
     written, saved = [f"written to {options.output}"], trial
     if trial.residuals is not None and Path(options.output).suffix.lower() not in (".parquet", ".npz"):
-        saved = TrialRun(trial.n_data, **trial.columns)
+        saved = TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew)
         written.append("without residuals, which predictions at small m need (.parquet and .npz keep them)")
     if options.config_output is not None:
         write_whole(options.config_output, config.to_toml())
