@@ -70,6 +70,7 @@ SECTIONS: dict[str, Section] = {
     "which_test": _of("samplers.which_test"),
     "gibbs_slice": _of("samplers.gibbs_slice"),
     "tall": _of("samplers.tall"),
+    "need_i_sample": _of("samplers.need_i_sample"),
     "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
     "trust": _of("samplers.trust"),
