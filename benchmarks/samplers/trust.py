@@ -47,7 +47,7 @@ class Use(NamedTuple):
     case: str
     changes: Changes = NONE
     run_changes: Changes = NONE
-    sequential: bool = True  # or the exact minibatch test, which needs no design
+    sequential: bool = True  # or the exact mini-batch test, which needs no design
     n: int | None = None  # None: the small size of the case
 
     @property
@@ -100,7 +100,7 @@ RIGHT_USES = [Use(name, name) for name, case in CASES.items() if case.proper]
 
 
 def exact_minibatch(use: Use) -> Use:
-    """The same case with the exact minibatch test."""
+    """The same case with the exact mini-batch test."""
     return use._replace(name=f"{use.name}, exact minibatch", sequential=False)
 
 
