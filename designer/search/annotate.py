@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from designer.engine.mean_band import mean_band
 from designer.engine.skew import skew_of, worst_effect
 from designer.engine.step_error import Acceptance, Rule, acceptance_and_worst
 from designer.engine.walk import worst_case
@@ -14,6 +13,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
 from designer.search.criteria import OverPairs
+from designer.search.upper_limit import effective_pairs, mean_band
 
 PREDICTION_ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
 
@@ -62,7 +62,7 @@ def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool =
         predicted["worst_error"] += worst_effect(as_plan(design), skew_of(trial))
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
-        accepts = step.probability + step.delta
-        predicted |= {"acceptance": min(max(float(accepts.mean()), 0.0), 1.0), "acceptance_band": mean_band(accepts)}
-        predicted["usage_band"] = mean_band(step.usage)
+        accepts, pairs = np.clip(step.probability + step.delta, 0.0, 1.0), effective_pairs(trial)
+        predicted |= {"acceptance": float(accepts.mean()), "acceptance_band": mean_band(accepts, pairs)}
+        predicted["usage_band"] = mean_band(step.usage, pairs)
     return Evaluation(design, trial, Predicted(**predicted, estimate=step.estimate), step)

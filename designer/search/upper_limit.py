@@ -19,6 +19,7 @@ from designer.pairs.trial_run import TrialRun
 USUAL_CONFIDENCE, MOST_CONFIDENCE = 0.95, 0.9999
 FEWEST_PAIRS, FEWEST_INDEPENDENT = 20, 10  # fewer say too little of the large |Δ|
 EXTRA, EXTRA_OF_FEW = 1.0, 20.0  # the largest |Δ| counts 1 + EXTRA + EXTRA_OF_FEW / n times
+BAND_TAIL = 5e-4  # probability that a mean is beyond either end of its band
 MOST_LAGS = 1000
 SYMMETRIC = 1e-6  # a skewness below this has no effect
 
@@ -111,6 +112,24 @@ def mean_limit(sizes: Floats, pairs: float, confidence: float) -> float:
         t = 3.0 * (float(np.cbrt(1.0 + c * (t - c / 6.0))) - 1.0) / c
     width = math.sqrt(variance * count / (count - 1.0) / pairs)
     return max(float(sizes.mean()), mean - width * t)
+
+
+def mean_band(shares: Floats, pairs: float, tail: float = BAND_TAIL) -> tuple[float, float]:
+    """Where the mean of shares in [0, 1] is over all pairs: beyond either end with probability `tail`.
+
+    With fewer than FEWEST_INDEPENDENT effective pairs, it may be anywhere.
+
+    Examples
+    --------
+    >>> low, high = mean_band(np.random.default_rng(1).random(200), 200.0)
+    >>> 0.4 < low < 0.5 < high < 0.6
+    True
+    """
+    if pairs < FEWEST_INDEPENDENT:
+        return 0.0, 1.0
+    inside = np.clip(shares, 0.0, 1.0)
+    low, high = 1.0 - mean_limit(1.0 - inside, pairs, 1.0 - tail), mean_limit(inside, pairs, 1.0 - tail)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def quantile_level(quantile: float, pairs: float, confidence: float) -> float:

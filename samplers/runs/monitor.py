@@ -141,12 +141,12 @@ class Expected(NamedTuple):
             f"data use {use:.3%} ± {use_se:.1%} (predicted {self.usage:.3%})" if reads else "",
         ]
         found = " and ".join(filter(None, findings))
-        return f"not as the design predicts after {int(decided.sum()):,} decisions: {found}; {self._advice(accepts)}"
+        return f"not as the design predicts after {int(decided.sum()):,} decisions: {found}; {self._advice()}"
 
-    def _advice(self, accepts: int) -> str:
+    def _advice(self) -> str:
         why = "its trial run was of another chain (data, model, proposal) or of its warm-up, or this run is not settled"
-        if self.proxy and accepts > 0:
-            why = f"few rows may decide that its mini-batches miss, {why}"
+        if self.proxy:
+            why = f"{why}, or few rows decide that its mini-batches miss"
         return f"{why}; make a trial run of this config and a new design, and do not use these draws before an audit"
 
 

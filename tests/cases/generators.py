@@ -1,18 +1,15 @@
 """The kinds of data."""
 
 import numpy as np
+from scipy.special import expit
 
 from tests.cases.case import Case
-
-
-def sigm(eta):
-    return 1.0 / (1.0 + np.exp(-eta))
 
 
 def gaussian(rng, n, effects=(-0.5, 1.0, -0.5, 0.25)):
     """Intercept and independent normal covariates, with labels of a logistic model."""
     x = np.column_stack([np.ones(n), rng.standard_normal((n, len(effects) - 1))])
-    return x, rng.random(n) < sigm(x @ np.array(effects))
+    return x, rng.random(n) < expit(x @ np.array(effects))
 
 
 def with_levels(x, y, rows, labels):
@@ -43,13 +40,13 @@ def rare_dummies(rng, n):
 def student(rng, n):
     """t with 2 degrees of freedom: infinite variance."""
     x = np.column_stack([np.ones(n), rng.standard_t(2.0, (n, 4))])
-    return x, rng.random(n) < sigm(x @ np.array([-1.0, 0.5, -0.3, 0.2, 0.0]))
+    return x, rng.random(n) < expit(x @ np.array([-1.0, 0.5, -0.3, 0.2, 0.0]))
 
 
 def lognormal(rng, n):
     """exp(1.5 z), not logged by the user: amounts of money."""
     x = np.column_stack([np.ones(n), np.exp(1.5 * rng.standard_normal((n, 3)))])
-    return x, rng.random(n) < sigm(x @ np.array([-2.0, 0.3, -0.2, 0.05]))
+    return x, rng.random(n) < expit(x @ np.array([-2.0, 0.3, -0.2, 0.05]))
 
 
 def outliers(rng, n):
@@ -80,7 +77,7 @@ def census(rng, n):
     z = (age - 42.0) / 17.0
     x = np.column_stack([np.ones(n), z, z**2, gain, dummies])
     effects = np.concatenate([[-2.2, 0.6, -0.5, 0.35], rng.normal(0.0, 0.7, 13)])
-    return x, rng.random(n) < sigm(x @ effects)
+    return x, rng.random(n) < expit(x @ effects)
 
 
 def separated(rng, n):

@@ -12,7 +12,7 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import expit, gammaln, logsumexp
 
 from tests.cases import PROPER
 from tests.cases.case import STORED, Data, Reference
@@ -46,7 +46,7 @@ def mode_and_factor(data: Data) -> tuple[np.ndarray, np.ndarray]:
     theta, prior = np.zeros(x.shape[1]), precision * np.eye(x.shape[1])
     best = log_posterior(data, theta[None])[0]
     for _ in range(100):
-        p = 1.0 / (1.0 + np.exp(-(x @ theta)))
+        p = expit(x @ theta)
         hessian = (x * (p * (1.0 - p))[:, None]).T @ x + prior
         step = np.linalg.solve(hessian, x.T @ (y - p) - precision * theta)
         shrunk = theta + 0.5 ** np.arange(20)[:, None] * step

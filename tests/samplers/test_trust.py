@@ -13,13 +13,11 @@ from benchmarks.samplers.trust import (
     SILENT,
     WRONG_USES,
     Outcome,
-    Use,
     command,
     compared,
     flow,
-    kept,
-    row,
-    uses,
+    pairs_of_uses,
+    report,
 )
 from samplers import collect
 from tests.cases import CASES, PROPER
@@ -82,24 +80,28 @@ def test_wrong_tails_are_seen_as_wrong():
     assert mean < 0.05 and sd < 0.05 and tail > 0.25 and beyond
 
 
-def test_every_case_is_used_at_two_sizes_and_outcomes_are_kept(tmp_path, monkeypatch):
-    all_uses = list(uses())
-    for name in PROPER:
-        assert {use.n for use in all_uses if use.case == name and use.sequential} >= {None, 50_000}
-    assert {use.case for use in all_uses} == set(CASES)
-    monkeypatch.setattr("benchmarks.samplers.trust.WORK", tmp_path)
+def test_every_case_is_used_at_two_sizes_and_with_both_tests():
+    pairs = pairs_of_uses()
+    assert {(use.case, use.n) for use, _ in pairs} == {(name, n) for name in PROPER for n in (None, 50_000)}
+    assert all(use.sequential and not exact.sequential and use[1:4] == exact[1:4] for use, exact in pairs)
+    assert {use.case for use in WRONG_USES} >= set(CASES) - set(PROPER)
+
+
+def test_outcomes_are_kept_and_reported(tmp_path, monkeypatch):
     calls = []
 
     def once(use, folder):
         calls.append(use)
         folder.mkdir(parents=True)
-        return Outcome(SILENT, "nothing", 0.123, 0.01, 0.5, 0.02)
+        return Outcome(SILENT if use.name == "plain" else RIGHT, "x | y", 0.123, 0.01, 0.5, 0.02)
 
+    monkeypatch.setattr("benchmarks.samplers.trust.WORK", tmp_path)
     monkeypatch.setattr("benchmarks.samplers.trust.flow", once)
-    use = Use("plain", "plain")
-    assert kept(use) == kept(use) and len(calls) == 1
-    assert not kept(use).fine
-    assert row(use, kept(use)).startswith("| plain | 2,000 | **silently wrong** | .123 | .010 | .500 | 2.00% |")
+    lines = report()
+    assert lines == report() and len(calls) == 4 * len(PROPER) + len(WRONG_USES)
+    assert any(line.startswith("| plain | 2,000 | **silently wrong** | .123 | .010 | .500 | 2.00% |") for line in lines)
+    assert any(line.startswith("| burn-in: ") and line.endswith("| right | x \\| y |") for line in lines)
+    assert f"Silently wrong: 2 of {len(calls)}." in lines
 
 
 def test_commands_are_those_of_the_product():

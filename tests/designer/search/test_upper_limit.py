@@ -15,6 +15,7 @@ from designer.search.upper_limit import (
     Limits,
     effective_pairs,
     limits_of,
+    mean_band,
     mean_limit,
     pairs_for_quantile,
     quantile_level,
@@ -198,3 +199,28 @@ def test_many_pairs_are_compared_on_a_sample_with_the_limit_of_all():
     full = OverPairs(trial, "metropolis", limits=limits_of(trial, 0.95))
     design = _plan(Design(N_DATA, 500, 0.05))
     assert full.small()(design, 1e-6).limit == pytest.approx(full(design, 1e-6).limit, rel=0.01)
+
+
+SHARES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.5, 5.0, n),
+    "heavy": lambda rng, n: np.minimum(0.02 * rng.lognormal(0.0, 1.2, n), 1.0),
+    "rare": lambda rng, n: np.where(rng.random(n) < 0.9, 0.9 + 0.1 * rng.random(n), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_band_of_shares_misses_the_mean_as_rarely_as_asked(name):
+    """At 5% on either side, a t interval misses such means on one side in 10 to 20% of samples of 40."""
+    rng = np.random.default_rng(1)
+    true, missed = SHARES[name](rng, 10**6).mean(), np.zeros(2)
+    for _ in range(1_500):
+        low, high = mean_band(SHARES[name](rng, 40), 40.0, tail=0.05)
+        assert 0.0 <= low <= high <= 1.0
+        missed += (true < low, true > high)
+    assert np.all(missed / 1_500 < 0.075) and missed.sum() > 5
+
+
+def test_few_pairs_have_no_band_and_equal_ones_a_narrow_one():
+    assert mean_band(np.array([0.2, 0.3, 0.4]), 3.0) == (0.0, 1.0)
+    assert mean_band(np.full(50, 0.25), 50.0) == (0.25, 0.25)
