@@ -20,7 +20,7 @@ from samplers.study.observe import observe
 POSTERIORS = 30
 PASSES = 1000
 LONG = 100_000  # steps that tell what a tested chain samples
-AUDITS = 200
+AUDITS = 100
 WRONG_RUNS = 10  # seeds
 GRIDS = {1: 2001, 2: 161, 3: 61}  # points on each axis, by the number of coefficients
 
