@@ -39,6 +39,8 @@ observe, collect_pairs, trial_from_posterior, trials_at
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
 audit, audit_chain, audit_config, audit_slice
     how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
+independent_pairs
+    moves of a chain with independent proposals between weighted draws, for `designer.independent_error`
 certify
     how far a chain's posterior is from the exact one: a `Certificate`
 best_candidates, compare_tests
@@ -140,6 +142,7 @@ if TYPE_CHECKING:
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
     from samplers.study.certify import Certificate, certify
+    from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
@@ -208,6 +211,7 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "independent_pairs",
     "laplace_config",
     "laplace_verdict",
     "observe",
@@ -257,6 +261,7 @@ _HOMES = {
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
+    "study.independent_pairs": "independent_pairs",
     "study.audit": "Audit audit audit_chain",
     "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",

@@ -34,7 +34,11 @@ from tests.same_draws import (
 
 BEFORE = json.loads((OLD / "digests.json").read_text())
 SAME_MACHINE = BEFORE["machine"] == machine()
-DIGITS = {"one test", "one step", "posterior error", "time budget", "austerity budget"}
+DIGITS = {
+    *("one test", "one step", "posterior error", "time budget"),
+    *("audit", "audit of slice updates", "trial run and audit of a config"),
+    *(f"austerity {name}" for name in ("evaluate", "delta", "summary", "compare", "budget", "audit")),
+}
 SEARCHED = {  # and how near the numbers are: cost and error are flat about the best bounds
     "optimal boundary": 1e-2,
     **dict.fromkeys(["search", "bootstrap, folds, summary, frontier", "best step", "austerity design"], 3e-3),

@@ -22,11 +22,11 @@ import math
 import numpy as np
 
 from designer.core.jit import inlined, kernel
+from designer.engine._exp_kernels import fast_exp
 from designer.engine._walk_kernels import (
     END_INNER,
     END_TAIL,
     INV_SQRT_2PI,
-    fast_exp,
     most_nodes,
     normal_cdf,
     place,

@@ -14,14 +14,11 @@ is f_j(z) φ(z - μ_std √t_j). This is the tilted zero-drift walk, without its
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from designer.core.jit import inlined, kernel
+from designer.engine._exp_kernels import fast_exp, muladd
 
 SQRT_HALF = math.sqrt(0.5)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -32,55 +29,6 @@ END_INNER, END_TAIL = 4.0, 2.0  # nodes of a half rule beyond those the scale as
 SERIES = 12  # terms of the series in `tilt_closely`, whose Horner scheme is written out
 SERIES_ERROR = (SERIES / math.e) ** (SERIES / 2) / math.factorial(SERIES) * INV_SQRT_2PI  # max |x|^12 φ(x) / 12!
 FAR_OUT = 9.0  # φ(9) = 1e-18
-
-# ---------------------------------------------------------------------------------------------------------------------
-# exp that the compiler can vectorise: libm's is a call, and four times slower inside the loops below
-# ---------------------------------------------------------------------------------------------------------------------
-
-ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the low bits
-LOG2_E = 1.0 / math.log(2.0)
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # fdlibm's split of log 2
-C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(k) for k in range(2, 14))
-
-
-@intrinsic
-def _bits(_context: Any, _x: Any) -> Any:
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), codegen
-
-
-@intrinsic
-def _from_bits(_context: Any, _x: Any) -> Any:
-    def codegen(_ctx: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
-
-
-@inlined
-def fast_exp(x):
-    """exp(x) to a relative 3e-16 for -700 <= x <= 700; below that, exp(-700)."""
-    x = max(x, -700.0)
-    shifted = x * LOG2_E + ROUND
-    k = shifted - ROUND
-    y = (x - k * LN2_HIGH) - k * LN2_LOW
-    p = C13 * y + C12
-    p = p * y + C11
-    p = p * y + C10
-    p = p * y + C9
-    p = p * y + C8
-    p = p * y + C7
-    p = p * y + C6
-    p = p * y + C5
-    p = p * y + C4
-    p = p * y + C3
-    p = p * y + C2
-    p = p * y + 1.0
-    p = p * y + 1.0
-    return _from_bits(_bits(p) + (_bits(shifted) << 52))
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # quadrature nodes
@@ -170,8 +118,8 @@ def lanes(n):
 @inlined
 def add_normal(weight, centre, rho, gain, z, f):
     for k in range(z.size):
-        step = centre - rho * z[k]
-        f[k] += weight * fast_exp(gain * step * step)
+        step = muladd(-rho, z[k], centre)
+        f[k] = muladd(weight, fast_exp(gain * step * step), f[k])
 
 
 @kernel
@@ -220,19 +168,19 @@ def add_series(a, middle, root_t, mu, out):
     a0, a1, a2, a3, a4, a5 = a[0], a[1], a[2], a[3], a[4], a[5]
     a6, a7, a8, a9, a10, a11 = a[6], a[7], a[8], a[9], a[10], a[11]
     for i in range(out.size):
-        x = mu[i] * root_t - middle
-        p = a11 * x + a10
-        p = p * x + a9
-        p = p * x + a8
-        p = p * x + a7
-        p = p * x + a6
-        p = p * x + a5
-        p = p * x + a4
-        p = p * x + a3
-        p = p * x + a2
-        p = p * x + a1
-        p = p * x + a0
-        out[i] += p * fast_exp(-0.5 * x * x)
+        x = muladd(mu[i], root_t, -middle)
+        p = muladd(a11, x, a10)
+        p = muladd(p, x, a9)
+        p = muladd(p, x, a8)
+        p = muladd(p, x, a7)
+        p = muladd(p, x, a6)
+        p = muladd(p, x, a5)
+        p = muladd(p, x, a4)
+        p = muladd(p, x, a3)
+        p = muladd(p, x, a2)
+        p = muladd(p, x, a1)
+        p = muladd(p, x, a0)
+        out[i] = muladd(p, fast_exp(-0.5 * x * x), out[i])
 
 
 @inlined

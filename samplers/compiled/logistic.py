@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from designer.core.jit import inlined, kernel, kernel_with
-from designer.engine._walk_kernels import fast_exp
+from designer.engine._exp_kernels import fast_exp
 
 ROOM = 256  # rows at a time: their products stay in the nearest cache, and 2^ROOM does not overflow
 SUMS = {"reassoc", "contract"}

@@ -20,7 +20,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import as_indices, blocks
-from samplers.models.term_bounds import BoundedModel, ball_radius, factor_of, term_weights
+from samplers.models.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
 
 Number: TypeAlias = int | Literal["auto"]
 Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
@@ -36,6 +36,7 @@ SAMPLED = 4.0  # cost of a sampled row, read anywhere and evaluated twice; a hea
 NOISE = 0.15  # sd of a one-look test's log ratio at which normal residuals change a decision in 1% of cases, about
 HARMLESS = 0.05  # the same for residuals of any distribution
 SKEW = 0.1  # skewness of the sample's mean up to which the normal theory holds
+ABOUT = 1.2  # costs within this factor are about the same: then more heavy rows, since less is left to chance
 GAIN = 0.5  # heavy rows must lower the cost at least to this part of it
 
 
@@ -128,7 +129,7 @@ def split_rows(
         raise BadInput(f"heavy = {wish!r}: {type(model).__name__} has no third_bound to rank its rows; name the rows")
     most = min(model.n_data // SHARE, MOST) if count is None else count
     factor = factor_of(precision)
-    ranked = _heaviest(term_weights(model, centre, factor, ball_radius(centre.size), order), most)
+    ranked = heaviest(model, centre, order, factor, most)
     if count is None:
         return _chosen(model, centre, order, factor, ranked)
     return RowSplit(model.n_data, np.sort(ranked))
@@ -146,18 +147,24 @@ def _row_numbers(n_rows: int, given: npt.ArrayLike) -> Ints:
     return rows
 
 
-def _heaviest(weights: Floats, count: int) -> Ints:
-    """The rows of the largest weights, in falling order.
+def heaviest(model: BoundedModel, centre: Floats, order: int, factor: Floats, count: int) -> Ints:
+    """The rows whose control variates can miss most, in falling order: one pass, and memory for `count` rows.
 
     Weights are compared to a few digits, ties by row number: rounding, which differs between machines, decides nothing.
     """
-    coarse = np.where(weights > 0.0, np.round(64.0 * np.log2(np.maximum(weights, 1e-300))), -math.inf)
-    nth = np.partition(coarse, coarse.size - count)[coarse.size - count]
-    above = np.flatnonzero(coarse > nth)
-    level = np.flatnonzero(coarse == nth)[: count - above.size]
-    some = np.concatenate([above, level])
-    ranked: Ints = some[np.argsort(-coarse[some], kind="stable")]
-    return ranked
+    radius = ball_radius(centre.size)
+    rows, levels, least = np.empty(0, dtype=np.int64), np.empty(0), -math.inf
+    for block in blocks(model.n_data):
+        x = np.asarray(model.rows[block], dtype=np.float64)
+        weights = block_weights(model, x, block, centre, factor, radius, order)
+        level = np.round(64.0 * np.log2(np.maximum(weights, 1e-300)))
+        new = np.flatnonzero(level > least)
+        rows, levels = np.concatenate([rows, block.start + new]), np.concatenate([levels, level[new]])
+        if rows.size > count:
+            first = np.argsort(-levels, kind="stable")[:count]  # stable: the rows before have the smaller numbers
+            rows, levels = rows[first], levels[first]
+            least = levels[-1]
+    return rows[np.argsort(-levels, kind="stable")]
 
 
 # --- how many ---------------------------------------------------------------------------------------------------------
@@ -181,9 +188,10 @@ class RestMoments(NamedTuple):
 def _chosen(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RowSplit:
     """The first rows of a ranking, as many as make decisions cheapest; none if the gain is small."""
     tried = rest_moments(model, centre, order, factor, ranked)
-    best = int(np.argmin(tried.cost))
-    if not tried.cost[best] <= GAIN * tried.cost[0]:
+    least = tried.cost.min()
+    if not least <= GAIN * tried.cost[0]:
         return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
+    best = int(np.flatnonzero(tried.cost <= ABOUT * least)[-1])
     count = int(tried.heavy[best])
     reason = (
         f"always reads the {count:,} heaviest of {model.n_data:,} rows: κ falls from {tried.kappa[0]:.2g} to "
