@@ -58,6 +58,7 @@ SECTIONS: dict[str, Section] = {
     "search": _of("search.speed"),
     "coverage": _of("search.coverage"),
     "samplers": _timed("samplers.speed"),
+    "exact_minibatch": _timed("samplers.exact_minibatch"),
     "accuracy": _timed("samplers.accuracy"),
     "peers": _timed("samplers.other_samplers"),
     "dashboard": _of("dashboard.response"),

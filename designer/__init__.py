@@ -17,7 +17,7 @@ simulate, simulate_step
 
 Beyond the choice of one test (`designer.further`):
 
-posterior_error, tolerance_for
+posterior_error, independent_error, tolerance_for
     the posterior that a chain with this test samples, and the tolerance that keeps it accurate enough
 optimal_boundary, optimal_boundaries
     the best of all stopping boundaries, and a bound that no boundary can beat
@@ -47,12 +47,14 @@ from designer.engine.step_error import Acceptance, Predictions, acceptance, pred
 from designer.engine.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 from designer.further import (
     BestStep,
+    IndependentError,
     OptimalBoundary,
     PosteriorError,
     Quantity,
     anytime_schedule,
     best_epsilon,
     best_step,
+    independent_error,
     optimal_boundaries,
     optimal_boundary,
     posterior_error,
@@ -87,6 +89,7 @@ __all__ = [
     "Evaluated",
     "FrontierPoint",
     "Grid",
+    "IndependentError",
     "NumericalFailure",
     "OptimalBoundary",
     "Plan",
@@ -113,6 +116,7 @@ __all__ = [
     "characteristics",
     "cross_validate",
     "frontier",
+    "independent_error",
     "optimal_boundaries",
     "optimal_boundary",
     "posterior_error",

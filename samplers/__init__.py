@@ -17,10 +17,12 @@ Draws, ChainStopped, RunProgress
 
 The parts of a chain:
 
-SequentialTest, BarkerTest, ConcentrationTest, ExactTest
+SequentialTest, ExactMinibatchTest, BarkerTest, ConcentrationTest, ExactTest
     acceptance tests; a test of your own is an `AcceptTest`
 Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
+TermBounds, AliasTable
+    bounds on the terms of a model of your own, for the exact mini-batch test
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
 Remembering
@@ -39,10 +41,14 @@ observe, collect_pairs, trial_from_posterior, trials_at
     `designer.TrialRun`; the first and the third return `Observed` and `PosteriorPairs`
 audit, audit_chain, audit_config, audit_slice
     how wrong a test is in the steps of a chain, against its tolerance: an `Audit`
+independent_pairs
+    moves of a chain with independent proposals between weighted draws, for `designer.independent_error`
 certify
     how far a chain's posterior is from the exact one: a `Certificate`
 best_candidates, compare_tests
     the cheapest test of each kind, and the module that compares tests
+predict_minibatch, best_minibatch_step
+    rows and acceptance of the exact mini-batch test without a chain, and its best step
 time_costs
     seconds and mixing of a chain, for a time budget
 
@@ -105,12 +111,15 @@ if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
     from samplers.decide import (
         AcceptTest,
+        AliasTable,
         BarkerTest,
         Comparison,
         ConcentrationTest,
         Decision,
+        ExactMinibatchTest,
         ExactTest,
         SequentialTest,
+        TermBounds,
     )
     from samplers.models import LinearModel, Model
     from samplers.models.control import Controlled, find_mode
@@ -140,9 +149,11 @@ if TYPE_CHECKING:
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
     from samplers.study.certify import Certificate, certify
+    from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
     from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
+    from samplers.study.predict_minibatch import best_minibatch_step, predict_minibatch
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
     from samplers.study.time_costs import time_costs
@@ -151,6 +162,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ICA",
     "AcceptTest",
+    "AliasTable",
     "Audit",
     "BarkerTest",
     "Certificate",
@@ -163,6 +175,7 @@ __all__ = [
     "Decision",
     "DenseMRF",
     "Draws",
+    "ExactMinibatchTest",
     "ExactTest",
     "GibbsChain",
     "JumpChain",
@@ -190,6 +203,7 @@ __all__ = [
     "SliceChain",
     "SteppedChain",
     "StiefelWalk",
+    "TermBounds",
     "ValueGibbsChain",
     "ValuedMRF",
     "WeightedDraws",
@@ -198,6 +212,7 @@ __all__ = [
     "audit_config",
     "audit_slice",
     "best_candidates",
+    "best_minibatch_step",
     "certify",
     "choose_proposal",
     "collect",
@@ -208,9 +223,11 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "independent_pairs",
     "laplace_config",
     "laplace_verdict",
     "observe",
+    "predict_minibatch",
     "run",
     "run_chains",
     "run_config",
@@ -233,7 +250,9 @@ _HOMES = {
     "study.step_trials": "trials_at",
     "study.time_costs": "time_costs",
     "study.best_tests": "best_candidates",
-    "decide": "AcceptTest BarkerTest Comparison ConcentrationTest Decision ExactTest SequentialTest",
+    "decide": "AcceptTest AliasTable BarkerTest Comparison ConcentrationTest Decision ExactMinibatchTest ExactTest "
+    "SequentialTest TermBounds",
+    "study.predict_minibatch": "best_minibatch_step predict_minibatch",
     "chains.chain": "Chain",
     "chains.draws": "ChainStopped Draws",
     "chains.parallel": "RunProgress",
@@ -257,6 +276,7 @@ _HOMES = {
     "runs.run_chains": "run run_chains",
     "chains.slice_chain": "Slice SliceChain",
     "runs.laplace": "laplace_config",
+    "study.independent_pairs": "independent_pairs",
     "study.audit": "Audit audit audit_chain",
     "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",

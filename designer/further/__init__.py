@@ -4,6 +4,8 @@ optimal_boundary, optimal_boundaries
     the best of all stopping boundaries, and a bound that no boundary can beat (`optimal_boundary`)
 posterior_error, tolerance_for
     the posterior that a chain with a test samples, and the tolerance that keeps it accurate enough (`posterior`)
+independent_error
+    the same for proposals that do not depend on the state
 best_step, effective_share
     the best step of a random walk together with its test (`step_size`)
 best_epsilon, time_options, time_schedule, anytime_schedule, sensitivity
@@ -15,11 +17,13 @@ from designer.further.budget.phases import Phase, TimePlan, anytime_schedule, ti
 from designer.further.optimal_boundary.boundary import optimal_boundaries, optimal_boundary
 from designer.further.optimal_boundary.result import OptimalBoundary, Rival
 from designer.further.posterior.error import PosteriorError, posterior_error
+from designer.further.posterior.independent import IndependentError, independent_error
 from designer.further.posterior.tolerance import PosteriorTolerance, tolerance_for
 from designer.further.step_size import BestStep, StepRow, best_step, effective_share
 
 __all__ = [
     "BestStep",
+    "IndependentError",
     "OptimalBoundary",
     "Option",
     "Phase",
@@ -33,6 +37,7 @@ __all__ = [
     "best_epsilon",
     "best_step",
     "effective_share",
+    "independent_error",
     "optimal_boundaries",
     "optimal_boundary",
     "posterior_error",

@@ -13,6 +13,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.engine.skew import LARGEST
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.pairs.refusals import pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import epsilon_of
 from designer.rule.design import Design
@@ -225,7 +226,9 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     usual = Design(trial.n_data, Space().checked(trial.n_data).m_range[0], USUAL_EPSILON)
     usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
     summary = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
-    return summary._replace(remarks=[*_remarks(summary, trial.proposal), *_skewness_remarks(usual, trial, rule)])
+    problem = pairs_problem(trial)
+    remarks = [*([] if problem is None else [f"no design can be made: {problem}"]), *_remarks(summary, trial.proposal)]
+    return summary._replace(remarks=[*remarks, *_skewness_remarks(usual, trial, rule)])
 
 
 def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histogram]:

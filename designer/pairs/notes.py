@@ -14,8 +14,13 @@ from designer.rule.looks import MAX_N_DATA
 
 Note: TypeAlias = str | int | float
 
-NAMES = ("proposal", "chain_acceptance", "n_heavy", "heavy")  # kind of proposal; accepted steps; rows read always, why
-TEXTS = {"proposal": 100, "heavy": 300}  # those in words, and their greatest lengths
+# kind of proposal, accepted steps; rows read always, why; rows, acceptance and best step of the exact mini-batch test
+NAMES = (
+    *("proposal", "chain_acceptance", "n_heavy", "heavy"),
+    *("minibatch_rows", "minibatch_acceptance", "minibatch_step"),
+)
+TEXTS = {"proposal": 100, "heavy": 300, "minibatch_step": 100}  # those in words, and their greatest lengths
+REALS = {"chain_acceptance": 1.0, "minibatch_rows": 1e15, "minibatch_acceptance": 1.0}  # from 0 to this
 _LINE = re.compile(rf"#\s*({'|'.join(NAMES)})\s*:\s*(.*)")
 
 
@@ -27,8 +32,8 @@ def checked_notes(notes: Mapping[str, Note]) -> Mapping[str, Note]:
             if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= TEXTS[name]:
                 raise BadInput(f"notes: {name} = {shorten(repr(value))}: must be in words")
             checked[name] = value.strip()
-        elif name == "chain_acceptance":
-            checked[name] = real(name, value, 0.0, 1.0)
+        elif name in REALS:
+            checked[name] = real(name, value, 0.0, REALS[name])
         elif name == "n_heavy":
             checked[name] = integer(name, value, 0, MAX_N_DATA)
         else:
@@ -49,7 +54,7 @@ def from_text(texts: Mapping[str, str]) -> dict[str, Note]:
             continue
         text = texts[name].strip()
         try:
-            value: Note = text if name in TEXTS else float(text) if name == "chain_acceptance" else int(text)
+            value: Note = text if name in TEXTS else float(text) if name in REALS else int(text)
             notes |= checked_notes({name: value})
         except (BadInput, ValueError):
             continue

@@ -153,6 +153,8 @@ def solve(evaluator: Evaluator, target: float, start: Crossing) -> EvaluatedDesi
     shape, slope, here = start.shape, start.slope, start.bound
     for tries in range(60):
         epsilon = rounded_down(epsilon_of(min(max(here, least), most)), evaluator.space.epsilon)
+        if good is not None and epsilon <= good.epsilon:
+            epsilon = rounded_down(1.0011 * good.epsilon, evaluator.space.epsilon)  # the next one up
         if (bad is not None and epsilon >= bad.epsilon) or (good is not None and epsilon <= good.epsilon):
             break  # no ε of four digits lies between
         row = evaluator.evaluate(shape, threshold(epsilon), SEARCH_ACCURACY, epsilon)

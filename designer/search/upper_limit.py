@@ -128,8 +128,9 @@ def mean_band(shares: Floats, pairs: float, tail: float = BAND_TAIL) -> tuple[fl
     if pairs < FEWEST_INDEPENDENT:
         return 0.0, 1.0
     inside = np.clip(shares, 0.0, 1.0)
+    mean = float(inside.mean())  # between the ends, despite rounding
     low, high = 1.0 - mean_limit(1.0 - inside, pairs, 1.0 - tail), mean_limit(inside, pairs, 1.0 - tail)
-    return max(low, 0.0), min(high, 1.0)
+    return max(min(low, mean), 0.0), min(max(high, mean), 1.0)
 
 
 def quantile_level(quantile: float, pairs: float, confidence: float) -> float:

@@ -210,7 +210,8 @@ class Chain(SteppedChain):
             self._likelihoods = Likelihoods.of(self.model)
         if self._likelihoods is not None:
             comparison = replace(comparison, full=self._likelihoods.full(theta, proposed))
-        decision = decide(rng, self.test, comparison, proposed)
+        row_number = getattr(self.model, "row_number", None)
+        decision = decide(rng, self.test, comparison, proposed, row_number=row_number)
         if decision.accept and self._likelihoods is not None:
             self._likelihoods.moved(proposed)
         counted = decision._replace(n_used=decision.n_used + self.n_always)

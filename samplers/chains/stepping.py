@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -144,21 +144,29 @@ def all_steps_or_none(chain: MarkovChain) -> Iterator[None]:
 
 
 def decide(
-    rng: np.random.Generator, test: Any, comparison: Comparison, theta: State, level: float | None = None
+    rng: np.random.Generator,
+    test: Any,
+    comparison: Comparison,
+    theta: State,
+    level: float | None = None,
+    row_number: Callable[[int], int] | None = None,
 ) -> Decision:
     """The test's decision about a move to θ, at a given threshold if there is one.
 
-    A number that is not finite, or a term beyond its bound, raises `ChainStopped`.
+    A number that is not finite, or a term beyond its bound, raises `ChainStopped`; `row_number` says which row of the
+    data a datum of the comparison is, if their numbers differ.
     """
+    row = (lambda index: index) if row_number is None else row_number
     if math.isnan(comparison.log_ratio):
         raise ChainStopped.at(theta, None)
     try:
         decision: Decision = test.decide(rng, comparison) if level is None else test.decide_at(rng, comparison, level)
     except NonFiniteTerm as bad:
-        raise ChainStopped.at(theta, bad.index) from None
+        raise ChainStopped.at(theta, row(bad.index)) from None
     except BrokenBound as broken:
-        what = f"the term of datum {broken.index:,}, {broken.value:.6g}, exceeds the model's bound {broken.bound:.6g}"
-        raise ChainStopped.at(theta, broken.index, what) from None
+        index = row(broken.index)
+        what = f"the term of datum {index:,}, {broken.value:.6g}, exceeds the model's bound {broken.bound:.6g}"
+        raise ChainStopped.at(theta, index, what) from None
     return decision
 
 

@@ -228,5 +228,5 @@ def _forget(model, test, theta, room):
 
 @kernel
 def begin(model, test, theta):
-    """Tell the test where the chain is; only the exact test and the exact minibatch test need to know."""
+    """Tell the test where the chain is; only the exact test and the exact mini-batch test need to know."""
     forget(model, test, theta, new_room())

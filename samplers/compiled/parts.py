@@ -190,7 +190,7 @@ class Barker(NamedTuple):
 
 
 class ExactMinibatch(NamedTuple):
-    """The exact minibatch test for control variates; `white` holds the whitened current and proposed state."""
+    """The exact mini-batch test for control variates; `white` holds the whitened current and proposed state."""
 
     n_data: int
     barker: bool

@@ -105,7 +105,7 @@ def _check_place(data: DataTable) -> None:
 
 
 def _check_has_bounds(model: ModelTable) -> None:
-    """Refuse the exact minibatch test for terms without bounds."""
+    """Refuse the exact mini-batch test for terms without bounds."""
     why = "test.kind = 'exact-minibatch' needs bounds on the terms"
     if not isinstance(model, LogisticTable):
         raise BadInput(f"model.kind = {model.kind!r}: {why}, which the control variates of 'logistic' have")

@@ -129,7 +129,7 @@ class ConcentrationTable(ConfigTable):
 
 
 class ExactMinibatchTable(ConfigTable):
-    """The exact minibatch test; `samplers.decide.ExactMinibatchTest` explains the entries."""
+    """The exact mini-batch test; `samplers.decide.ExactMinibatchTest` explains the entries."""
 
     kind: Literal["exact-minibatch"] = "exact-minibatch"
     chi: Real = Field(default=0.0, ge=0.0, le=MOST_CHI)

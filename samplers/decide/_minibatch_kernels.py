@@ -1,4 +1,4 @@
-"""Kernels of the exact minibatch test: the alias table, drawing rows by their weights, and what the kept rows say."""
+"""Kernels of the exact mini-batch test: the alias table, drawing rows by their weights, and what the kept rows say."""
 
 from __future__ import annotations
 

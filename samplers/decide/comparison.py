@@ -113,7 +113,7 @@ class Comparison:
     full
         full() -> sum of all lᵢ, if the model can do that faster than through `terms`.
     bounds
-        Bounds on each |lᵢ|, for the exact minibatch test, or a function that finds them; None if there are none.
+        Bounds on each |lᵢ|, for the exact mini-batch test, or a function that finds them; None if there are none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The exact minibatch test: a random number of rows, drawn by bounds on their terms, and no error at all.
+"""The exact mini-batch test: a random number of rows, drawn by bounds on their terms, and no error at all.
 
 Zhang, Cooper and De Sa (2020, TunaMH); Prado, Nemeth and Sherlock (arXiv 2407.19602, MH-SS) draw as we do with χ = 0.
 
@@ -22,7 +22,7 @@ from samplers.decide import _minibatch_kernels as kernels
 from samplers.decide.alias import TermBounds
 from samplers.decide.comparison import BLOCK, BrokenBound, Comparison, Decision, begin, evaluate, total
 
-NEEDS = "the exact minibatch test needs bounds on the terms"
+NEEDS = "the exact mini-batch test needs bounds on the terms"
 MOST_CHI, MOST_ROWS = 1e6, 1e15
 HOW = "control variates of a model that has second_bound and third_bound, or the model's own method bounds"
 
@@ -73,10 +73,15 @@ class ExactMinibatchTest:
         rows, most = self.mean_rows(bounds), comparison.n if self.most is None else self.most
         if not rows <= most:
             return Decision(bool(total(comparison) - comparison.log_ratio > v), comparison.n, 1)
-        count, log_ratio = int(rng.poisson(rows)), 0.0
+        log_ratio, count = self.log_ratio(rng, comparison, bounds)
+        return Decision(bool(log_ratio - comparison.log_ratio > v), count, 1)
+
+    def log_ratio(self, rng: np.random.Generator, comparison: Comparison, bounds: TermBounds) -> tuple[float, int]:
+        """The sum of log(φ'_i / φ_i) over the rows that are kept, and how many were drawn."""
+        count, log_ratio = int(rng.poisson(self.mean_rows(bounds))), 0.0
         for first in range(0, count, BLOCK):
             log_ratio += self._part(rng, comparison, bounds, min(BLOCK, count - first))
-        return Decision(bool(log_ratio - comparison.log_ratio > v), count, 1)
+        return log_ratio, count
 
     def _part(self, rng: np.random.Generator, comparison: Comparison, bounds: TermBounds, count: int) -> float:
         """Draw this many rows, keep some, and add up what they say."""

@@ -35,7 +35,7 @@ class Model(Protocol):
 
     Optional: `dimension`, to check starts; `log_likelihood(theta, indices)`, so that an exact chain evaluates each
     datum once per step; `gradient` and `prior_gradient`, for `Langevin`; `range_bound(theta, theta_new)`, for the
-    concentration test; `bounds(theta, theta_new)` -> `TermBounds`, for the exact minibatch test.
+    concentration test; `bounds(theta, theta_new)` -> `TermBounds`, for the exact mini-batch test.
 
     Examples
     --------

@@ -155,6 +155,10 @@ class Controlled:
         """Their number H."""
         return self.split.heavy.size
 
+    def row_number(self, index: int) -> int:
+        """Which row a datum is: heavy rows are not data of a test, and the others are numbered without them."""
+        return int(np.asarray(self.split.rows_of(np.array([index])))[0])
+
     @property
     def dimension(self) -> int:
         """Number of parameters D."""
@@ -198,7 +202,7 @@ class Controlled:
 
     @cached_property
     def residual_bounds(self) -> ResidualBounds:
-        """Bounds on the residuals, for the exact minibatch test; a pass over the data, once."""
+        """Bounds on the residuals, for the exact mini-batch test; a pass over the data, once."""
         precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
         rest = self.split.rows_of(slice(0, self.n_data))
         return ResidualBounds.of(self.model, self.centre, self.order, self.radius, factor_of(precision), rest)

@@ -1,4 +1,4 @@
-"""Bounds |r_i| <= c_i M(θ, θ') on the residuals of control variates, for the exact minibatch test."""
+"""Bounds |r_i| <= c_i M(θ, θ') on the residuals of control variates, for the exact mini-batch test."""
 
 from __future__ import annotations
 

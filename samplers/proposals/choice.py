@@ -30,6 +30,7 @@ DEGREES = (50.0, 20.0, 10.0, 5.0)  # of Student's t, that are tried; the first a
 WIDEST = 5.0  # degrees of the draws that look for tails which normal draws never visit
 STATES = 64  # from each kind of candidate
 CLEARLY = 10.0  # times what makes a direction worth bending: below, the plain proposal is taken without more ado
+NEVER = 600.0  # log weights this far below the highest count as impossible
 NEVER_MET = 1e-3  # posterior probability of the states that a chain of usual length does not meet
 GAIN = 1.25  # effective draws per step that a less simple candidate must win
 SEED = 5  # the choice depends on the data and the prior alone
@@ -154,8 +155,9 @@ def check_tails(tails: Tails) -> float:
 
 
 def _nearly_normal(shape: Shape) -> bool:
+    """Whether nothing says otherwise: derivatives that are not finite say nothing."""
     skewed, peaked = np.abs(shape.skewness).max(), np.abs(shape.peakedness).max()
-    return bool(skewed < CLEARLY * SKEWED and peaked < CLEARLY * PEAKED)
+    return not (skewed >= CLEARLY * SKEWED or peaked >= CLEARLY * PEAKED) or not math.isfinite(skewed + peaked)
 
 
 def _worst(shape: Shape) -> str:
@@ -184,6 +186,7 @@ def _shown(one: Candidate) -> str:
     return f"{one.effective:.2f}" if one.effective >= 0.005 else "less than 0.01"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # far states may be impossible
 def _compared(model: Controlled, proposals: list[ProxyStep], shapes: Iterable[Profile | None]) -> list[Candidate]:
     """Each candidate, judged by the same states, also by those that only other candidates would propose."""
     rng = np.random.default_rng(SEED)
@@ -234,6 +237,8 @@ def independence_chain(log_weight: Floats, log_share: Floats, states: Floats) ->
     >>> round(acceptance, 6), round(effective, 6)  # the proposal is the posterior
     (1.0, 1.0)
     """
+    highest = np.max(log_weight, where=np.isfinite(log_weight), initial=-math.inf)
+    log_weight = np.nan_to_num(np.maximum(log_weight, highest - NEVER), nan=highest - NEVER)  # impossible states, too
     share, posterior = _normalised(log_share), _normalised(log_share + log_weight)
     heaviest = np.argsort(-log_weight)
     met = np.sort(heaviest[np.cumsum(posterior[heaviest]) > NEVER_MET])

@@ -204,6 +204,7 @@ class _Line(NamedTuple):
         linear = prior.prior_gradient(centre) @ (end - begin)
         return float(prior.log_prior(centre + end) - prior.log_prior(centre + begin) - linear - quadratic)
 
+    @np.errstate(over="ignore", invalid="ignore")  # far out, the log density may be -inf
     def quantiles(self) -> tuple[Floats, Floats] | None:
         """Quantiles of the marginal at the normal knots, and their slopes; None if they cannot be computed."""
         from scipy.interpolate import CubicSpline

@@ -28,6 +28,7 @@ from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, 
 from samplers.runs.store import Store
 from samplers.study.audit import EVERY, PASSES, Audit, audit_chain
 from samplers.study.observe import Observed, Pair, check_observable, independent, observing, spacing
+from samplers.study.predict_minibatch import minibatch_notes
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -180,6 +181,7 @@ def _pairs(
     notes: dict[str, Note] = {"proposal": config.proposal.kind, "chain_acceptance": accepted / (pairs * every)}
     if heavy := getattr(spec.model, "n_heavy", 0):
         notes |= {"n_heavy": heavy, "heavy": spec.model.split.sentence}
+    notes |= minibatch_notes(np.random.default_rng(config.run.seed), chain.model, chain.proposal, config.rule)
     return Observed(Draws.empty(0, chain.theta.size), recorded, config.rule).trial(chain.n_data, notes)
 
 

@@ -235,7 +235,7 @@ def audit_chain(
     'beyond'
     """
     if isinstance(chain.test, WITHOUT_ERROR):
-        name = "exact" if isinstance(chain.test, ExactTest) else "exact minibatch"
+        name = "exact" if isinstance(chain.test, ExactTest) else "exact mini-batch"
         raise BadInput(f"test: the {name} test has no error to audit; its chain has the exact posterior")
     check_observable(chain)
     if tolerance is None and isinstance(chain.test, ConcentrationTest):

@@ -32,7 +32,8 @@ from samplers.decide.sequential import SequentialTest
 __all__ = ["Candidates", "Measurement", "Prediction", "cheapest", "measure", "predict", "with_control_variates"]
 
 MOST_DATA = 2_000_000  # largest population to simulate
-CACHED = "exact, cached"
+CACHED, MINIBATCH = "exact, cached", "exact minibatch"
+MINIBATCH_ROWS = "minibatch_rows"  # the note of a trial run by which the exact mini-batch test is known
 PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
 # so that its asymptotic variance is at most 2 v + Var f where Metropolis' is v (Peskun 1973, Latuszynski and Roberts
@@ -147,6 +148,8 @@ class Candidates(NamedTuple):
 def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     """Data, acceptance and error of the exact, sequential, Barker mini-batch and concentration tests.
 
+    And of the exact mini-batch test, if the trial run was made from a model with bounds, and so notes what to expect.
+
     Parameters
     ----------
     trial
@@ -207,11 +210,26 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             f"at most {delta:g} by its guarantee, if |lᵢ| stays within {candidates.range_in_sd:g} sd",
         ),
     ]
-    return [_prediction(*line) for line in lines]
+    rows = [_prediction(*line) for line in lines]
+    return rows if MINIBATCH_ROWS not in trial.notes else [*rows, _exact_minibatch(trial, float(metropolis.mean()))]
+
+
+def _exact_minibatch(trial: TrialRun, exact: float) -> Prediction:
+    """By the bounds of the model that the pairs are from, as its trial run has noted it.
+
+    It accepts less often than exact decisions: as a step of that chain count as many as accept as often.
+    """
+    rows, rate = float(trial.notes[MINIBATCH_ROWS]), max(float(trial.notes["minibatch_acceptance"]), 1e-300)
+    step = trial.notes.get("minibatch_step")
+    note = "exact, with random decisions" + (f"; effective draws cost least with {step}" if step else "")
+    costs = 2.0 * rows, rate, 0.0, 2.0 * rows / rate, 2.0 * rows * max(1.0, exact / rate)
+    return Prediction(MINIBATCH, "metropolis", rows, *costs, note)
 
 
 def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
     """The test with the fewest likelihood evaluations per right move among those whose error is within the tolerance.
+
+    Of tests that cost the same, the one with the smallest error.
 
     Parameters
     ----------
@@ -231,7 +249,7 @@ def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
     >>> cheapest(predict(trial, Candidates(Design(100_000, 500, 0.05))), tolerance=1e-9).error
     0.0
     """
-    return min((row for row in rows if row.error <= tolerance), key=lambda row: row.per_move)
+    return min((row for row in rows if row.error <= tolerance), key=lambda row: (row.per_move, row.error))
 
 
 def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
@@ -255,7 +273,8 @@ def with_control_variates(trial: TrialRun, factor: float) -> TrialRun:
     >>> float((trial.kappa / with_control_variates(trial, 10.0).kappa)[0].round(6))
     10.0
     """
-    return TrialRun(trial.n_data, trial.mu, trial.sigma / real("factor", factor, 1.0, 1e9), trial.log_ratio)
+    smaller = trial.sigma / real("factor", factor, 1.0, 1e9)
+    return TrialRun(trial.n_data, trial.mu, smaller, trial.log_ratio, notes=trial.notes)
 
 
 def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:

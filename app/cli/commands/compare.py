@@ -10,7 +10,7 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.files import check_target
 from app.cli.options import Commands, Parser, add_command
-from app.cli.terminal import CommandOutput, ShowProgress, progress_bar
+from app.cli.terminal import CommandOutput, ShowProgress, progress_bar, status
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
@@ -68,6 +68,11 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--factor", type=shared.number, help="factor by which control variates shrink κ (default: 30)")
     parser.add_argument(
+        "--config",
+        metavar="CONFIG.toml",
+        help="of the chain: predicts the exact mini-batch test, where the trial run does not say what to expect of it",
+    )
+    parser.add_argument(
         "--control", metavar="TRIAL.csv", help="pairs recorded with control variates, instead of --factor"
     )
 
@@ -92,7 +97,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from designer.core.errors import integer, real
     from designer.core.files import write_whole
     from designer.pairs.trial_run import TrialRun
-    from samplers.study.compare_tests import CONTROLLED, PLAIN
+    from samplers.study.compare_tests import CONTROLLED, MINIBATCH, PLAIN
 
     check_target(options.output)
     if options.best and (options.epsilon is not None or options.delta is not None):
@@ -102,6 +107,8 @@ def run(options: argparse.Namespace) -> CommandOutput:
     real("tolerance", options.tolerance, 0.0, 1.0)
     integer("seed", options.seed, 0, 2**63)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
+    if options.config is not None:
+        trial = _with_bounds(trial, options)
     pairs = {PLAIN: trial, CONTROLLED: _controlled(trial, options)}
     with progress_bar(options) as show:
         parts = [_part(name, each, options, show) for name, each in pairs.items()]
@@ -109,7 +116,28 @@ def run(options: argparse.Namespace) -> CommandOutput:
         write_whole(options.output, _csv(parts))
     data = {"n_data": trial.n_data, "tolerance": options.tolerance, "parts": [_json(p, options) for p in parts]}
     lines = [line for part in parts for line in _lines(part, options)] + LEGEND
+    if not any(row.test == MINIBATCH for part in parts for row in part.predictions):
+        lines.append("exact mini-batch test: not compared, it needs the model; give --config")
     return CommandOutput(data, [*lines, *([f"written to {options.output}"] if options.output else [])])
+
+
+def _with_bounds(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
+    """The same pairs with what the model of a config says about the exact mini-batch test."""
+    import numpy as np
+
+    from designer.pairs.trial_run import TrialRun
+    from samplers.config.assemble import build
+    from samplers.config.config import SamplerConfig
+    from samplers.study.predict_minibatch import minibatch_notes
+
+    config = SamplerConfig.load(options.config, exact=True)
+    with status("bounds of the terms", options):
+        spec = build(config)
+        notes = minibatch_notes(np.random.default_rng(options.seed), spec.model, spec.proposal, spec.rule)
+    if not notes:
+        raise UsageError(f"{options.config}: the model has no bounds; needs logistic regression with control variates")
+    columns = trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew, trial.residuals
+    return TrialRun(*columns, notes=dict(trial.notes) | notes)
 
 
 def _controlled(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
@@ -164,7 +192,7 @@ def _short(value: float) -> str:
 
 
 def _lines(part: _Part, options: argparse.Namespace) -> list[str]:
-    from samplers.study.compare_tests import cheapest
+    from samplers.study.compare_tests import MINIBATCH, cheapest
 
     best = cheapest(part.predictions, options.tolerance)
     lines = [
@@ -181,7 +209,8 @@ def _lines(part: _Part, options: argparse.Namespace) -> list[str]:
         data = f"{seen.data:,.0f} ± {seen.data_se:,.0f} ({seen.predicted_data:,.0f} predicted)"
         accepted = f"{seen.acceptance:.3f} ± {seen.acceptance_se:.2g} ({seen.predicted_acceptance:.3f} predicted)"
         lines.append(f"simulated, {seen.test}: data {data}, acceptance {accepted}")
-    return [*lines, ""]
+    minibatch = next((row for row in part.predictions if row.test == MINIBATCH), None)
+    return [*lines, *([] if minibatch is None else [f"{minibatch.test}: {minibatch.note}"]), ""]
 
 
 def _json(part: _Part, options: argparse.Namespace) -> dict[str, Any]:

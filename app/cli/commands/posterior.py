@@ -14,6 +14,7 @@ from app.cli.terminal import CommandOutput, status
 
 if TYPE_CHECKING:
     from designer.further.posterior.error import PosteriorError
+    from designer.further.posterior.independent import IndependentError
     from designer.pairs.trial_run import TrialRun
 
 SUMMARY = "Predict what a test does to the posterior distribution."
@@ -28,11 +29,16 @@ def add(commands: Commands) -> None:
         run,
         SUMMARY,
         EXAMPLE,
-        shared.trial_run("pairs of an exact random walk"),
+        shared.trial_run("pairs of an exact random walk", optional=True),
         shared.acceptance_rule(),
         shared.sequential_test(),
         shared.dimension(),
         shared.output_file("DESIGN.toml", "with --sd-inflation: write the test here (or .json)"),
+    )
+    parser.add_argument(
+        "--config",
+        metavar="CONFIG.toml",
+        help="for independent proxy proposals: the chain's config, instead of its pairs; the data are read",
     )
     parser.add_argument(
         "--skewness",
@@ -55,6 +61,10 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from designer.pairs.trial_run import TrialRun
 
     check_target(options.output, *DESIGN_FILES)
+    if options.config is not None:
+        return _independent(options)
+    if options.trial is None:
+        raise UsageError("give TRIAL.csv, pairs of a random walk, or --config for independent proxy proposals")
     trial = TrialRun.load(options.trial, n_data=options.n_data)
     if options.sd_inflation is not None:
         return _tolerance(options, trial)
@@ -64,6 +74,41 @@ def run(options: argparse.Namespace) -> CommandOutput:
     with status("computing what the chain samples", options):
         error = posterior_error(design, trial, rule, dimension=options.dimension, skewness=options.skewness)
     return CommandOutput(error._asdict(), _lines(error, options.dimension))
+
+
+def _independent(options: argparse.Namespace) -> CommandOutput:
+    """The answer for independent proposals, from the data."""
+    from designer.engine.step_error import check_rule
+    from samplers.config.config import SamplerConfig
+    from samplers.runs.posterior import posterior_config
+
+    unused = given(options, "trial", "n_data", "dimension", "sd_inflation", "output")
+    if unused or options.skewness:
+        raise UsageError(f"give --config or {next(iter(unused), 'skewness')}, not both")
+    config = SamplerConfig.load(options.config, exact=True)
+    with status("computing what the chain samples", options):
+        found = posterior_config(config, lambda n_data: chosen_design(options, n_data), check_rule(options.rule))
+    error, names = found.error, found.names
+    data = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in error._asdict().items()}
+    return CommandOutput({"names": names, **data}, _independent_lines(error, names))
+
+
+def _independent_lines(error: IndependentError, names: list[str]) -> list[str]:
+    """For people: the coordinates that are off most."""
+    order = abs(error.bias).argsort()[::-1][:10]
+    lines = [f"{'name':<16}{'bias in sds':>14}{'se':>9}{'sd ratio':>10}{'se':>9}"]
+    for k in order:
+        numbers = (
+            f"{error.bias[k]:>14.4f}{error.bias_se[k]:>9.4f}{error.sd_ratio[k]:>10.3f}{error.sd_ratio_se[k]:>9.3f}"
+        )
+        lines.append(f"{names[k]:<16}{numbers}")
+    return [
+        *lines,
+        f"largest bias of a mean: {error.largest:.2g} ± {error.half_width:.1g} sd, at most {error.upper:.2g} in any "
+        "coordinate (95%)",
+        f"acceptance rate {error.acceptance:.4f}, mean |Δ| {error.mean_abs_delta:.3g}, from {error.states} states, "
+        f"{error.ess:.0f} effective; Δ by {error.source}",
+    ]
 
 
 def _tolerance(options: argparse.Namespace, trial: TrialRun) -> CommandOutput:

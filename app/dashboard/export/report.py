@@ -25,7 +25,8 @@ from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of, summary
 from designer.rule.design import Design
 from designer.rule.plan import as_plan
-from designer.search.criteria import measure_of
+from designer.search.criteria import Cost, measure_of
+from designer.search.remarks import beside_exact
 from designer.search.search import SEARCH_ACCURACY
 
 MOST_LOOKS = 40
@@ -91,7 +92,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         design=design,
         step=step,
         question=question,
-        numbers=_numbers(design, step, answer, marks[0].error, trial),
+        numbers=_numbers(design, step, answer, marks[0], trial),
         figures=_figures(step, answer, trial, marks),
         histograms=[
             _figure(trial_figures.bars(name, counts), trial_figures.caption(name, counts))
@@ -116,12 +117,17 @@ def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, ki
 
 
 def _numbers(
-    design: Design, step: Acceptance, answer: SearchAnswer, error: float, trial: TrialRun
+    design: Design, step: Acceptance, answer: SearchAnswer, mark: Marked, trial: TrialRun
 ) -> list[tuple[str, str]]:
     question, worst = answer.question, summary(design)
     looks = measure_of("average", trial, question.rule, question.quantile)(as_plan(design), SEARCH_ACCURACY).looks
+    beside = beside_exact(Cost(*question.cost), design.n_data, step.mean_usage, looks)
+    limit = f"its upper limit over all pairs of the chain, confidence {question.confidence:g}"
+    limited = mark.limit is not None and mark.limit > mark.error
     return [
-        (f"what the criterion {question.criterion} judges: {figures.ERRORS[question.criterion]}", f"{error!r}"),
+        (f"what the criterion {question.criterion} judges: {figures.ERRORS[question.criterion]}", f"{mark.error!r}"),
+        *([(limit, f"{mark.limit!r}")] if limited else []),
+        ("beside an exact chain", beside.sentence),
         ("mean |Δ| over the pairs", f"{step.mean_abs_delta!r}"),
         ("largest |Δ| of any pair", f"{step.max_abs_delta!r}"),
         ("mean data use per step", f"{step.mean_usage!r}"),

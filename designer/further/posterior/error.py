@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.core.errors import BadInput
 from designer.engine.bounds import stationary_bound
 from designer.engine.step_error import Rule, acceptance, check_rule, check_same_data
 from designer.further.posterior.stationary_1d import WalkWithErrors, settle
@@ -23,6 +24,8 @@ from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
 SDS = 12.0  # width of the compared marginals on either side
+WALKS = ("random-walk", "adaptive")  # proposals that this theory is about
+LEAST_NOISE = 0.3  # mean of κ² + κ⁴/4 over that of A²: about 1 for random walks without control variates
 
 
 class PosteriorError(NamedTuple):
@@ -103,6 +106,8 @@ def posterior_error(
     ------
     NumericalFailure
         If the posterior is heated beyond what is computed (T = 100).
+    BadInput
+        If the pairs are not, or may not be, of a random walk: `independent_error` is for independent proposals.
 
     Examples
     --------
@@ -113,9 +118,29 @@ def posterior_error(
     """
     plan, target = as_plan(design), Target.with_skewness(skewness)
     check_same_data(plan, trial)
+    check_random_walk(trial)
     if check_dimension(dimension) == 1:
         return _in_one(plan, trial, check_rule(rule), target)
     return _in_many(plan, trial, check_rule(rule), target, dimension)
+
+
+def check_random_walk(trial: TrialRun) -> None:
+    """Refuse pairs that are not of a random walk, or that do not say so and do not look like one.
+
+    At stationarity A ~ N(-κ²/2, κ²) for the steps of a random walk, unless control variates make κ smaller; then the
+    pairs may as well come from proxy proposals.
+    """
+    if trial.proposal in WALKS:
+        return
+    instead = "for proxy proposals give the chain's config (`austerity posterior --config`, `au.independent_error`)"
+    if trial.proposal is not None:
+        raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks; {instead}")
+    noise = float(np.mean(trial.kappa**2 + 0.25 * trial.kappa**4))
+    if noise < LEAST_NOISE * (spread := float(np.mean(trial.log_acceptance**2))):
+        raise BadInput(
+            f"κ² + κ⁴/4 is {noise / spread:.2g} of A² on average; a random walk without control variates has about 1; "
+            f"{instead}; if it is a random walk, add the line '# proposal: random-walk' to the file"
+        )
 
 
 def _in_many(plan: Plan, trial: TrialRun, rule: Rule, target: Target, dimension: int | None) -> PosteriorError:

@@ -61,3 +61,58 @@ def test_problems_are_one_line(trial, capsys, text, message):
     assert main(["posterior", trial[1], *text.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+
+
+@pytest.fixture
+def config(tmp_path):
+    rng = np.random.default_rng(3)
+    x = np.column_stack([np.ones(3000), rng.standard_normal(3000)])
+    np.savez(tmp_path / "data.npz", x=x, y=rng.random(3000) < 1 / (1 + np.exp(-x @ [-3.0, 0.5])))
+    path = tmp_path / "config.toml"
+    path.write_text('[data]\npath = "data.npz"\n[model]\nprior_precision = 1.0\n')
+    return path
+
+
+def test_independent_proposals_are_answered_from_their_config(config, capsys):
+    assert main(["posterior", "--config", str(config), "--m", "100", "--epsilon", "0.3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["names"] == ["theta[0]", "theta[1]"]
+    assert 0.0 < found["largest"] < found["upper"]
+    assert len(found["bias"]) == len(found["bias_se"]) == 2
+    assert main(["posterior", "--config", str(config), "--m", "100", "--epsilon", "0.3"]) == 0
+    out = capsys.readouterr().out
+    assert "largest bias of a mean: " in out
+    assert "Δ by " in out
+
+
+def test_a_proxy_trial_run_is_never_answered_as_a_random_walk(config, capsys, tmp_path):
+    trial = str(tmp_path / "proxy.csv")
+    assert main(["trial", str(config), "--pairs", "30", "--output", trial]) == 0
+    capsys.readouterr()
+    assert main(["posterior", trial, "--m", "100", "--epsilon", "0.3"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "proxy proposals" in error
+    assert "--config" in error
+    lines = (tmp_path / "proxy.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "unknown.csv").write_text("".join(line for line in lines if "proposal" not in line))
+    assert main(["posterior", str(tmp_path / "unknown.csv"), "--m", "100", "--epsilon", "0.3"]) == 2
+    assert "a random walk without control variates has about 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("--m 200 --epsilon 0.05", "give TRIAL.csv"),
+        ("--config {config} --m 200 --epsilon 0.05 --sd-inflation 0.1", "not both"),
+        ("{config} --config {config} --m 200 --epsilon 0.05", "not both"),
+        ("--config {walk} --m 200 --epsilon 0.05", "proposal.kind = 'random-walk'"),
+    ],
+)
+def test_problems_with_a_config_are_one_line(config, capsys, text, message):
+    walk = config.with_name("walk.toml")
+    walk.write_text(config.read_text() + '[proposal]\nkind = "random-walk"\n')
+    assert main(["posterior", *text.format(config=config, walk=walk).split()]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

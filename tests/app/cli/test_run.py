@@ -87,6 +87,21 @@ def test_the_end_of_a_run_says_what_matters(run, folder):
     )
 
 
+def test_a_run_says_which_proposal_was_chosen_if_there_was_a_choice(run, folder):
+    ordinary = run("run", folder / "config.toml", "--output", folder / "out")[1]
+    assert "proxy proposals" not in ordinary
+    table = np.loadtxt(folder / "table.csv", delimiter=",", skiprows=1)
+    table[:, 8] = np.arange(500) < 4  # a level of four rows, all ones
+    table[:4, 9] = 1.0
+    header = ",".join([*(f"c{k}" for k in range(9)), "y"])
+    np.savetxt(folder / "table.csv", table, delimiter=",", header=header, comments="")
+    (folder / "config.toml").write_text(CONFIG.replace("prior_precision = 1.0", "prior_precision = 0.1\nheavy = 0"))
+    code, out, err = run("run", folder / "config.toml", "--output", folder / "rare")
+    assert (code, err) == (0, "")
+    said = next(line for line in out.splitlines() if line.startswith("proxy proposals: "))
+    assert "with profile corrections in " in said and said.endswith(" for: normal")
+
+
 def test_what_is_there_is_not_touched(run, folder):
     target = folder / "used"
     target.mkdir()

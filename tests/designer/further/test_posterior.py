@@ -98,12 +98,16 @@ def test_means_over_quantiles():
     assert weights @ np.exp(ndtri(levels)) == pytest.approx(math.exp(0.5), rel=1e-6)
 
 
+def said_to_be_a_walk(mu):
+    return TrialRun(1000, [mu], [0.1], notes={"proposal": "random-walk"})
+
+
 @pytest.mark.parametrize("rule", ["metropolis", "barker"])
 @pytest.mark.parametrize("mu", [-1.0, 1.0])
 @pytest.mark.parametrize("dimension", [None, 1, 2])
 def test_pairs_that_are_all_rejected_or_all_accepted_are_refused(rule, mu, dimension):
     with pytest.raises(BadInput, match="of its proposals: too many or too few"):
-        posterior_error(Design(1000, 100, 0.05), TrialRun(1000, [mu], [0.1]), rule, dimension=dimension)
+        posterior_error(Design(1000, 100, 0.05), said_to_be_a_walk(mu), rule, dimension=dimension)
 
 
 def test_steps_too_short_for_the_grid_are_refused_and_rare_acceptance_is_not():
@@ -192,6 +196,6 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(BadInput, match="the design is for n_data = 1,000"):
         posterior_error(Design(1000, 500, 0.05), trial)
     with pytest.raises(BadInput, match="accepts 1 of its proposals"):
-        posterior_error(Design(1000, 100, 0.05), TrialRun(1000, [1.0], [0.1]))
+        posterior_error(Design(1000, 100, 0.05), said_to_be_a_walk(1.0))
     with pytest.raises(NumericalFailure, match="beyond a temperature of 100"):
         posterior_error(Design(10**8, 20, 0.5), walk(3.0, 10**8))

@@ -107,6 +107,7 @@ def test_the_summary_is_of_the_right_quantities():
         (1.0, -0.5, 300.0, "100 of 100 pairs are too skewed for m = 500"),
         (8.0, -1.0, 0.0, "κ is 8"),
         (1.0, -30.0, 0.0, "nearly always rejected"),
+        (1.0, 20.0, 0.0, "no design can be made: pair 1 has A = 20"),
     ],
 )
 def test_remarks_say_what_is_odd(kappa, a, skew, words):

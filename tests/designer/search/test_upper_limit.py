@@ -223,4 +223,6 @@ def test_a_band_of_shares_misses_the_mean_as_rarely_as_asked(name):
 
 def test_few_pairs_have_no_band_and_equal_ones_a_narrow_one():
     assert mean_band(np.array([0.2, 0.3, 0.4]), 3.0) == (0.0, 1.0)
-    assert mean_band(np.full(50, 0.25), 50.0) == (0.25, 0.25)
+    for share in (0.25, 0.01, 1.0 / 3.0, 0.1 + 0.2, 0.0, 1.0):
+        low, high = mean_band(np.full(50, share), 50.0)
+        assert low <= high and low == pytest.approx(share, abs=1e-15) and high == pytest.approx(share, abs=1e-15)

@@ -1,4 +1,4 @@
-"""Chains with the exact minibatch test: the fused block, the exact posterior, bounds that are wrong."""
+"""Chains with the exact mini-batch test: the fused block, the exact posterior, bounds that are wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,17 @@ def narrow() -> Controlled:
     return replace(packed(), radius=1.5)  # about half of all states are outside
 
 
-MODELS = {function.__name__: function for function in (packed, first_order, mapped, hot, narrow)}
+def heavy() -> Controlled:
+    model = Logistic.from_data(*data(), prior_precision=1.0)
+    return Controlled.around(model, find_mode(model), heavy=30)
+
+
+def heavy_mapped() -> Controlled:
+    model = Logistic.mapped(*data(), prior_precision=1.0)
+    return Controlled.around(model, find_mode(model), stored=False, heavy=[3, 77, 398])
+
+
+MODELS = {function.__name__: function for function in (packed, first_order, mapped, hot, narrow, heavy, heavy_mapped)}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -77,6 +87,7 @@ def test_the_fused_chain_makes_the_same_decisions_as_the_protocols(name, walking
     np.testing.assert_allclose(fast.theta, slow.theta, rtol=1e-9, atol=1e-12)
     assert 0 < fast.accepted.sum() < 300
     everything = np.mean(fast.n_used == N_DATA)
+    assert fast.n_used.min() >= model.n_heavy  # which every step reads
     assert 0.2 < everything < 0.95 if name == "narrow" else everything < 0.05
     assert fast.n_used.max() > 0
 
@@ -207,6 +218,28 @@ def test_a_broken_bound_stops_the_chain_and_names_the_datum(fuse):
     assert caught.value.draws.theta.shape[0] == caught.value.step == chain.steps
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_with_heavy_rows_the_bounds_are_of_the_others_and_a_broken_one_names_its_row(stored):
+    """Row 398 takes the place of a heavy row among the data; C falls by the weights of the heavy rows."""
+    plain = Logistic.from_data(*data(), prior_precision=1.0)
+    mode = find_mode(plain)
+    whole = Controlled.around(plain, mode).residual_bounds.weights.weights
+    model = Controlled.around(plain, mode, stored=stored, heavy=[3, 5])
+    bounds = model.residual_bounds
+    rest = model.split.rows_of(np.arange(model.n_data))
+    assert bounds.weights.weights == pytest.approx(whole[rest], rel=1e-9)
+    weights = bounds.weights.weights.copy()
+    place = int(np.flatnonzero(rest == 398)[0])
+    assert place != 398
+    weights[place] *= 1e-2
+    vars(model)["residual_bounds"] = replace(bounds, weights=AliasTable.of(weights))
+    test = ExactMinibatchTest(chi=1e3, most=ALWAYS)
+    chain = Chain(model, ProxyStep.of(model), test, model.centre, np.random.default_rng(6))
+    with pytest.raises(ChainStopped, match="the term of datum 398, ") as caught:
+        chain.advance(20_000)
+    assert caught.value.index == 398
+
+
 class Mean:
     """Mean of normal data, prior N(0, 1): |lᵢ| <= |θ' - θ| (|xᵢ| + 3) for |θ|, |θ'| <= 3."""
 
@@ -238,4 +271,4 @@ def test_a_model_may_give_its_own_bounds():
 def test_models_without_bounds_are_refused(refuses):
     model = packed().model
     chain = Chain(model, RandomWalk.isotropic(0.1, 3), ExactMinibatchTest(), np.zeros(3), np.random.default_rng(9))
-    refuses(lambda: chain.advance(1), "exact minibatch test needs bounds", "control variates")
+    refuses(lambda: chain.advance(1), "exact mini-batch test needs bounds", "control variates")

@@ -1,4 +1,4 @@
-"""The exact minibatch test: its table, its balance by enumeration, broken bounds, refusals."""
+"""The exact mini-batch test: its table, its balance by enumeration, broken bounds, refusals."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_refusals(refuses):
     def ask(**more):
         return test.decide(np.random.default_rng(1), Comparison(2, np.zeros(2).take, **more))
 
-    refuses(ask, "exact minibatch test needs bounds", "control variates")
+    refuses(ask, "exact mini-batch test needs bounds", "control variates")
     refuses(lambda: ask(bounds=lambda: None), "needs bounds")
     refuses(lambda: ask(bounds=bounds._replace(reach=math.nan)), "reach = nan")
     refuses(lambda: ask(bounds=bounds._replace(reach=-1.0)), "reach = -1")

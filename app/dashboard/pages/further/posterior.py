@@ -112,9 +112,12 @@ def show(run: Loaded) -> None:
 
 
 def _work(trial: TrialRun, question: _PosteriorQuestion, job: Job) -> _PosteriorAnswer:
-    epsilons, errors = inflation_curve(
-        trial, question.m, dimension=question.dimension, progress=job.progress, cancelled=job.cancelled
-    )
+    try:
+        epsilons, errors = inflation_curve(
+            trial, question.m, dimension=question.dimension, progress=job.progress, cancelled=job.cancelled
+        )
+    except BadInput:  # said below
+        epsilons, errors = [], []
     test, dimension = Design(trial.n_data, question.m, question.epsilon), question.dimension
     error = _or_why(lambda: posterior_error(test, trial, dimension=dimension, skewness=question.skewness))
     wish = _or_why(lambda: tolerance_for(trial, question.inflation, question.m, dimension=dimension))
@@ -160,6 +163,8 @@ def _tell(error: PosteriorError, question: _PosteriorQuestion) -> None:
 
 
 def _figures(answer: _PosteriorAnswer, question: _PosteriorQuestion) -> None:
+    if not answer.errors:
+        return
     first, second = st.columns(2)
     with first:
         star = None if isinstance(answer.error, str) else answer.error.sd_ratio
