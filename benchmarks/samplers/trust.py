@@ -181,7 +181,7 @@ def _run(use: Use, folder: Path, data: Data, draws: int, pairs: int) -> tuple[An
     warnings = [f"run: {remark}" for remark in ran["remarks"]]
     if use.sequential:
         audit = command("audit", config, *given)
-        warnings += [] if audit["agrees"] else ["audit: not as predicted"]
+        warnings += [] if audit["agrees"] else [f"audit: {audit['sentence']}"]
     return from_netcdf(folder / "out" / "results.nc"), warnings, ran["usage"]
 
 
@@ -282,5 +282,5 @@ def report() -> list[str]:
 
 def _said(outcome: Outcome) -> str:
     """Short, for a table."""
-    text = outcome.said.replace("|", "\\|")
+    text = outcome.said.replace("|", "\\|") or f"nothing; it read {outcome.usage or 0.0:.0%} of the data"
     return text if len(text) <= SHOWN else f"{text[:SHOWN].rsplit(' ', 1)[0]} …"
