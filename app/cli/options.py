@@ -207,9 +207,21 @@ def dimension(least: str = "") -> Parser:
 
 
 def skewness() -> Parser:
-    """Whether to use the recorded skewness."""
+    """Where predictions come from: None, each pair from the source that supports it; True or False, a theory."""
     parent = _parent()
-    parent.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
+    parent.add_argument(
+        "--skew",
+        action="store_const",
+        const=True,
+        help="predict by the normal theory with the recorded skewness, never by resampling",
+    )
+    parent.add_argument(
+        "--normal",
+        action="store_const",
+        const=False,
+        dest="skew",
+        help="predict by the normal theory alone, whatever the pairs' skewness and residuals say against it",
+    )
     return parent
 
 

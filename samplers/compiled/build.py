@@ -75,7 +75,7 @@ def _residuals(model: Controlled) -> Any:
     if model.anchor is None or linear.labels is not None:
         rows, labels = frozen(linear.rows), _labels(linear)
         rest = scale, linear.precisions, float(model.order - 1), *sums
-        swaps = frozen(split.holes), frozen(split.fillers)
+        swaps = frozen(split.holes), frozen(split.fillers), frozen(split.buckets), split.shift
         return parts.LogisticExpanded(rows, labels, *rest, _heavy(model, linear), *swaps, too_large(rows, labels))
     with _packing:
         if model not in _packed:

@@ -77,10 +77,14 @@ def rest_rows(model, indices):
     if model.holes.size == 0:
         return indices
     rows = np.empty(indices.size, dtype=np.int64)
+    holes, fillers, buckets = model.holes, model.fillers, model.buckets
     for k in range(indices.size):
-        place = np.searchsorted(model.holes, indices[k])
-        heavy = place < model.holes.size and model.holes[place] == indices[k]
-        rows[k] = model.fillers[place] if heavy else indices[k]
+        i = indices[k]
+        rows[k] = i
+        bucket = i >> model.shift
+        for place in range(buckets[bucket], buckets[bucket + 1]):
+            if holes[place] == i:
+                rows[k] = fillers[place]
     return rows
 
 

@@ -47,8 +47,8 @@ class LogisticResiduals(NamedTuple):
 class LogisticExpanded(NamedTuple):
     """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row.
 
-    A copy of the heavy rows, signed, is apart. `holes` are their places among the first N - H rows, and `fillers` the
-    rows that are data in these places (`samplers.models.heavy.RowSplit`).
+    A copy of the heavy rows, signed, is apart. `holes` are their places among the first N - H rows, `fillers` the rows
+    that are data in these places; `buckets` and `shift` find a hole (`samplers.models.heavy.RowSplit`).
     """
 
     rows: Floats
@@ -62,6 +62,8 @@ class LogisticExpanded(NamedTuple):
     heavy: Floats
     holes: Ints
     fillers: Ints
+    buckets: Ints
+    shift: int
     on_disk: bool
 
 

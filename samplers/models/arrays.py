@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,3 +65,22 @@ def check_size(theta: Floats, size: int) -> None:
     """Refuse a θ of another size: the kernels would read beyond its end."""
     if theta.shape != (size,):
         raise BadInput(f"theta has shape {theta.shape}: must be ({size},)")
+
+
+def value_and_slope(model: Any, eta: Floats, indices: Ints | slice) -> tuple[Floats, Floats]:
+    """log p and its slope at each row of `eta`, for these data; at once if the model can."""
+    if hasattr(model, "value_and_slope"):
+        both: tuple[Floats, Floats] = model.value_and_slope(eta, indices)
+        return both
+    return at_each(model.value, eta, indices), at_each(model.slope, eta, indices)
+
+
+def at_each(function: Callable[[Floats, Any], Floats], eta: Floats, indices: Ints | slice) -> Floats:
+    """A function of η and the data for each row of `eta`: at once where it broadcasts."""
+    try:
+        values = np.asarray(function(eta, indices), dtype=np.float64)
+        if values.shape == eta.shape:
+            return values
+    except (ValueError, IndexError):  # a user's function may be for one state at a time
+        pass
+    return np.stack([np.asarray(function(row, indices), dtype=np.float64) for row in eta])

@@ -11,6 +11,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from samplers.decide.alias import TermBounds
 from samplers.models import LinearModel, Model, Rows
+from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
 from samplers.models.mixture import Mixture
 from samplers.models.term_bounds import BoundedModel
@@ -86,6 +87,10 @@ class TemperedLinear(Tempered):
 
     def third_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
         return self.scale * _bounded(self.model).third_bound(low, high, indices)
+
+    def value_and_slope(self, eta: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        value, slope = value_and_slope(self.model, eta, indices)
+        return self.scale * value, self.scale * slope
 
     def prior_curvature(self, theta: Floats) -> Floats:
         return self.model.prior_curvature(theta)

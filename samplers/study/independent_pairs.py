@@ -16,10 +16,11 @@ from designer.core.errors import BadInput, integer
 from designer.further.posterior.independent import EACH, IndependentPairs, WeightedStates, moves
 from designer.pairs.residuals import Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
+from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled, expansion
 from samplers.proposals import ProxyStep
 from samplers.study.observe import independent
-from samplers.study.weighted_draws import at_each, row_blocks, weighted_draws
+from samplers.study.weighted_draws import row_blocks, weighted_draws
 
 FARTHEST, OTHERS = 500, 500  # rows kept: those with the largest residuals, and some of the others
 SCALED_BY = 2000  # rows, evenly spread, that give the scale of the residuals of a state
@@ -150,7 +151,7 @@ def _of_rows(model: Controlled, theta: Floats, indices: Ints | slice, rows: Floa
     centre, slope, curvature = expansion(plain, rows @ model.centre, indices, model.order).T
     eta = theta @ rows.T
     away = eta - centre
-    residuals: Floats = at_each(plain.value, eta, indices) - plain.value(centre, indices)
+    residuals: Floats = value_and_slope(plain, eta, indices)[0] - plain.value(centre, indices)
     residuals -= away * (slope + 0.5 * curvature * away)
     return residuals
 

@@ -102,6 +102,21 @@ class LaplaceVerdict(NamedTuple):
         """New weighted draws: one pass over the data; `resampled` makes draws of equal weight of them."""
         return weighted_draws(model, rng, draws)
 
+    def alternatives(self, n_rows: int) -> dict[str, dict[str, float]]:
+        """What draws without a chain cost and miss: evaluations for one effective draw, largest error in sds.
+
+        Errors are upper ends of bands; that of importance sampling is the noise of its draws, which more of them lower.
+        There are none if the verdict is to sample: then the errors are unknown.
+        """
+        if self.method == "sample":
+            return {}
+        draws = len(self.weighted.theta)
+        weighted = {"evaluations": n_rows * draws / self.tail_ess, "error": 1.0 / math.sqrt(self.tail_ess)}
+        return {
+            "Laplace": {"evaluations": 0.0, "error": self.upper},
+            "Laplace + importance sampling": weighted,
+        }
+
     def facts(self) -> dict[str, str | float | None]:
         """The verdict for files and JSON: no arrays, no infinite numbers."""
         numbers = {

@@ -8,7 +8,7 @@ posterior has longer tails than a normal distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +16,12 @@ from scipy.special import logsumexp
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer
-from samplers.models import LinearModel, Rows
+from samplers.models import LinearModel
+from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled, rows_of
 from samplers.proposals import ProxyStep
 
-AT_ONCE = 2**21  # numbers in an array of a pass: draws times rows
+AT_ONCE = 2**19  # numbers in an array of a pass: draws times rows
 MOST_DRAWS = 10**6
 TAIL_FROM, TAIL_SCALE, TAIL_POWER = 2.0, 3.0, 3.0  # sds beyond which a tail draw lies; Lomax distribution of the rest
 TAIL_SHARE = 0.5  # tail draws per Laplace draw, at least one for either side of every coordinate
@@ -189,8 +190,9 @@ def posterior_at(model: LinearModel, theta: Floats) -> tuple[Floats, Floats]:
     with np.errstate(all="ignore"):  # refused below
         for block, rows in row_blocks(model, len(theta)):
             eta = theta @ rows.T
-            value += at_each(model.value, eta, block).sum(axis=1)
-            gradient += at_each(model.slope, eta, block) @ rows
+            log_p, slope = value_and_slope(model, eta, block)
+            value += log_p.sum(axis=1)
+            gradient += slope @ rows
     if not np.all(np.isfinite(gradient)) or np.any(np.isnan(value)) or np.any(value == math.inf):
         raise NumericalFailure("the log posterior is not finite at a draw of the Laplace approximation")
     return value, gradient
@@ -202,17 +204,6 @@ def row_blocks(model: LinearModel, states: int) -> Iterator[tuple[slice, Floats]
     for start in range(0, n_rows, size):
         block = slice(start, min(start + size, n_rows))
         yield block, rows_of(model, block)
-
-
-def at_each(function: Callable[[Floats, Rows], Floats], eta: Floats, block: Rows) -> Floats:
-    """A function of η and the data for each row of `eta`: at once where it broadcasts."""
-    try:
-        values = np.asarray(function(eta, block), dtype=np.float64)
-        if values.shape == eta.shape:
-            return values
-    except (ValueError, IndexError):  # a user's function may be for one state at a time
-        pass
-    return np.stack([np.asarray(function(row, block), dtype=np.float64) for row in eta])
 
 
 def smoothed(log_weight: Floats) -> tuple[Floats, float]:

@@ -15,6 +15,7 @@ from app.cli.terminal import CommandOutput, ShowProgress, progress_bar, status
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
     from samplers.study.compare_tests import Candidates, Measurement, Prediction
+    from samplers.study.laplace import LaplaceVerdict
 
 SUMMARY = "Find the cheapest acceptance test for a trial run."
 EXAMPLE = "austerity compare trial.csv --best --tolerance 0.02"
@@ -107,8 +108,10 @@ def run(options: argparse.Namespace) -> CommandOutput:
     real("tolerance", options.tolerance, 0.0, 1.0)
     integer("seed", options.seed, 0, 2**63)
     trial = TrialRun.load(options.trial, n_data=options.n_data)
+    verdict: LaplaceVerdict | None = None
+    alternatives: dict[str, dict[str, float]] = {}
     if options.config is not None:
-        trial = _with_bounds(trial, options)
+        trial, verdict, alternatives = _with_config(trial, options)
     pairs = {PLAIN: trial, CONTROLLED: _controlled(trial, options)}
     with progress_bar(options) as show:
         parts = [_part(name, each, options, show) for name, each in pairs.items()]
@@ -118,16 +121,31 @@ def run(options: argparse.Namespace) -> CommandOutput:
     lines = [line for part in parts for line in _lines(part, options)] + LEGEND
     if not any(row.test == MINIBATCH for part in parts for row in part.predictions):
         lines.append("exact mini-batch test: not compared, it needs the model; give --config")
+    if verdict is not None:
+        data["laplace"] = verdict.facts() | {"alternatives": alternatives}
+        lines += ["", *(["without a chain, evaluations for one effective draw:"] if alternatives else [])]
+        lines += [f"{name:<31}{row['evaluations']:>11,.0f}  {_off(name, row)}" for name, row in alternatives.items()]
+        lines.append(verdict.sentence)
     return CommandOutput(data, [*lines, *([f"written to {options.output}"] if options.output else [])])
 
 
-def _with_bounds(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
-    """The same pairs with what the model of a config says about the exact mini-batch test."""
+def _off(name: str, row: dict[str, float]) -> str:
+    """How far off draws without a chain are, in words."""
+    kind = "off by at most" if name == "Laplace" else "exact but for noise, here"
+    return f"{kind} {row['error']:.2g} sd"
+
+
+def _with_config(
+    trial: TrialRun, options: argparse.Namespace
+) -> tuple[TrialRun, LaplaceVerdict, dict[str, dict[str, float]]]:
+    """The same pairs with what the model of a config says about the exact mini-batch test, and about Laplace."""
     import numpy as np
 
     from designer.pairs.trial_run import TrialRun
     from samplers.config.assemble import build
     from samplers.config.config import SamplerConfig
+    from samplers.runs.laplace import controlled
+    from samplers.study.laplace import laplace_verdict
     from samplers.study.predict_minibatch import minibatch_notes
 
     config = SamplerConfig.load(options.config, exact=True)
@@ -136,8 +154,12 @@ def _with_bounds(trial: TrialRun, options: argparse.Namespace) -> TrialRun:
         notes = minibatch_notes(np.random.default_rng(options.seed), spec.model, spec.proposal, spec.rule)
     if not notes:
         raise UsageError(f"{options.config}: the model has no bounds; needs logistic regression with control variates")
+    with status("judging the Laplace approximation", options):
+        model = controlled(spec)
+        verdict = laplace_verdict(model, np.random.default_rng(options.seed))
     columns = trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew, trial.residuals
-    return TrialRun(*columns, notes=dict(trial.notes) | notes)
+    pairs = TrialRun(*columns, notes=dict(trial.notes) | notes)
+    return pairs, verdict, verdict.alternatives(model.n_rows)
 
 
 def _controlled(trial: TrialRun, options: argparse.Namespace) -> TrialRun:

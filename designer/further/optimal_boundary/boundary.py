@@ -358,7 +358,7 @@ class _Job:
         if np.abs(self.measured(as_plan(design))[0]).mean() > self.target:
             design = Design.with_bounds(n_data, m, lower, upper, growth=growth)
         kind = f"average, all {'symmetric ' if self.symmetric else ''}boundaries"
-        return evaluate(design, self.trial, self.rule).annotated(self.target, kind)
+        return evaluate(design, self.trial, self.rule, skew=False).annotated(self.target, kind)
 
 
 def _estimate(design: Design) -> float:

@@ -90,6 +90,33 @@ def test_each_at_its_best(trial, path, capsys):
     assert part["tests"][2]["knobs"]["m"] == best.sequential.m
 
 
+@pytest.fixture
+def config(tmp_path):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((N, 3))
+    np.savez(tmp_path / "data.npz", x=x, y=rng.random(N) < 1.0 / (1.0 + np.exp(1.0 - x[:, 0])))
+    (tmp_path / "config.toml").write_text('[data]\npath = "data.npz"\n[model]\nprior_precision = 1.0\n')
+    return str(tmp_path / "config.toml")
+
+
+def test_the_exact_minibatch_test_comes_from_the_models_bounds(path, config, tmp_path, capsys):
+    """From --config, or from the notes of a trial run made from that config: few rows, no error, so it is chosen."""
+    assert main(["trial", config, "--pairs", "20", "--output", str(tmp_path / "noted.csv")]) == 0
+    capsys.readouterr()
+    for words in ([path, "--config", config], [str(tmp_path / "noted.csv")]):
+        found = answer(capsys, "compare", *words, "--tolerance", "1e-9")
+        for part in found["parts"]:
+            row = part["tests"][-1]
+            assert (row["test"], row["error"], part["cheapest"]) == ("exact minibatch", 0.0, "exact minibatch")
+            assert 0.0 < row["data"] < 20.0
+    assert main(["compare", path]) == 0
+    assert "exact mini-batch test: not compared, it needs the model; give --config" in capsys.readouterr().out
+    plain = tmp_path / "plain.toml"
+    plain.write_text('[data]\npath = "data.npz"\n[model]\nprior_precision = 1.0\ncontrol = 0\n')
+    assert main(["compare", path, "--config", str(plain)]) == 2
+    assert "the model has no bounds" in capsys.readouterr().err
+
+
 def test_text(path, capsys):
     assert main(["compare", path, "--simulate", "--pairs", "2", "--repeats", "3"]) == 0
     text = capsys.readouterr().out

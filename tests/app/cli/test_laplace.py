@@ -72,6 +72,18 @@ def test_a_trial_run_with_control_variates_says_whether_to_sample(run, config, t
     assert json.loads(run(command + " --json")[1])["laplace"] is None
 
 
+def test_compare_shows_draws_without_a_chain(run, config, tmp_path):
+    run(f"trial {config} --pairs 20 --output {tmp_path}/trial.csv")
+    command = f"compare {tmp_path}/trial.csv --config {config}"
+    lines = run(command)[1].splitlines()
+    verdict = json.loads(run(command + " --json")[1])["laplace"]
+    laplace, weighted = verdict["alternatives"].values()
+    assert laplace == {"evaluations": 0.0, "error": verdict["upper"]}
+    assert 3000 < weighted["evaluations"] < 6000  # a row for every draw, of which most are effective
+    assert f"Laplace{' ' * 34}0  off by at most {verdict['upper']:.2g} sd" in lines
+    assert lines[-1] == verdict["sentence"]
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

@@ -10,6 +10,7 @@ import pytest
 
 from app.cli.commands import run as run_command
 from designer import Design
+from designer.rule.design import Predicted
 
 CONFIG = """
 [test]
@@ -183,3 +184,17 @@ def test_problems_with_the_table_name_line_and_column(run, folder):
     assert code == 2
     assert f"data.path: {folder / 'table.csv'}: line 8, column 'c0': 'oops' is not a number" in err
     assert not (folder / "out").exists()
+
+
+def test_a_run_that_is_not_as_predicted_says_so_while_it_runs_and_at_the_end(folder, run):
+    notes = Predicted(acceptance=0.1, acceptance_band=(0.08, 0.12), mean_usage=0.3, usage_band=(0.1, 1.0))
+    Design(500, 100, 0.05, predicted=notes).save(folder / "design.toml")
+    words = "run", folder / "config.toml", "--design", folder / "design.toml", "--draws", 1200, "--output"
+    code, out, err = run(*words, folder / "out")
+    assert code == 0
+    assert err.startswith("warning: not as the design predicts") and err.count("\n") == 1
+    assert "\nwarning: not as the design predicts after 2,400 decisions: acceptance " in out
+    assert "(predicted 0.1)" in out
+    code, out, err = run(*words, folder / "again", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["remarks"][0].startswith("warning: not as the design predicts")

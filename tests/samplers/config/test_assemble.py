@@ -12,7 +12,7 @@ from designer import BadInput, Design
 from designer.core.errors import NumericalFailure
 from samplers.config.config import SamplerConfig
 from samplers.config.starts import best_single, lasso_mode
-from samplers.decide import BarkerTest, ConcentrationTest, ExactTest, SequentialTest
+from samplers.decide import BarkerTest, ConcentrationTest, ExactMinibatchTest, ExactTest, SequentialTest
 from samplers.models.control import Controlled
 from samplers.models.lasso import Lasso, draw_line
 from samplers.models.mixture import draw_mixture
@@ -132,6 +132,24 @@ def test_every_test_runs_and_finds_the_same_posterior(folder, tmp_path, kind):
     for row, other in zip(found, exact, strict=True):
         assert abs(row.mean - other.mean) < 4 * np.hypot(row.mcse, other.mcse) + 0.1 * other.sd
     assert min(row.ess_bulk for row in found) > 30
+
+
+def test_the_exact_minibatch_test_runs_resumes_and_has_nothing_to_audit(folder, tmp_path):
+    text = '[test]\nkind = "exact-minibatch"\n' + MODELS["logistic"] + RUN
+    config = load(folder, text, draws=600, chains=1)
+    assert type(build(config).test) is ExactMinibatchTest
+    whole = run_config(config, tmp_path / "whole")
+    used = whole["sample_stats/n_used"].values
+    assert 0 < used.mean() < 0.1 * N
+    seen = []
+    run_config(config, tmp_path / "parts", progress=seen.append, cancelled=lambda: bool(seen) and seen[-1].done >= 256)
+    resumed = run_config(config, tmp_path / "parts", resume=True)["posterior/theta"].values
+    np.testing.assert_array_equal(resumed, whole["posterior/theta"].values)
+    with pytest.raises(BadInput, match=r"test\.kind = 'exact-minibatch': has no error to audit"):
+        audit_config(config, 10, 2)
+    notes = collect_pairs(config, 10, 2).notes
+    assert notes["minibatch_rows"] == pytest.approx(used.mean(), rel=0.2, abs=0.3)
+    assert "beta = " in notes["minibatch_step"]
 
 
 def test_the_concentration_test_knows_the_range_of_logistic_regression(folder, tmp_path):

@@ -34,6 +34,7 @@ EVERY_KIND = {
     "concentration": "[test]\nkind = 'concentration'\nm = 50\ndelta = 0.1\np = 1.5\ngrowth = 2.0\nreplace = true\n"
     + DATA
     + "[model]\ncontrol = 0\n",
+    "exact-minibatch": "[test]\nkind = 'exact-minibatch'\nchi = 0.5\nmost = 100.0\n" + DATA,
     "logistic": model("logistic", "kind = 'random-walk'\nscale = 0.3\n", "prior_precision = 2.0\ncontrol = 0\n"),
     "logistic-langevin": model("logistic", "kind = 'langevin'\nstep = 1e-4\nbatch = 100\n"),
     "ica": model("ica", "kind = 'stiefel'\nscale = 0.05\n", "whiten = false\n"),
@@ -164,6 +165,19 @@ WRONG = [
     ("[test]\nkind = 'concentration'\ngrowth = 1.01\n" + DATA, "test.growth = 1.01: must be 1 (equal batches) or"),
     ("[test]\nkind = 'concentration'\np = 1.0\n" + DATA, "test.p = 1.0: must be greater than 1"),
     ("[test]\nkind = 'concentration'\nm = 1\n" + DATA, "test.m = 1"),
+    ("[test]\nkind = 'exact-minibatch'\nchi = -1\n" + DATA, "test.chi = -1"),
+    (
+        "[test]\nkind = 'exact-minibatch'\n" + DATA + "[model]\ncontrol = 0\n",
+        "model.control = 0: test.kind = 'exact-minibatch' needs bounds on the terms",
+    ),
+    (
+        "[test]\nkind = 'exact-minibatch'\n" + DATA + "[model]\nkind = 'lasso'\n[proposal]\nscale = 0.1\n",
+        "model.kind = 'lasso': test.kind = 'exact-minibatch' needs bounds on the terms",
+    ),
+    (
+        "[test]\nkind = 'exact-minibatch'\n" + DATA + "[proposal]\nkind = 'slice'\n",
+        "test.kind = 'exact-minibatch': proposal.kind = 'slice' takes 'sequential' or 'exact'",
+    ),
     (
         "[test]\nkind = 'barker'\n" + DATA + "[run]\nrule = 'metropolis'\n",
         "run.rule = 'metropolis': test.kind = 'barker'",

@@ -12,7 +12,7 @@ from designer.core.errors import BadInput
 from samplers.adapt.recentre import Recentring
 from samplers.chains.chain import Chain, compare
 from samplers.chains.slice_chain import Slice, SliceChain
-from samplers.decide import ExactTest, SequentialTest
+from samplers.decide import ExactMinibatchTest, ExactTest, SequentialTest
 from samplers.models import heavy as heavy_module
 from samplers.models.control import Controlled, find_mode
 from samplers.models.heavy import RowSplit, heaviest, rest_moments
@@ -281,3 +281,13 @@ def test_bad_wishes(refuses):
     assert Controlled.around(Plain(model), centre, heavy=[5]).n_heavy == 1
     with pytest.raises(BadInput, match="already"):
         Controlled.around(model, centre, heavy=5).with_heavy(3)
+
+
+def test_the_exact_minibatch_test_samples_the_rest():
+    model = logistic()
+    controlled = Controlled.around(model, find_mode(model), heavy=HEAVY)
+    parts = controlled, ProxyStep.of(controlled, 0.9), ExactMinibatchTest(), controlled.centre
+    fast, slow = (Chain(*parts, np.random.default_rng(1), fuse=fuse).advance(150) for fuse in (True, False))
+    np.testing.assert_array_equal(fast.accepted, slow.accepted)
+    np.testing.assert_array_equal(fast.n_used, slow.n_used)
+    assert fast.n_used.min() >= HEAVY.size

@@ -147,6 +147,55 @@ def test_bad_choices_are_refused(rare, refuses):
     refuses(lambda: choose_proposal(rare, profile="yes"), "profile = 'yes'", "true, false")
 
 
+class Counts:
+    """Poisson regression: a model of one's own, whose far states are impossible (e^η overflows)."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+        self.rows, self.y, self.n_data = x, y, y.size
+
+    def log_prior(self, theta):
+        return -0.05 * float(theta @ theta)
+
+    def prior_gradient(self, theta):
+        return -0.1 * theta
+
+    def prior_curvature(self, theta):
+        return -0.1 * np.eye(theta.size)
+
+    def value(self, eta, indices):
+        return self.y[indices] * eta - np.exp(eta)
+
+    def slope(self, eta, indices):
+        return self.y[indices] - np.exp(eta)
+
+    def curvature(self, eta, indices):
+        return -np.exp(eta)
+
+    def terms(self, theta, theta_new, indices):
+        return self.value(self.rows[indices] @ theta_new, indices) - self.value(self.rows[indices] @ theta, indices)
+
+
+def test_a_model_of_ones_own_is_chosen_for_too():
+    """A level whose four counts are all zero: its posterior has a long left tail."""
+    rng = np.random.default_rng(7)
+    x = np.hstack([np.ones((1000, 1)), rng.standard_normal((1000, 1)), np.arange(1000)[:, None] < 4])
+    y = rng.poisson(1.0, 1000) * (x[:, 2] == 0)
+    model = Controlled.around(Counts(x, y), find_mode(Counts(x, y)))
+    choice = choose_proposal(model)
+    draws = Chain(model, choice.proposal, ExactTest(), model.centre, np.random.default_rng(8)).advance(2000)
+    assert choice.proposal.profile is not None
+    kept = next(one for one in choice.candidates if one.degrees == choice.proposal.degrees and one.bent)
+    assert draws.accepted.mean() == pytest.approx(kept.acceptance, abs=0.05) and kept.acceptance > 0.8
+
+
+def test_impossible_states_have_no_weight():
+    rng = np.random.default_rng(9)
+    weight, states = rng.normal(0, 0.3, 50), rng.normal(0, 1, (50, 1))
+    weight[:5] = -math.inf, math.nan, -math.inf, -1e9, -math.inf
+    acceptance, effective = independence_chain(weight, np.zeros(50), states)
+    assert 0.5 < acceptance < 0.9 and 0.3 < effective < 1.0
+
+
 # --- configs ----------------------------------------------------------------------------------------------------------
 
 

@@ -176,6 +176,21 @@ def test_the_pass_is_that_of_the_model_state_by_state(monkeypatch):
         assert g == pytest.approx(model.prior_gradient(state) + model.gradient(state, everything))
 
 
+def test_a_model_for_one_state_at_a_time_will_do():
+    rng = np.random.default_rng(1)
+    whole = Linear(rng.standard_normal((50, 2)), rng.standard_normal(50))
+
+    class Single(Linear):
+        def value(self, eta, indices):
+            if eta.ndim > 1:
+                raise ValueError("one state only")
+            return super().value(eta, indices)
+
+    theta = rng.standard_normal((4, 2))
+    for one, other in zip(posterior_at(whole, theta), posterior_at(Single(whole.rows, whole.y), theta), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_smoothed_weights_know_a_heavy_tail():
     rng = np.random.default_rng(1)
     light, heavy = smoothed(0.3 * rng.standard_normal(2000)), smoothed(1.2 * rng.exponential(size=2000))
