@@ -66,6 +66,7 @@ SECTIONS: dict[str, Section] = {
     "steps": _of("search.steps"),
     "posterior": _of("samplers.posterior"),
     "skewness": _of("engine.skewness"),
+    "small_batches": _of("engine.small_batches"),
     "budget": _of("search.budget"),
     "redesign": _of("samplers.redesign"),
     "which_test": _of("samplers.which_test"),

@@ -8,6 +8,8 @@ characteristics, worst_case, stopping
     what one test does at a given standardised mean
 acceptance, predictions, stationary_bound, sweep_bound
     what it does to the acceptance probability (also with skewed lᵢ), and bounds on what it does to the posterior
+predict, resampled, one_look_bound
+    the same from the source that supports it, from the data themselves (`Residuals`), or for any distribution
 search, frontier
     the best design for one tolerance or for many, within a `Space` or on a `Grid`, by any `Cost`
 summarise, tail_check, student_check, bootstrap, cross_validate
@@ -36,13 +38,15 @@ array([0.309, 0.037])
 >>> from designer.pairs.examples import example
 >>> result = search(example("logistic"), tolerance=0.01)
 >>> result.best.m, round(result.usage, 2)
-(500, 0.69)
+(521, 0.7)
 """
 
 from designer.check.simulate import Simulation, StepSimulation, simulate, simulate_step
 from designer.core.errors import BadInput, NumericalFailure
 from designer.core.progress import Cancelled
-from designer.engine.bounds import stationary_bound, sweep_bound
+from designer.engine.bounds import one_look_bound, stationary_bound, sweep_bound
+from designer.engine.predict import Prediction, predict
+from designer.engine.resampled import resampled
 from designer.engine.step_error import Acceptance, Predictions, acceptance, predictions
 from designer.engine.walk import Characteristics, Stopping, characteristics, stopping, worst_case
 from designer.further import (
@@ -63,6 +67,7 @@ from designer.further import (
     tolerance_for,
 )
 from designer.pairs.diagnostics import StudentCheck, TailCheck, TrialSummary, student_check, summarise, tail_check
+from designer.pairs.residuals import Residuals
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import Boundary
 from designer.rule.design import Design, Predicted, Provenance
@@ -95,9 +100,11 @@ __all__ = [
     "Plan",
     "PosteriorError",
     "Predicted",
+    "Prediction",
     "Predictions",
     "Provenance",
     "Quantity",
+    "Residuals",
     "Schedule",
     "SearchResult",
     "Simulation",
@@ -117,10 +124,13 @@ __all__ = [
     "cross_validate",
     "frontier",
     "independent_error",
+    "one_look_bound",
     "optimal_boundaries",
     "optimal_boundary",
     "posterior_error",
+    "predict",
     "predictions",
+    "resampled",
     "search",
     "simulate",
     "simulate_step",

@@ -214,7 +214,7 @@ def irls() -> Found:
 
 def seen_in_full(moving: Any, steps: int = 120, every: int = 3) -> Found:
     seen = s.observe(moving, steps, every)
-    pairs = {name: [getattr(pair, name) for pair in seen.pairs] for name in seen.pairs[0]._fields}
+    pairs = {name: [getattr(pair, name) for pair in seen.pairs] for name in seen.pairs[0]._fields[:8]}
     return {**draws(seen.draws), **{f"pair {name}": values for name, values in pairs.items()}}
 
 
@@ -328,10 +328,10 @@ def one_step() -> Found:
 
 def searched() -> Found:
     asked: dict[str, tuple[Any, float, str, dict[str, Any]]] = {
-        "average": (trial(), 0.01, "average", {}),
-        "growing": (trial(), 0.02, "average", {"space": d.Space(growth=(1.0, 1.5))}),
-        "cost": (trial(), 0.02, "average", {"cost": d.Cost(10.0, 1.0, 50.0), "rule": "barker"}),
-        "quantile": (trial(), 0.05, "quantile", {"quantile": 0.9}),
+        "average": (trial(), 0.01, "average", {"skew": False}),
+        "growing": (trial(), 0.02, "average", {"space": d.Space(growth=(1.0, 1.5)), "skew": False}),
+        "cost": (trial(), 0.02, "average", {"cost": d.Cost(10.0, 1.0, 50.0), "rule": "barker", "skew": False}),
+        "quantile": (trial(), 0.05, "quantile", {"quantile": 0.9, "skew": False}),
         "fixed m": (trial(), 0.02, "fixed-m", {"skew": True}),
         "worst case": (None, 0.1, "worst-case", {"n_data": 20_000}),
         "infeasible": (None, 1e-3, "worst-case", {"n_data": 10_000, "space": d.Space(500, 600, epsilon=(0.01, 0.5))}),
@@ -346,10 +346,10 @@ def searched() -> Found:
 
 def judged() -> Found:
     test, rng = d.Design(20_000, 500, 0.05), np.random.default_rng(3)
-    band = d.bootstrap(rng, test, trial(), repeats=50)
-    folds = d.cross_validate(rng, trial(), 0.05, "fixed-m", folds=2, confidence=None)
+    band = d.bootstrap(rng, test, trial(), repeats=50, skew=False)
+    folds = d.cross_validate(rng, trial(), 0.05, "fixed-m", folds=2, confidence=None, skew=False)
     criteria = ["fixed-m", "worst-case"]
-    summary, points = d.summarise(trial()), d.frontier(trial(), [0.05], criteria=criteria, confidence=None)
+    summary, points = d.summarise(trial()), d.frontier(trial(), [0.05], criteria=criteria, confidence=None, skew=False)
     found: dict[str, Any] = {"error": list(band.error), "usage": list(band.usage), "folds": folds.test_error}
     found |= {"usual": summary.usage, "kappa": [summary.kappa.mean, summary.kappa.sd]}
     found |= {
@@ -430,8 +430,8 @@ TEST = ("--m", 500, "--epsilon", 0.05, "--alpha", 0.6)
 COST = ("--cost", "1e-6,1e-8,1e-7", "--autocorrelation", 500, "--sensitivity", 0.3)
 COMMANDS: dict[str, Case] = {
     "evaluate": command("evaluate", "--n-data", 20_000, *TEST, "--mu-std", "0,1,5"),
-    "delta": command("delta", OLD / "trial.csv", *TEST),
-    "design": command("design", OLD / "trial.parquet", "--tolerance", 0.02, "--confidence", 0.5, "--quiet"),
+    "delta": command("delta", OLD / "trial.csv", *TEST, "--normal"),
+    "design": command("design", OLD / "trial.parquet", "--tolerance", 0.02, "--confidence", 0.5, "--normal", "--quiet"),
     "summary": command("summary", OLD / "trial.npz"),
     "compare": command("compare", OLD / "trial.csv", "--tolerance", 0.05, "--quiet"),
     "budget": command("budget", OLD / "trial.csv", "--seconds", 5, *COST, "--quiet"),

@@ -207,9 +207,21 @@ def dimension(least: str = "") -> Parser:
 
 
 def skewness() -> Parser:
-    """Whether to use the recorded skewness."""
+    """Where predictions come from: None, each pair from the source that supports it; True or False, a theory."""
     parent = _parent()
-    parent.add_argument("--skew", action="store_true", help="correct for the skewness recorded in the trial run")
+    parent.add_argument(
+        "--skew",
+        action="store_const",
+        const=True,
+        help="predict by the normal theory with the recorded skewness, never by resampling",
+    )
+    parent.add_argument(
+        "--normal",
+        action="store_const",
+        const=False,
+        dest="skew",
+        help="predict by the normal theory alone, whatever the pairs' skewness and residuals say against it",
+    )
     return parent
 
 
@@ -239,9 +251,23 @@ def batch_range() -> Parser:
     return parent
 
 
+def confidence() -> Parser:
+    """How sure a design must be."""
+    parent = _parent()
+    parent.group("search").add_argument(
+        "--confidence",
+        metavar="P",
+        type=number,
+        default=0.95,
+        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
+        "some; 0.5: only for the pairs at hand (default: %(default)s)",
+    )
+    return parent
+
+
 def search_space() -> Parser:
     """What `design` and `frontier` search; `app.cli.resolve.search_options` reads it."""
-    parent = Parser(add_help=False, parents=[batch_range()])
+    parent = Parser(add_help=False, parents=[batch_range(), confidence()])
     group = parent.group("search")
     group.add_argument(
         "--alpha",
@@ -262,14 +288,6 @@ def search_space() -> Parser:
     )
     group.add_argument(
         "--quantile", type=number, default=0.95, help="level for the criterion quantile (default: %(default)s)"
-    )
-    group.add_argument(
-        "--confidence",
-        metavar="P",
-        type=number,
-        default=0.95,
-        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
-        "some; 0.5: only for the pairs at hand (default: %(default)s)",
     )
     group.add_argument(
         "--fixed-m",

@@ -6,7 +6,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import integer, real
-from designer.engine.step_error import Rule, check_rule, check_same_data
+from designer.engine.step_error import Rule, check_rule, check_same_data, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
@@ -98,6 +98,8 @@ def one_look_bound(design: Design | Plan, trial: TrialRun, rule: Rule = "metropo
 
         A >= 0:  r;      A < 0:  max(e^A r, min(κ'/2, κ'² (1 - e^A (1 - A)) / A²));      Barker: min(κ'/8, κ'²/(12 √3))
 
+    and never more than max(P_a, 1 - P_a).
+
     Examples
     --------
     >>> trial = TrialRun(1_000_000, mu=[-1e-7, 1e-7], sigma=[1e-6, 1e-6])
@@ -113,12 +115,14 @@ def one_look_bound(design: Design | Plan, trial: TrialRun, rule: Rule = "metropo
     if plan.schedule.size == 1:
         return np.zeros(len(trial))
     noise = trial.kappa * np.sqrt((n_data - m) / m)
+    probability = exact_probability(a, barker)
+    most = np.maximum(probability, 1.0 - probability)
     if barker:
-        return np.asarray(np.minimum(noise / 8.0, noise**2 / (12.0 * np.sqrt(3.0))))
+        return np.asarray(np.minimum(np.minimum(noise / 8.0, noise**2 / (12.0 * np.sqrt(3.0))), most))
     size = np.abs(a)
     beyond = 0.5 * noise**2 / (np.hypot(noise, size) + size)
     # (1 - e^-x (1 + x)) / x², with its series where the difference cancels
     safe = np.maximum(size, 1e-4)
     curved = np.where(size > 1e-4, -(np.expm1(-safe) + safe * np.exp(-safe)) / safe**2, 0.5 - size / 3.0)
     rising = np.minimum(0.5 * noise, noise**2 * curved)
-    return np.asarray(np.where(a >= 0.0, beyond, np.maximum(np.exp(-size) * beyond, rising)))
+    return np.asarray(np.minimum(np.where(a >= 0.0, beyond, np.maximum(np.exp(-size) * beyond, rising)), most))

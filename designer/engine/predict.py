@@ -11,6 +11,7 @@ For each pair, the first that applies:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -18,14 +19,15 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.engine.bounds import one_look_bound
-from designer.engine.resampled import DRAWS, SMALLEST_M, resampled
-from designer.engine.skew import Mask, out_of_range
+from designer.engine.resampled import DRAWS, SMALLEST_M, resampled_rows
+from designer.engine.skew import LARGEST, Mask, out_of_range
 from designer.engine.step_error import Acceptance, Rule, Source, acceptance, check_rule, covered
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
 SMALLEST_THEORY = 100  # m from which the correction for skewness has been checked (docs/skewness.md)
+SMALLEST_SEARCHED, USUAL_BATCH = 10, 500  # m from which searches begin, with residuals and by default
 HEAVIEST = 0.5  # of (kurtosis - 3) / m: beyond it heavy tails matter, which the skewness may not show
 NORMAL: Source = "normal theory"
 SKEWED: Source = "normal theory with skewness"
@@ -122,10 +124,9 @@ def predict(
     estimate = step.estimate if theory.any() else 0.0
     again = resampleable(plan, trial) & ~theory
     if again.any():
-        part = resampled(plan, trial.subset(again), rule, draws=draws, seed=seed)
-        rows[:, again] = part.delta, part.usage, part.looks, part.wrong
-        delta_se[again], usage_se[again] = part.delta_se, part.usage_se
-        estimate = float(np.fmax(estimate, part.estimate))
+        part, errors = resampled_rows(plan, trial, barker, again, draws, seed)
+        rows[:, again], (delta_se, usage_se) = part[:, again], np.where(again, errors[:2], 0.0)
+        estimate = float(np.fmax(estimate, 3.0 * np.nanmax(errors[:2], initial=0.0)))
     loose = np.isnan(rows[0]) & np.isfinite(bound)
     rows[:, loose] = _at_most(plan, trial, bound, barker)[:, loose]
     sources = [
@@ -149,6 +150,33 @@ def predict(
         mean_abs_delta_se=float(np.sqrt(np.nansum(delta_se**2)) / len(trial)),
     )
     return Prediction(whole, tuple(sources), bound)
+
+
+def step_of(
+    design: Design | Plan, trial: TrialRun, rule: Rule, tolerance: float = 1e-10, *, skew: bool | None = None
+) -> Acceptance:
+    """By `predict`, or if `skew` is given by the normal theory with or without skewness."""
+    if skew is None:
+        return predict(design, trial, rule, tolerance).step
+    return acceptance(design, trial, rule, tolerance, skew=skew)
+
+
+def smallest_batch(trial: TrialRun | None, skew: bool | None = None) -> int:
+    """The smallest m from which a search begins by default: what the trial run supports, 500 if it says nothing.
+
+    Examples
+    --------
+    >>> smallest_batch(TrialRun(20_000, [0.0], [0.01], skew=[1.5])), smallest_batch(None)
+    (144, 500)
+    """
+    if trial is None or skew is not None:
+        return USUAL_BATCH
+    if trial.residuals is not None and np.all(trial.residuals.sizes > 0):
+        return SMALLEST_SEARCHED
+    if trial.skew is None:
+        return USUAL_BATCH
+    in_range = math.ceil((float(np.abs(trial.skew).max()) / LARGEST) ** 2)
+    return min(max(in_range, SMALLEST_THEORY), USUAL_BATCH)
 
 
 def trusted(plan: Plan, trial: TrialRun, barker: bool) -> Mask:

@@ -12,6 +12,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
 from designer.engine import _resample_kernels as kernels
+from designer.engine.skew import Mask
 from designer.engine.step_error import Acceptance, Rule, check_rule, check_same_data, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -20,7 +21,8 @@ from designer.rule.t_test import student_bounds
 
 SMALLEST_M = 5  # of a first mini-batch whose t statistic means anything
 DRAWS = 10_000_000  # rows drawn for all pairs together, about
-FEWEST, MOST = 100, 4000  # paths of one pair in one stratum
+FEWEST, MOST = 60, 4000  # paths of one pair in one stratum
+MANY = 250  # near data whose sum may be taken as normal
 LEAST = 0.1  # share of u below which undecided paths are thinned out
 MOST_LOOKS = 20_000  # looks of one path
 LIKE_NORMAL = 10_000  # data from which Student's bounds are the normal ones
@@ -71,7 +73,8 @@ def resampled(
         raise BadInput("residuals: the trial run keeps none; record it again and save it as .parquet or .npz")
     if plan.schedule.size > 1 and plan.schedule.m < SMALLEST_M:
         raise BadInput(f"m = {plan.schedule.m}: must be at least {SMALLEST_M} to be resampled")
-    rows = _rows(plan, trial, barker, integer("draws", draws, 1, 10**12), integer("seed", seed, 0, 2**62))
+    seed, draws = integer("seed", seed, 0, 2**62), integer("draws", draws, 1, 10**12)
+    rows = resampled_rows(plan, trial, barker, np.ones(len(trial), dtype=np.bool_), draws, seed)
     delta, usage, looks, wrong = rows[0]
     missing = int(np.count_nonzero(np.isnan(delta)))
     remark = f"{missing:,} of {len(trial):,} pairs cannot be resampled, no prediction" if missing else None
@@ -92,26 +95,35 @@ def resampled(
     )
 
 
-def _rows(plan: Plan, trial: TrialRun, barker: bool, draws: int, seed: int) -> Floats:
-    """Δ, data use, looks and P(wrong), and their standard errors: by kind, column and pair."""
+def resampled_rows(
+    plan: Plan, trial: TrialRun, barker: bool, only: Mask, draws: int, seed: int = 0, *, rough: bool = False
+) -> Floats:
+    """Δ, data use, looks and P(wrong) of the pairs of `only`, and their standard errors: by kind, column and pair.
+
+    NaN for other pairs, those without values, and those whose tests read too much. With `rough`, fewer paths are
+    enough, and one pair whose tests read too much makes all others NaN, which saves their time.
+    """
     pairs, kept, schedule = len(trial), trial.residuals, plan.schedule
     assert kept is not None
     if schedule.size == 1:  # all data at once
-        return np.array([[0.0, 1.0, 1.0, 0.0], [0.0] * 4])[:, :, None] * np.ones(pairs)
+        return np.array([[0.0, 1.0, 1.0, 0.0], [0.0] * 4])[:, :, None] * np.where(only, 1.0, np.nan)
     sums = np.zeros((pairs, 2, kernels.COLUMNS, kernels.COLUMNS))
     shares, made = np.zeros((pairs, 2)), np.zeros((pairs, 2), dtype=np.int64)
     kernels.resample(
         seed,
+        only,
         *(kept.values, kept.weights, kept.starts),
         *(trial.mu, trial.sigma, trial.log_acceptance),
         schedule.n_data,
         *_looks_and_bounds(plan),
-        *(barker, schedule.size, LEAST, draws / pairs, FEWEST, MOST, COMMON, RARE),
+        *(barker, schedule.size, LEAST, draws / max(1, int(only.sum())), FEWEST, MOST, 20 if rough else 40),
+        *(COMMON, RARE, MANY, rough),
         *(sums, shares, made),
     )
     value, variance = _regressed(sums, np.maximum(made, 1))
     value = np.sum(shares[:, :, None] * value, axis=1)
     error = np.sqrt(np.sum((shares**2)[:, :, None] * variance, axis=1))
+    value[:, 1] = np.clip(value[:, 1], schedule.m / schedule.n_data, 1.0)  # the regression may leave the range
     unknown = np.any(made < 0, axis=1) | (made[:, 0] == 0)
     rows = np.stack([value.T, error.T])
     rows[:, :, unknown] = np.nan

@@ -27,7 +27,8 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
 from designer.core.progress import Cancelled
-from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.engine.predict import step_of
+from designer.engine.step_error import Rule, check_rule, exact_probability
 from designer.pairs.refusals import check_pairs, pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -182,7 +183,7 @@ def best_step(
     refine: bool = True,
     rule: Rule = "metropolis",
     kappa_power: float = 1.0,
-    skew: bool = False,
+    skew: bool | None = None,
     space: Space | None = None,
     confidence: float | None = USUAL_CONFIDENCE,
     workers: int | None = None,
@@ -351,7 +352,7 @@ def _row(
     tolerance: float,
     cost: Cost,
     rule: Rule,
-    skew: bool,
+    skew: bool | None,
 ) -> StepRow:
     """One step size: with its best test, and exactly."""
     n, nan = pairs.n_data, math.nan
@@ -361,7 +362,7 @@ def _row(
     kappa = float(np.median(pairs.kappa))
     if design is None:
         return StepRow(scale, kappa, tolerance, None, nan, nan, nan, nan, nan, nan, *exact, nan)
-    step = acceptance(design, pairs, rule, SEARCH_ACCURACY, skew=skew)
+    step = step_of(design, pairs, rule, SEARCH_ACCURACY, skew=skew)
     taken = right + step.delta
     price = cost.of(n, step.mean_usage, float(step.looks.mean()))
     each = lengths * np.minimum(taken, right)

@@ -99,7 +99,9 @@ class Predicted(Record):
         The error by the criterion of the search, over the pairs of the trial run, and its upper limit over all pairs of
         the chain, at the confidence of the provenance; the tolerance holds for the limit.
     estimate
-        A bound on the numerical error of the other values.
+        A bound on the numerical error of the other values; three standard errors if they are resampled.
+    source
+        Where the values come from, in words: a theory, resampling, or a bound.
     acceptance
         Acceptance rate of the test: the mean over the pairs of P_a + Δ.
     acceptance_band, usage_band
@@ -119,6 +121,7 @@ class Predicted(Record):
     error_limit: _Size = None
     estimate: _Size = None
     acceptance: _Size = None
+    source: _Text = None
     acceptance_band: _Band = None
     usage_band: _Band = None
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from designer.engine.predict import BOUND, predict, trusted
 from designer.engine.skew import skew_of, worst_effect
 from designer.engine.step_error import Acceptance, Rule, acceptance_and_worst
 from designer.engine.walk import worst_case
@@ -49,20 +50,26 @@ class Evaluation(NamedTuple):
         return self.design.model_copy(update={"predicted": self.predicted, "provenance": provenance})
 
 
-def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool = False) -> Evaluation:
-    """Evaluate a design once, for its notes and for anyone who shows it; `skew` corrects for the recorded skewness."""
+def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool | None = None) -> Evaluation:
+    """Evaluate a design once, for its notes and for anyone who shows it; `skew` as for a search."""
     predicted: dict[str, Any]
     if trial is None:
         alone = worst_case(design, PREDICTION_ACCURACY)
         predicted = {"worst_error": float(alone.error[0]), "worst_usage": float(alone.usage[0])}
         return Evaluation(design, None, Predicted(**predicted, estimate=alone.estimate), None)
-    step, worst = acceptance_and_worst(as_plan(design), trial, rule, PREDICTION_ACCURACY, skew=skew)
-    predicted = {"worst_error": worst[0], "worst_usage": worst[1]}
-    if skew:
-        predicted["worst_error"] += worst_effect(as_plan(design), skew_of(trial))
+    plan, skewed = as_plan(design), trial.skew is not None if skew is None else skew
+    step, worst = acceptance_and_worst(plan, trial, rule, PREDICTION_ACCURACY, skew=skewed)
+    if skew is None and (step.remark is not None or not trusted(plan, trial, rule == "barker").all()):
+        found = predict(plan, trial, rule, PREDICTION_ACCURACY)
+        step, predicted = found.step, {"source": found.words}  # the hardest decision is beyond the theory
+    else:
+        predicted = {"worst_error": worst[0], "worst_usage": worst[1], "source": step.source}
+        if skewed:
+            predicted["worst_error"] += worst_effect(plan, skew_of(trial))
     if step.remark is None:
         predicted |= {"mean_abs_delta": step.mean_abs_delta, "mean_usage": step.mean_usage}
         accepts, pairs = np.clip(step.probability + step.delta, 0.0, 1.0), effective_pairs(trial)
-        predicted |= {"acceptance": float(accepts.mean()), "acceptance_band": mean_band(accepts, pairs)}
+        if BOUND not in predicted["source"]:  # then Δ is known, and not only bounded
+            predicted |= {"acceptance": float(accepts.mean()), "acceptance_band": mean_band(accepts, pairs)}
         predicted["usage_band"] = mean_band(step.usage, pairs)
     return Evaluation(design, trial, Predicted(**predicted, estimate=step.estimate), step)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from designer.engine.skew import in_range, out_of_range, skew_of
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import threshold
@@ -14,6 +16,8 @@ from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
 from designer.search.remarks import remarks_on
 from designer.search.result import SearchResult
 from designer.search.table import EvaluatedDesign
+
+MOST_SKEWED = 20.0  # beyond it a few rows matter, which should be read always
 
 
 def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None) -> SearchResult:
@@ -59,10 +63,21 @@ def infeasible(evaluator: Evaluator, target: float) -> SearchResult:
         f"({criterion}) within {target:g}; the smallest found is {nearest:.3g}, at m = {closest.shape.m:,}, "
         f"ε = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or smaller ε"
     )
+    reason += advice_on(evaluator.trial)
     unsure = evaluator.confidence is not None and _point_estimate(evaluator, closest) <= target
     reason += "; or take more pairs: the expected error is small enough" if unsure else ""
     result = SearchResult(None, evaluator.table(target), reason, nearest, target, criterion)
     return result._replace(confidence=evaluator.confidence, exact_cost=evaluator.cost.exact(evaluator.n_data))
+
+
+def advice_on(trial: TrialRun | None) -> str:
+    """What else would help if a few rows carry the pairs, which no batch is sure to meet."""
+    if trial is None or trial.skew is None or trial.notes.get("n_heavy"):
+        return ""
+    most = float(np.abs(trial.skew).max())
+    if most <= MOST_SKEWED:
+        return ""
+    return f"; or read the heaviest rows in every decision (model.heavy): the pairs' skewness is up to {most:.3g}"
 
 
 def _point_estimate(evaluator: Evaluator, row: EvaluatedDesign) -> float:
@@ -70,7 +85,13 @@ def _point_estimate(evaluator: Evaluator, row: EvaluatedDesign) -> float:
 
 
 def too_skewed(evaluator: Evaluator, trial: TrialRun) -> str:
-    """Why no error at all is known: the correction for skewness holds for none of the designs."""
+    """Why no error at all is known: no source supports a prediction for any of the designs."""
     largest, skew = max(row.shape for row in evaluator.rows), skew_of(trial)
+    if evaluator.skew is None:
+        return (
+            f"no prediction up to m = {largest.m:,}: the pairs are too skewed for the theory (up to "
+            f"{float(np.abs(skew).max()):.3g}) and cannot be resampled; keep their residuals (a trial run in "
+            ".parquet or .npz), read the heaviest rows in every decision (model.heavy), or allow larger m"
+        )
     plan = largest.plan(evaluator.space.bounds[0])
     return out_of_range(plan, skew, in_range(plan, skew)) or "the correction for skewness holds for no design tried"

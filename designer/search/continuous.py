@@ -60,6 +60,9 @@ def scan(evaluator: Evaluator, shape: Shape, bounds: Floats, least: float) -> li
     for bound in bounds:
         rows.append(evaluator.evaluate(shape, float(bound), SCAN_ACCURACY))
         if rows[-1].score.limit <= MARGIN * least:
+            evaluator.found(rows[-1])
+            break
+        if evaluator.hopeless(rows[-1]):  # larger bounds cost more
             break
     return rows
 
@@ -69,13 +72,16 @@ def best_for(
 ) -> EvaluatedDesign | None:
     """Refine the most promising shape, then solve it for ε."""
     starts = sorted(start for start in (crossing(evaluator, target, rows) for rows in scans) if start is not None)
-    if refined:
-        starts = most_promising(evaluator, target, starts[:STARTS])
-    best = starts[0] if starts else None
+    near = most_promising(evaluator, target, starts[:STARTS]) if refined else starts
+    best = near[0] if near else None
     if best is not None and refined:
         best = refine(evaluator, target, best)
     evaluator.step()
     solved = None if best is None else solve(evaluator, target, best)
+    others = iter(starts)
+    # the scan is rough, and with skewed pairs the error may grow with the bound: then the next one may do
+    while solved is None and (start := next(others, None)) is not None:
+        solved = solve(evaluator, target, start)
     evaluator.step()
     return solved
 

@@ -9,7 +9,10 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from designer.engine.bounds import one_look_bound, takes_one_look
 from designer.engine.curves import curves, integrate, negligible_at
+from designer.engine.predict import resampleable, trusted
+from designer.engine.resampled import resampled_rows
 from designer.engine.skew import in_range, skew_of, worst_effect
 from designer.engine.step_error import Rule, check_rule, check_same_data, covered, reach_of, skew_corrected
 from designer.engine.walk import outcomes
@@ -19,6 +22,9 @@ from designer.search.upper_limit import Limits, limits_of
 
 Criterion = Literal["average", "worst-case", "fixed-m", "quantile"]
 
+ROUGH = 1e-5  # numerical errors above this are those of a first scan
+SCAN_DRAWS, SEARCH_DRAWS = 1_000_000, 5_000_000  # of one design that is resampled
+ENOUGH_RESAMPLED = 60
 ENOUGH_PAIRS = 2000  # enough to compare designs; the chosen one is evaluated on all pairs
 
 
@@ -113,8 +119,10 @@ class WorstCase:
 class OverPairs:
     """K14 Eqns 7 and 35: mean |Δ| over the pairs of a trial run; or a quantile of |Δ|.
 
-    With `skew`, corrected for the pairs' skewness; beyond the range of the correction the error is unknown and counts
-    as infinite. With `limits`, the error's upper limit is that of a one-sided confidence band over the pairs.
+    Predictions come from the source that supports them (`designer.engine.predict`), or with `skew` given from the
+    normal theory: corrected for the pairs' skewness or not. Where no source supports one for every pair, the error is
+    unknown and counts as infinite. With `limits`, the error's upper limit is that of a one-sided confidence band over
+    the pairs.
     """
 
     def __init__(
@@ -123,12 +131,14 @@ class OverPairs:
         rule: Rule,
         quantile: float | None = None,
         *,
-        skew: bool = False,
+        skew: bool | None = False,
         limits: Limits | None = None,
     ) -> None:
-        self.trial, self.rule, self.quantile, self.skew, self.limits = trial, check_rule(rule), quantile, skew, limits
+        self.trial, self.rule, self.quantile, self.limits = trial, check_rule(rule), quantile, limits
+        self.doubtful = skew is None and (trial.skew is not None or trial.residuals is not None)
+        self.skew = trial.skew is not None if skew is None else skew
         self.everyone = trial  # none of these may be too skewed
-        if skew:
+        if self.skew:
             skew_of(trial)
 
     def __call__(self, plan: Plan, tolerance: float) -> DesignScore:
@@ -148,6 +158,8 @@ class OverPairs:
     def pairs(self, plan: Plan, tolerance: float) -> Floats | None:
         """Rows Δ, data use and number of looks of every pair; None if they cannot be predicted for all of them."""
         barker = self.rule == "barker"
+        if self.doubtful:
+            return self.supported(plan, tolerance, barker)
         if self.skew and not covered(plan, self.everyone, barker).all():
             return None
         curve = curves(plan, reach_of(self.trial, negligible_at(tolerance)), tolerance, verify=False)
@@ -156,14 +168,36 @@ class OverPairs:
             return None
         return rows[:3]
 
+    def supported(self, plan: Plan, tolerance: float, barker: bool) -> Floats | None:
+        """The same, each pair from the source that supports it: theory, resampling or, for one look, a bound."""
+        trial = self.trial
+        theory, rows = trusted(plan, trial, barker), np.full((3, len(trial)), np.nan)
+        if theory.any():
+            curve = curves(plan, reach_of(trial, negligible_at(tolerance)), tolerance, verify=False)
+            found = integrate(curve, trial.log_acceptance, trial.kappa, barker)
+            if self.skew:
+                skew_corrected(plan, curve, trial, barker, found, tolerance)
+            rows[:, theory] = found[:3, theory]
+        again = resampleable(plan, trial) & np.isnan(rows[0])
+        if again.any():
+            draws = SCAN_DRAWS if tolerance > ROUGH else SEARCH_DRAWS
+            found = resampled_rows(plan, trial, barker, again, draws, rough=True)
+            rows[:, again] = found[0, :3][:, again]
+        missing = np.isnan(rows[0])
+        if missing.any() and takes_one_look(plan):
+            bound, first = one_look_bound(plan, trial, self.rule), plan.schedule.m / trial.n_data
+            rows[:, missing] = np.stack([bound, np.full(len(trial), first), np.ones(len(trial))])[:, missing]
+        return None if np.isnan(rows[0]).any() else rows
+
     def small(self) -> OverPairs:
-        """On at most ENOUGH_PAIRS pairs, spread evenly over the sorted ones."""
-        if len(self.trial) <= ENOUGH_PAIRS:
+        """On at most ENOUGH_PAIRS pairs, or ENOUGH_RESAMPLED, spread evenly over the sorted ones."""
+        enough = ENOUGH_PAIRS if self.trial.residuals is None else ENOUGH_RESAMPLED
+        if len(self.trial) <= enough:
             return self
         order = np.lexsort((self.trial.log_acceptance, self.trial.kappa))
-        spread = order[np.linspace(0, order.size - 1, ENOUGH_PAIRS).astype(int)]
+        spread = order[np.linspace(0, order.size - 1, enough).astype(int)]
         small = OverPairs(self.trial.subset(spread), self.rule, self.quantile, skew=self.skew, limits=self.limits)
-        small.everyone = self.everyone
+        small.everyone, small.doubtful = self.everyone, self.doubtful
         return small
 
 
@@ -180,10 +214,10 @@ def measure_of(
     rule: Rule,
     quantile: float,
     *,
-    skew: bool = False,
+    skew: bool | None = False,
     confidence: float | None = None,
 ) -> Measure:
-    """The measure behind a criterion; `skew` corrects for the pairs' skewness, `confidence` gives upper limits."""
+    """The measure behind a criterion; `skew` as for a search, `confidence` gives upper limits."""
     if criterion == "worst-case":
         return WorstCase(skew_of(trial) if skew and trial is not None else None)
     if trial is None:

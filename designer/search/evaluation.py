@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,13 +15,14 @@ from designer.core.errors import integer
 from designer.core.progress import Cancelled
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import epsilon_of
-from designer.search.criteria import Cost, Criterion, measure_of
+from designer.search.criteria import UNKNOWN, Cost, Criterion, measure_of
 from designer.search.result import Options
 from designer.search.space import Shape, Space
 from designer.search.table import Evaluated, EvaluatedDesign, tabulated
 from designer.search.upper_limit import USUAL_CONFIDENCE, check_confidence
 
 SCAN_ACCURACY = 4e-4  # of the first scan; merges neighbouring looks
+HOPELESS = 1.5  # times the least cost known
 SEARCH_ACCURACY = 3e-7  # of everything that decides whether a design is feasible
 
 
@@ -32,7 +34,7 @@ class Evaluator:
     ) -> None:
         self.trial, self.n_data, self.criterion, self.space = trial, n_data, criterion, space
         self.rule = options.get("rule", "metropolis")
-        self.skew = options.get("skew", False) and trial is not None
+        self.skew = options.get("skew") if trial is not None else False
         self.confidence = check_confidence(options.get("confidence", USUAL_CONFIDENCE))
         if criterion == "worst-case":
             self.confidence = None  # its error does not depend on the pairs
@@ -49,6 +51,7 @@ class Evaluator:
         self.done = self.total = 0
         self.lock = threading.Lock()
         self.rows: list[EvaluatedDesign] = []
+        self.cheapest = math.inf
 
     def evaluate(self, shape: Shape, bound: float, accuracy: float, epsilon: float | None = None) -> EvaluatedDesign:
         """Score one design: roughly, on some of the pairs, or to full accuracy; `epsilon` is that of the bound."""
@@ -96,6 +99,16 @@ class Evaluator:
     def cost_of(self, row: EvaluatedDesign) -> float:
         """What a step costs with this design."""
         return self.cost.of(self.n_data, row.score.usage, row.score.looks)
+
+    def found(self, row: EvaluatedDesign) -> None:
+        """Remember the least cost of a design that meets every target."""
+        with self.lock:
+            self.cheapest = min(self.cheapest, self.cost_of(row))
+
+    def hopeless(self, row: EvaluatedDesign) -> bool:
+        """Whether resampling need not go on from this design to larger bounds: they read too much, or cost too much."""
+        slow = self.trial is not None and self.trial.residuals is not None and self.skew is None
+        return slow and (row.score == UNKNOWN or self.cost_of(row) > HOPELESS * self.cheapest)
 
     def table(self, target: float, *more: EvaluatedDesign) -> Evaluated:
         """All evaluations of the search, and `more`."""

@@ -95,13 +95,11 @@ def frontier(
         results = searches(trial, tolerances, criterion, **(defaults | options))
         rule = options.get("rule", "metropolis")
         with ThreadPoolExecutor(options.get("workers") or os.cpu_count()) as pool:
-            points += pool.map(
-                lambda result, rule=rule: _point(result, test, rule, options.get("skew", False)), results
-            )
+            points += pool.map(lambda result, rule=rule: _point(result, test, rule, options.get("skew")), results)
     return points
 
 
-def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool) -> FrontierPoint:
+def _point(result: SearchResult, test: TrialRun | None, rule: Rule, skew: bool | None) -> FrontierPoint:
     """A design with its numbers; those on the training pairs come with the search."""
     train = result.best.predicted if result.best is not None else None
     fresh = None

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, Unpack
 
+from designer.engine.predict import smallest_batch
 from designer.pairs.trial_run import TrialRun
 from designer.search.criteria import Criterion
 from designer.search.search import Options, SearchResult, search
@@ -56,7 +57,7 @@ def relaxations(
     if found.best is not None or found.nearest_tolerance is None:
         return []
     n_data = trial.n_data if trial is not None else options.get("n_data") or 2
-    space = (options.get("space") or Space()).checked(n_data)
+    space = (options.get("space") or Space()).checked(n_data, smallest_batch(trial, options.get("skew")))
     report = options.pop("progress", None) or (lambda done, total: None)
     advice, tries = [], _candidates(found.nearest_tolerance, criterion, space, n_data, options)
     for number, (knob, value, words) in enumerate(tries):

@@ -9,8 +9,9 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
+from designer.engine.predict import step_of
 from designer.engine.skew import skew_of
-from designer.engine.step_error import Acceptance, Rule, acceptance
+from designer.engine.step_error import Acceptance, Rule
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
@@ -124,7 +125,7 @@ def bootstrap(
     rule: Rule = "metropolis",
     repeats: int = 1000,
     level: float = 0.95,
-    skew: bool = False,
+    skew: bool | None = None,
 ) -> Bootstrap:
     """Bands for mean |Δ| and mean data use of a design, by resampling the pairs.
 
@@ -137,7 +138,7 @@ def bootstrap(
     trial
         The pairs.
     rule, skew
-        As for `acceptance`.
+        As for a search.
     repeats
         Bootstrap samples; fewer if there are very many pairs.
     level
@@ -157,7 +158,7 @@ def bootstrap(
     """
     level = real("level", level, 0.0, 1.0, open_low=True, open_high=True)
     repeats = min(integer("repeats", repeats, 10, 10**6), max(50, MOST_DRAWS // len(trial)))
-    step = acceptance(design, trial, rule, skew=skew)
+    step = step_of(design, trial, rule, skew=skew)
     values = np.stack([np.abs(step.delta), step.usage])
     means = np.array([values[:, rng.integers(len(trial), size=len(trial))].mean(axis=1) for _ in range(repeats)])
     low, high = np.quantile(means, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
@@ -231,8 +232,8 @@ def cross_validate(
         if result.best is None:
             done.append(Fold(None, None, None, None, None))
         else:
-            skew = options.get("skew", False)
-            seen, fresh = (acceptance(result.best, pairs, rule, skew=skew) for pairs in (train, test))
+            skew = options.get("skew")
+            seen, fresh = (step_of(result.best, pairs, rule, skew=skew) for pairs in (train, test))
             known, unknown = (
                 _errors(criterion, result.best, pairs, step, skew) for pairs, step in ((train, seen), (test, fresh))
             )
@@ -246,7 +247,7 @@ def cross_validate(
     return CrossValidation(done, tolerance, _judged(criterion, errors, level), _noise(rng, criterion, errors, level))
 
 
-def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool) -> Floats:
+def _errors(criterion: Criterion, design: Design, pairs: TrialRun, step: Acceptance, skew: bool | None) -> Floats:
     """The errors that the criterion judges: |Δ| of every pair, or the one error of the hardest decision."""
     if criterion != "worst-case":
         return np.abs(step.delta)

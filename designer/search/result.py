@@ -82,7 +82,9 @@ class Options(TypedDict, total=False):
     quantile
         Which quantile of |Δ| the quantile criterion bounds (0.95).
     skew
-        Correct for the skewness that the trial run records; tests beyond the correction's range are not considered.
+        By default each pair is predicted by the source that supports it (`designer.predict`), and tests that none
+        supports for all pairs are not considered. True: by the normal theory with the skewness that the trial run
+        records, within its range; False: by the normal theory alone.
     confidence
         Probability (0.95) with which the error over all pairs of the chain, of which the trial run has only some, is
         within the tolerance: the upper end of a one-sided band must be. None or 0.5 takes the point estimate.
@@ -105,7 +107,7 @@ class Options(TypedDict, total=False):
     cost: Cost | None
     rule: Rule
     quantile: float
-    skew: bool
+    skew: bool | None
     confidence: float | None
     stationary: bool
     workers: int | None

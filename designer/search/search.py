@@ -12,6 +12,7 @@ from functools import partial
 from typing import Unpack
 
 from designer.core.errors import BadInput, instance, integer, real, several
+from designer.engine.predict import smallest_batch
 from designer.pairs.refusals import check_pairs
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
@@ -82,7 +83,7 @@ def searches(
     n_data = _agreed_n_data(trial, options.get("n_data"))
     if trial is not None and options.get("stationary", True):
         check_pairs(trial)
-    space = (options.get("space") or Space()).checked(n_data)
+    space = (options.get("space") or Space()).checked(n_data, smallest_batch(trial, options.get("skew")))
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
     if grid is not None:
         best = best_on_grid(evaluator, targets, grid.designs(n_data))

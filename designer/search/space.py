@@ -27,7 +27,8 @@ class Space:
     ----------
     m_low, m_high
         Smallest and largest batch. By default 500 (N/20 for small N), where the normal approximation is good, and half
-        of the data.
+        of the data; a search begins at smaller batches if the trial run supports them
+        (`designer.engine.predict.smallest_batch`).
     alpha
         Range of α, the shape of the bounds.
     growth
@@ -47,21 +48,21 @@ class Space:
     growth: Sequence[float] = (1.0,)
     epsilon: tuple[float, float] = (1e-6, 0.5)
 
-    def checked(self, n_data: int) -> Space:
-        """The same space validated, with defaults filled in for N data."""
+    def checked(self, n_data: int, smallest: int = 500) -> Space:
+        """The same space validated, with defaults filled in for N data; `smallest` is the default of m_low."""
         n_data = integer("n_data", n_data, 2, MAX_N_DATA)
-        low = integer("m_low", min(500, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
+        low = integer("m_low", min(smallest, max(2, n_data // 20)) if self.m_low is None else self.m_low, 2, n_data)
         high = integer("m_high", max(low, n_data // 2) if self.m_high is None else self.m_high, low, n_data)
         flattest, steepest = _ends("alpha", self.alpha)
         flattest = real("alpha", flattest, 0.5, 1.0)
-        smallest, largest = _ends("epsilon", self.epsilon)
-        smallest = check_epsilon(smallest)
+        least, largest = _ends("epsilon", self.epsilon)
+        least = check_epsilon(least)
         return Space(
             low,
             high,
             (flattest, real("alpha", steepest, flattest, 1.0)),
             tuple(check_growth(g) for g in several("growth", self.growth)),
-            (smallest, real("epsilon", largest, smallest, 0.5)),
+            (least, real("epsilon", largest, least, 0.5)),
         )
 
     @property

@@ -176,7 +176,8 @@ class Redesign:
         A careless test can keep the chain from its posterior, so pairs of the burn-in must do.
         """
         table = self.table
-        options: Options = {"rule": self.rule, "space": table.space, "stationary": False, "workers": 1}
+        # by the normal theory, as `judge` has it: pairs of the warm-up keep no residuals
+        options: Options = {"rule": self.rule, "space": table.space, "stationary": False, "workers": 1, "skew": False}
         if table.confidence is not None:
             options["confidence"] = table.confidence
         try:

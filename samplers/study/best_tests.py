@@ -60,12 +60,13 @@ def best_candidates(
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 30, np.random.default_rng(1))
     >>> best = best_candidates(trial, 0.05)
     >>> best.sequential.m, best.barker.m, best.barker.sigma, best.concentration.delta
-    (500, 5605, 1.2, 0.05)
+    (521, 5605, 1.2, 0.05)
     """
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     low = Space(least_batch).checked(trial.n_data).m_range[0]
     space = Space(low, max(low, trial.n_data // 2))
-    result = search(trial, tolerance, space=space, progress=progress, cancelled=cancelled)
+    # by the normal theory, by which all tests are compared
+    result = search(trial, tolerance, space=space, skew=False, progress=progress, cancelled=cancelled)
     if result.best is None:
         raise BadInput(f"no sequential test meets the tolerance: {result.reason}")
     batches = np.unique(np.geomspace(low, trial.n_data, BATCHES).round().astype(np.int64)).tolist()

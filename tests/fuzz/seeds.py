@@ -12,12 +12,17 @@ import pyarrow as pa
 import xarray
 from pyarrow import parquet
 
+from designer.pairs.residuals import Residuals
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from samplers.runs.results import collect, to_netcdf
 from samplers.runs.store import Checkpoint, Store
 
 TRIAL = TrialRun(12_214, [-1e-4, 2e-5, 0.0], [0.013, 0.011, 0.5], [0.0, 0.1, -0.1], [0.4, -0.2, 0.0])
+SMALL = np.random.default_rng(3).standard_t(3, (2, 30))
+KEPT = TrialRun(
+    30, SMALL.mean(axis=1), SMALL.std(axis=1), residuals=Residuals.of(SMALL), notes={"proposal": "proxy", "n_heavy": 2}
+)
 DESIGN = Design(
     12_214,
     500,
@@ -103,9 +108,9 @@ def _parquet(**columns: object) -> bytes:
     return buffer.getvalue()
 
 
-def _trial(kind: str) -> bytes:
+def _trial(kind: str, trial: TrialRun = TRIAL) -> bytes:
     buffer = io.BytesIO()
-    getattr(TRIAL, f"to_{kind}")(buffer)
+    getattr(trial, f"to_{kind}")(buffer)
     return buffer.getvalue()
 
 
@@ -162,8 +167,8 @@ def seeds() -> dict[str, list[bytes]]:
             b'# N = 1,950,000\n"mu" sigma\n1 2\n',
             b"# n_data: 9\nmu\tsd\n1\t2\n",
         ],
-        "trial_parquet": [_trial("parquet"), _bare_trial_parquet()],
-        "trial_npz": [_trial("npz"), _npz(mu=TRIAL.mu, sigma=TRIAL.sigma, n_data=np.int64(99))],
+        "trial_parquet": [_trial("parquet"), _trial("parquet", KEPT), _bare_trial_parquet()],
+        "trial_npz": [_trial("npz"), _trial("npz", KEPT), _npz(mu=TRIAL.mu, sigma=TRIAL.sigma, n_data=np.int64(99))],
         "design_toml": [DESIGN.to_toml().encode(), CONFIG],
         "design_json": [DESIGN.to_json().encode()],
         "design_file_toml": [DESIGN.to_toml().encode()],

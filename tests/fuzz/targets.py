@@ -67,6 +67,9 @@ def _check_trial(trial: TrialRun) -> None:
     assert 0 < len(trial) <= MOST_ROWS
     assert np.isfinite(trial.log_acceptance).all()
     assert (trial.kappa > 0.0).all()
+    if trial.residuals is not None:
+        assert trial.residuals.values.size <= MOST_ROWS
+        assert set(trial.residuals.sizes.tolist()) == {0} or trial.residuals.weights.max() <= trial.n_data
 
 
 def posterior(data: bytes) -> bool:

@@ -14,6 +14,7 @@ from app.cli.terminal import CommandOutput, heavy_lines, progress_bar
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
+    from designer.rule.design import Predicted
     from designer.search.remarks import BesideExact
     from designer.search.search import Options, SearchResult
 
@@ -132,6 +133,7 @@ def _feasible(
         "mean_usage": predicted.mean_usage,
         "worst_error": predicted.worst_error,
         "worst_usage": predicted.worst_usage,
+        "source": predicted.source,
         "estimate": predicted.estimate,
         "looks": result.looks,
         "cost": result.cost,
@@ -149,7 +151,8 @@ def _feasible(
         data |= bands
         lines += band_lines
     lines += [
-        f"{'worst case':<24}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}",
+        *_worst(predicted),
+        *([] if predicted.source is None else [f"{'source':<24}{predicted.source}"]),
         f"{'evaluations per step' if options.cost is None else 'cost per step':<24}{beside.test:,.0f}  "
         f"(an exact chain that keeps log p(xᵢ; θ): {beside.exact:,.0f})",
         *(f"remark: {remark}" for remark in result.remarks),
@@ -175,6 +178,13 @@ def _beside_exact(result: SearchResult, options: argparse.Namespace) -> BesideEx
     assert result.best is not None and result.usage is not None and result.looks is not None
     cost = Cost() if options.cost is None else Cost(*options.cost)
     return beside_exact(cost, result.best.n_data, result.usage, result.looks)
+
+
+def _worst(predicted: Predicted) -> list[str]:
+    """The hardest decision, if the theory holds for it."""
+    if predicted.worst_error is None or predicted.worst_usage is None:
+        return []
+    return [f"{'worst case':<24}error {predicted.worst_error:.4g}, data use {predicted.worst_usage:.2%}"]
 
 
 def _bands(result: SearchResult, trial: TrialRun, options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
 
 SUMMARY = "Record the pairs of an exact chain as a trial run."
-EXAMPLE = "austerity trial e3 --pairs 200 --output trial.csv --config-output config.toml"
+EXAMPLE = "austerity trial e3 --pairs 200 --output trial.parquet --config-output config.toml"
 
 
 def add(commands: Commands) -> None:
@@ -30,7 +30,9 @@ def add(commands: Commands) -> None:
         EXAMPLE,
         shared.seed(),
         shared.cluster(),
-        shared.output_file("TRIAL.csv", "write the trial run here (or .parquet, .npz)", required=True),
+        shared.output_file(
+            "TRIAL.parquet", "write the trial run here (or .npz; .csv and .tsv keep no residuals)", required=True
+        ),
     )
     parser.add_argument(
         "config",
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from designer.core.errors import integer
     from designer.core.files import write_whole
     from designer.pairs.diagnostics import summarise
+    from designer.pairs.trial_run import TrialRun
     from samplers.config.built_in import twin_notice
     from samplers.runs.laplace import trial_with_verdict
 
@@ -70,13 +73,16 @@ def run(options: argparse.Namespace) -> CommandOutput:
         else:
             trial = cluster.collect_pairs(config, pairs, every, progress=show)
     trial.save(options.output)
-    written = [f"written to {options.output}"]
+    written, saved = [f"written to {options.output}"], trial
+    if trial.residuals is not None and Path(options.output).suffix.lower() not in (".parquet", ".npz"):
+        saved = TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew)
+        written.append("without residuals, which predictions at small m need (.parquet and .npz keep them)")
     if options.config_output is not None:
         write_whole(options.config_output, config.to_toml())
         written.append(f"its config to {options.config_output}")
     summary, notice = summarise(trial), twin_notice(config)
     remarks = summary.remarks if notice is None else [*summary.remarks, notice]
-    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": trial.digest, "remarks": remarks}
+    data = {"pairs": len(trial), "n_data": trial.n_data, "digest": saved.digest, "remarks": remarks}
     data["n_heavy"] = trial.notes.get("n_heavy", 0)
     data["laplace"] = None if verdict is None else verdict.facts()
     lines = [

@@ -23,7 +23,7 @@ def test_json_has_every_pair(run, tmp_path):
 
 
 def test_text(run, example):
-    step = acceptance(Design(100_000, 500, 0.05), TrialRun.load(example))
+    step = acceptance(Design(100_000, 500, 0.05), TrialRun.load(example), skew=True)
     code, out, _ = run(f"delta {example} --m 500 --epsilon 0.05")
     lines = out.splitlines()
     assert code == 0
@@ -31,6 +31,11 @@ def test_text(run, example):
     assert lines[1].split() == ["mean", "|Δ|", f"{step.mean_abs_delta:.6f}"]
     assert lines[2].split() == ["largest", "|Δ|", f"{step.max_abs_delta:.6f}"]
     assert lines[3].split()[-1] == f"{step.mean_usage:.4%}"
+    assert lines[4].split(maxsplit=1) == ["source", "normal theory with skewness"]
+    normal = acceptance(Design(100_000, 500, 0.05), TrialRun.load(example))
+    lines = run(f"delta {example} --m 500 --epsilon 0.05 --normal")[1].splitlines()
+    assert lines[1].split() == ["mean", "|Δ|", f"{normal.mean_abs_delta:.6f}"]
+    assert lines[4].split(maxsplit=1) == ["source", "normal theory"]
 
 
 def test_skewness_stands_beside_the_gaussian_numbers(run, tmp_path):

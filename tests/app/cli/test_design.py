@@ -71,7 +71,8 @@ def test_without_a_trial_run(run):
 
 
 def test_an_infeasible_design_is_an_answer_and_writes_nothing(run, example, tmp_path):
-    question = f"design {example} --epsilon 0.2,0.5 --m-high 600 --quiet --output {tmp_path}/design.toml --tolerance "
+    space = "--epsilon 0.2,0.5 --m-low 500 --m-high 600"
+    question = f"design {example} {space} --quiet --output {tmp_path}/design.toml --tolerance "
     code, out, _ = run(question + "0.0001 --json")
     data = json.loads(out)
     assert code == 0
@@ -95,12 +96,12 @@ def test_an_infeasible_design_leaves_the_old_file_and_says_so(run, tmp_path):
 
 
 def test_folds_check_the_design_on_unseen_pairs(run, example):
-    code, out, _ = run(f"design {example} --tolerance 0.1 --folds 3 --m-high 1000 --json")
+    code, out, _ = run(f"design {example} --tolerance 0.1 --folds 3 --m-low 500 --m-high 1000 --json")
     data = json.loads(out)
     assert code == 0
     assert data["holds"] is True
     assert data["test_error"] == pytest.approx(0.1, abs=0.03)
-    last = run(f"design {example} --tolerance 0.1 --folds 3 --m-high 1000")[1].splitlines()[-1]
+    last = run(f"design {example} --tolerance 0.1 --folds 3 --m-low 500 --m-high 1000")[1].splitlines()[-1]
     assert last.startswith(f"3 folds: error on unseen pairs {data['test_error']:.4g} ± ")
     assert last.endswith("; the tolerance holds")
 
