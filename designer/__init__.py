@@ -38,7 +38,7 @@ array([0.309, 0.037])
 >>> from designer.pairs.examples import example
 >>> result = search(example("logistic"), tolerance=0.01)
 >>> result.best.m, round(result.usage, 2)
-(500, 0.69)
+(437, 0.7)
 """
 
 from designer.check.simulate import Simulation, StepSimulation, simulate, simulate_step

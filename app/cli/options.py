@@ -251,9 +251,23 @@ def batch_range() -> Parser:
     return parent
 
 
+def confidence() -> Parser:
+    """How sure a design must be."""
+    parent = _parent()
+    parent.group("search").add_argument(
+        "--confidence",
+        metavar="P",
+        type=number,
+        default=0.95,
+        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
+        "some; 0.5: only for the pairs at hand (default: %(default)s)",
+    )
+    return parent
+
+
 def search_space() -> Parser:
     """What `design` and `frontier` search; `app.cli.resolve.search_options` reads it."""
-    parent = Parser(add_help=False, parents=[batch_range()])
+    parent = Parser(add_help=False, parents=[batch_range(), confidence()])
     group = parent.group("search")
     group.add_argument(
         "--alpha",
@@ -274,14 +288,6 @@ def search_space() -> Parser:
     )
     group.add_argument(
         "--quantile", type=number, default=0.95, help="level for the criterion quantile (default: %(default)s)"
-    )
-    group.add_argument(
-        "--confidence",
-        metavar="P",
-        type=number,
-        default=0.95,
-        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
-        "some; 0.5: only for the pairs at hand (default: %(default)s)",
     )
     group.add_argument(
         "--fixed-m",

@@ -16,15 +16,14 @@ from designer import (
     Characteristics,
     Design,
     TrialRun,
-    acceptance,
     bootstrap,
     characteristics,
     plotdata,
     stopping,
 )
 from designer.check.selfcheck import Check, selfcheck
-from designer.engine.step_error import Predictions, Rule
-from designer.engine.step_error import predictions as with_and_without_skewness
+from designer.engine.predict import predict as predicted_steps
+from designer.engine.step_error import Rule
 from designer.engine.walk import Stopping
 from designer.pairs.diagnostics import (
     Histogram,
@@ -128,14 +127,14 @@ def student(digest: str, m: int, epsilon: float, _trial: TrialRun) -> StudentChe
 
 @st.cache_data(max_entries=20, show_spinner=False)  # several numbers for each pair
 def steps(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Acceptance:
-    """Acceptance error and data use of a test at every pair."""
-    return acceptance(design, _trial, rule)
+    """Acceptance error and data use of a test at every pair, each from the source that supports it."""
+    return predicted_steps(design, _trial, rule).step
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
-def skewed(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Predictions:
-    """The same, with and without the correction for skewness."""
-    return with_and_without_skewness(design, _trial, rule)
+def sources(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> str:
+    """Where these numbers come from, in words."""
+    return predicted_steps(design, _trial, rule).words
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
@@ -155,4 +154,5 @@ def judged(
     _trial: TrialRun,
 ) -> DesignScore:
     """Error, data use and looks of a design, by this criterion, and the error's upper limit."""
-    return measure_of(criterion, _trial, rule, quantile, confidence=confidence)(as_plan(design), SEARCH_ACCURACY)
+    measure = measure_of(criterion, _trial, rule, quantile, skew=None, confidence=confidence)
+    return measure(as_plan(design), SEARCH_ACCURACY)

@@ -31,7 +31,7 @@ from samplers.models.moments import moments
 from samplers.proposals import ProxyStep
 from tests.cases import PROPER
 
-N_DATA, PAIRS, REPEATS = 100_000, 12, 20_000
+N_DATA, PAIRS, REPEATS = 100_000, 10, 10_000
 TESTS = [(10, 0.5), (100, 0.5), (500, 0.5), (20, 0.1), (100, 0.05)]  # m, ε
 SIZES = (10, 20, 50, 100, 500)  # m of the chains
 ALLOWED, SURPRISE = 0.1, 3.0

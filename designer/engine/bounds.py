@@ -104,7 +104,7 @@ def one_look_bound(design: Design | Plan, trial: TrialRun, rule: Rule = "metropo
     --------
     >>> trial = TrialRun(1_000_000, mu=[-1e-7, 1e-7], sigma=[1e-6, 1e-6])
     >>> one_look_bound(Design(1_000_000, 100, 0.5), trial).round(4)
-    array([0.0047, 0.0025])
+    array([0.0187, 0.0207])
     """
     plan = as_plan(design)
     check_same_data(plan, trial)

@@ -31,9 +31,7 @@ def check_pairs(trial: TrialRun) -> None:
 
     Examples
     --------
-    >>> check_pairs(TrialRun(10_000, mu=[0.0], sigma=[500.0]))
-    Traceback (most recent call last):
-    designer.core.errors.BadInput: κ is 5e+04 in half of the pairs ...
+    >>> check_pairs(TrialRun(10_000, mu=[-1e-4, 0.0], sigma=[0.013, 0.011]))
     """
     if (problem := pairs_problem(trial)) is not None:
         raise BadInput(problem)

@@ -49,7 +49,7 @@ class ExactMinibatchTest:
     >>> l = np.array([0.5, -0.25, 1.0])
     >>> bounds = TermBounds(AliasTable.of([0.5, 0.5, 1.0]), reach=1.0)
     >>> ExactMinibatchTest().decide(np.random.default_rng(2), Comparison(3, l.take, bounds=bounds))
-    Decision(accept=True, n_used=2, n_looks=1)
+    Decision(accept=False, n_used=2, n_looks=1)
     """
 
     chi: float = 0.0

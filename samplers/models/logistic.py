@@ -90,7 +90,9 @@ class Logistic:
 
     def log_prior(self, theta: Floats) -> float:
         """Minus half the sum of prior_precision θ²."""
-        return -0.5 * float(np.sum(self.prior_precision * theta * theta))
+        if isinstance(self.prior_precision, float):
+            return -0.5 * self.prior_precision * float(theta @ theta)
+        return -0.5 * float(self.precisions @ (theta * theta))
 
     def prior_gradient(self, theta: Floats) -> Floats:
         """Gradient of the log prior."""

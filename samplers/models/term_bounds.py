@@ -113,8 +113,8 @@ def term_weights(model: LinearModel, centre: Floats, factor: Floats, radius: flo
     --------
     >>> from samplers.models.logistic import Logistic
     >>> model = Logistic.from_data([[1.0], [2.0]], [1, 0], prior_precision=3.0)
-    >>> term_weights(model, np.zeros(1), np.eye(1), radius=2.0).round(4)  # 1 / (6 √3) times h³ = 1 and 8
-    array([0.0962, 0.7698])
+    >>> term_weights(model, np.zeros(1), np.eye(1), radius=2.0, order=1)  # 1 / 4 times h² = 1 and 4
+    array([0.25, 1.  ])
     """
     weights = np.empty(model.n_data)
     for block in blocks(model.n_data):

@@ -60,7 +60,7 @@ def best_candidates(
     >>> trial = TrialRun.at_stationarity(20_000, 0.5, 30, np.random.default_rng(1))
     >>> best = best_candidates(trial, 0.05)
     >>> best.sequential.m, best.barker.m, best.barker.sigma, best.concentration.delta
-    (500, 5605, 1.2, 0.05)
+    (521, 5605, 1.2, 0.05)
     """
     tolerance = real("tolerance", tolerance, LEAST_TOLERANCE, 1.0)
     low = Space(least_batch).checked(trial.n_data).m_range[0]

@@ -35,6 +35,7 @@ def add(commands: Commands) -> None:
         shared.skewness(),
         shared.step_cost("a step costs a + b*data + c*looks (default: 0,2,0, likelihood evaluations)"),
         shared.batch_range(),
+        shared.confidence(),
         shared.output_file("DESIGN.toml", "write the design for the best step size here (or .json)"),
         shared.table_file("write the table of all step sizes here"),
     )
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
             kappa_power=options.kappa_power,
             skew=options.skew,
             space=Space(options.m_low, options.m_high),
+            confidence=options.confidence,
             progress=show,
         )
     rows = [flat_row(row) for row in result.rows]

@@ -103,10 +103,10 @@ def given_lines(design: Design, question: Question, source: Source, trial: Trial
     reading, loading = _reading(source, trial)
     lines = [
         *reading,
-        "from designer import Design, acceptance",
+        "from designer import Design, predict",
         "",
         loading,
-        f"step = acceptance({constructor(design)}, trial, {question.rule!r})",
+        f"step = predict({constructor(design)}, trial, {question.rule!r}).step",
         "print(step.mean_abs_delta, step.mean_usage)",
     ]
     return shlex.join(words), "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ from app.dashboard.state.source import Source
 from app.figures import design as figures
 from app.figures import trial_run as trial_figures
 from app.figures.design import Marked
-from designer import Acceptance, acceptance, stopping
+from designer import Acceptance, predict, stopping
 from designer.pairs.diagnostics import histograms_of, worst_tail_check
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of, summary
@@ -82,7 +82,7 @@ class ReportLooks(NamedTuple):
 def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now: datetime | None = None) -> str:
     """The report of the design in view, and of the search that found it or that it is compared with."""
     question, trial, best = answer.question, run.trial, answer.result.best
-    step = acceptance(design, trial, question.rule)
+    step = predict(design, trial, question.rule).step
     searched = best is not None and design.without_notes == best.without_notes
     marks = [_marked("this design", design, answer, trial, "in view")]
     if best is not None and not searched:
@@ -111,7 +111,9 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
 def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, kind: str) -> Marked:
     """A design as the criterion of the question judges it."""
     question = answer.question
-    measure = measure_of(question.criterion, trial, question.rule, question.quantile, confidence=question.confidence)
+    measure = measure_of(
+        question.criterion, trial, question.rule, question.quantile, skew=None, confidence=question.confidence
+    )
     judged = measure(as_plan(design), SEARCH_ACCURACY)
     return Marked(name, design, judged.error, judged.usage, kind, judged.limit)
 
@@ -120,7 +122,9 @@ def _numbers(
     design: Design, step: Acceptance, answer: SearchAnswer, mark: Marked, trial: TrialRun
 ) -> list[tuple[str, str]]:
     question, worst = answer.question, summary(design)
-    looks = measure_of("average", trial, question.rule, question.quantile)(as_plan(design), SEARCH_ACCURACY).looks
+    looks = measure_of("average", trial, question.rule, question.quantile, skew=None)(
+        as_plan(design), SEARCH_ACCURACY
+    ).looks
     beside = beside_exact(Cost(*question.cost), design.n_data, step.mean_usage, looks)
     limit = f"its upper limit over all pairs of the chain, confidence {question.confidence:g}"
     limited = mark.limit is not None and mark.limit > mark.error
@@ -131,6 +135,7 @@ def _numbers(
         ("mean |Δ| over the pairs", f"{step.mean_abs_delta!r}"),
         ("largest |Δ| of any pair", f"{step.max_abs_delta!r}"),
         ("mean data use per step", f"{step.mean_usage!r}"),
+        ("source of these numbers", step.source),
         ("looks per step, mean over the pairs", f"{looks:.4g}"),
         ("most looks per step", f"{worst.looks:,}"),
         ("error of the hardest decision (μ_std = 0)", f"{worst.worst_error!r}"),

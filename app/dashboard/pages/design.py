@@ -203,16 +203,12 @@ def _beside_exact(mark: Marked, asked: Question, trial: TrialRun) -> None:
     (st.warning if beside.cheaper else st.caption)(beside.sentence)
 
 
-def _skewness(design: Design, asked: Question, trial: TrialRun) -> None:
-    """The prediction with the recorded skewness of the pairs."""
-    both = cached.skewed(design, trial.digest, asked.rule, trial)
-    if both.skewed is None or both.remark is not None:
-        st.caption(f"Normal theory, not corrected for skewness: {both.remark}.")
-        return
-    st.caption(
-        f"These numbers come from the normal theory. With the skewness of your pairs: mean |Δ| "
-        f"{both.skewed.mean_abs_delta:.4g}, data use {both.skewed.mean_usage:.2%}."
-    )
+def _source(design: Design, asked: Question, trial: TrialRun) -> None:
+    """Where the numbers come from, and why some are missing."""
+    st.caption(f"Source of these numbers: {cached.sources(design, trial.digest, asked.rule, trial)}.")
+    step = cached.steps(design, trial.digest, asked.rule, trial)
+    if step.remark is not None:
+        st.warning(f"{step.remark}.", icon=":material/query_stats:")
 
 
 def _normality(design: Design, trial: TrialRun) -> None:
@@ -260,7 +256,7 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
         f"{band.usage.low:.2%} to {band.usage.high:.2%}. Numerical error below "
         f"{max(step.estimate, worst.estimate):.0e}."
     )
-    _skewness(design, asked, trial)
+    _source(design, asked, trial)
     point_estimate = asked.criterion in ("average", "fixed-m") and asked.confidence == 0.5
     warning = band.warning(asked.tolerance) if point_estimate else None
     if warning:

@@ -266,7 +266,15 @@ class _Job:
     def rival(self, name: str, alphas: tuple[float, float], growth: float) -> Rival:
         """The best of a family at these looks."""
         space = Space(self.schedule.m, self.schedule.m, alphas, (growth,), (SMALLEST_EPSILON, 0.5))
-        found = search(self.trial, self.target, space=space, rule=self.rule, confidence=None, cancelled=self.cancelled)
+        found = search(
+            self.trial,
+            self.target,
+            space=space,
+            rule=self.rule,
+            skew=False,  # as the boundary is found: by the normal theory, for these pairs
+            confidence=None,
+            cancelled=self.cancelled,
+        )
         self.step()
         largest = None if found.best is None else float(np.abs(self.measured(as_plan(found.best))[0]).max())
         return Rival(name, found.best, found.error, found.usage, largest)

@@ -115,6 +115,7 @@ def _designs(settings: Settings, trial: TrialRun, work: Work) -> dict[str, Float
             "space": space,
             "fixed_m": settings.fixed_m,
             "confidence": None,  # as in the paper
+            "skew": False,
             "progress": progress,
             "cancelled": work.cancelled,
         }

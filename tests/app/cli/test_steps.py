@@ -73,7 +73,7 @@ def test_no_test_is_an_answer(capsys, tmp_path):
     """Pairs with a kappa this large are never decided early with so small an error."""
     path = tmp_path / "hard.csv"
     TrialRun(5000, [-2e-4, 1e-4], [1.0, 1.0]).to_csv(path)
-    assert main(f"steps {path} --tolerance 1e-6 --scales 1 --m-low 20 --m-high 20 --json".split()) == 0
+    assert main(f"steps {path} --tolerance 1e-6 --scales 1 --m-low 20 --m-high 20 --confidence 0.5 --json".split()) == 0
     found = json.loads(capsys.readouterr().out)
     assert not found["feasible"]
     assert found["best"] is None and found["rows"][0]["efficiency"] is None and found["exact"]["scale"] == 1.0

@@ -51,6 +51,16 @@ def test_as_the_real_test_on_all_data(name, m, epsilon, kappa, rule):
     assert step.wrong[0] == pytest.approx(seen.wrong, rel=0.1, abs=4.0 * np.hypot(seen.wrong_se, step.delta_se[0]))
 
 
+@pytest.mark.parametrize("name", ["three rows", "Cauchy", "near separation"])
+def test_large_mini_batches_are_not_drawn_one_by_one_and_as_right(name):
+    values, design = population(name, 0.3), Design(N, 5000, 0.1)
+    seen = simulate_step(np.random.default_rng(6), design, values, 0.3, repeats=2000)
+    step = resampled(design, trial_of(values, log_ratio=0.3), draws=1_000_000)
+    assert abs(step.delta[0] - seen.delta) <= 4.0 * np.hypot(seen.delta_se, step.delta_se[0])
+    assert step.usage[0] == pytest.approx(seen.usage, abs=4.0 * np.hypot(seen.usage_se, step.usage_se[0]))
+    assert step.delta_se[0] < 0.01
+
+
 def test_standard_errors_are_right():
     """Over seeds, estimates scatter as their standard errors say."""
     trial = trial_of(population("Cauchy", 0.01), population("exponential", 0.02), log_ratio=0.3)

@@ -201,6 +201,27 @@ def test_refusals(refuses):
     assert ask(bounds=bounds, log_ratio=-math.inf) == (True, 0, 0)
 
 
+def test_n_used_is_the_number_of_terms_asked_for_and_decisions_depend_on_the_generator_alone():
+    rng = np.random.default_rng(7)
+    terms, asked = rng.normal(0.0, 0.05, 200), []
+    bounds = TermBounds(AliasTable.of(np.abs(terms) + 0.01), 2.0)
+
+    def recorded(indices: np.ndarray) -> np.ndarray:
+        asked.append(indices.size)
+        return terms[indices]
+
+    def answers() -> list[Decision]:
+        test = pickle.loads(pickle.dumps(ExactMinibatchTest()))
+        return [
+            test.decide(np.random.default_rng(seed), Comparison(200, recorded, bounds=bounds)) for seed in range(50)
+        ]
+
+    first = answers()
+    assert sum(asked) == sum(decision.n_used for decision in first) > 0
+    assert answers() == first
+    assert 0 < sum(decision.accept for decision in first) < 50
+
+
 def test_temperature_scales_the_bounds():
     question = Comparison(3, TERMS.take, bounds=TermBounds(AliasTable.of(WEIGHTS), 2.0, 1e-10)).at_temperature(4.0)
     assert (question.known_bounds().reach, question.known_bounds().rounding) == (0.5, 2.5e-11)

@@ -27,7 +27,6 @@ from designer import (
     bootstrap,
     cross_validate,
     frontier,
-    predictions,
     search,
     worst_case,
 )
@@ -386,11 +385,6 @@ def test_a_whole_config_holds_the_design(head):
     assert exports.sampler_config(best, None) == best.to_toml()
 
 
-def test_the_prediction_is_shown_with_and_without_skewness():
-    trial = example("logistic")
-    found = page("design")
-    design = search(trial, 0.01).best
-    corrected = predictions(design.without_notes, trial).skewed
-    assert f"mean |Δ| {corrected.mean_abs_delta:.4g}, data use {corrected.mean_usage:.2%}" in everything(found)
-    made_up = page("design", **SMALL)
-    assert "does not record the skewness" in everything(made_up)
+def test_the_source_of_the_prediction_is_shown():
+    assert "Source of these numbers: normal theory with skewness." in everything(page("design"))
+    assert "Source of these numbers: normal theory." in everything(page("design", **SMALL))

@@ -1,0 +1,49 @@
+"""Searches go as low in m as the trial run supports, and say where their numbers come from, or refuse."""
+
+import numpy as np
+import pytest
+
+from designer.engine.predict import predict, smallest_batch
+from designer.pairs.residuals import Residuals
+from designer.pairs.trial_run import TrialRun
+from designer.search.search import search
+from designer.search.space import Space
+
+N = 20_000
+
+
+def trial(*, residuals, outlier=0.0, pairs=24, kappa=0.002):
+    rng = np.random.default_rng(4)
+    values = rng.exponential(size=(pairs, N))
+    values[:, 0] += outlier
+    values -= values.mean(axis=1, keepdims=True)
+    values *= kappa * np.sqrt(N - 1.0) / N / values.std(axis=1, keepdims=True)
+    sigma = values.std(axis=1)
+    skew = np.mean((values / sigma[:, None]) ** 3, axis=1)
+    kept = Residuals.of(values) if residuals else None
+    return TrialRun(N, values.mean(axis=1), sigma, rng.normal(0.0, 0.2, pairs), skew, kept)
+
+
+def test_with_residuals_a_search_begins_at_ten():
+    kept = trial(residuals=True)
+    assert smallest_batch(kept) == 10
+    result = search(kept, 0.02, space=Space(m_high=1000, alpha=(0.5, 0.5)))
+    assert result.best.m < 100
+    assert result.best.predicted.source == "resampling"
+    assert result.limit <= 0.02
+    again = predict(result.best, kept, seed=5).step
+    assert again.mean_abs_delta == pytest.approx(result.error, rel=0.1, abs=4.0 * again.mean_abs_delta_se)
+
+
+def test_without_residuals_it_begins_where_the_theory_holds():
+    bare = trial(residuals=False)
+    assert smallest_batch(bare) == min(500, int(np.ceil((np.abs(bare.skew).max() / 0.125) ** 2)))
+    assert search(bare, 0.02, space=Space(m_high=1000)).best.predicted.source == "normal theory with skewness"
+    assert smallest_batch(bare, skew=False) == 500
+
+
+def test_pairs_that_nothing_supports_are_refused_with_what_to_do():
+    result = search(trial(residuals=False, outlier=3000.0), 0.001, space=Space(m_high=600, epsilon=(0.01, 0.3)))
+    assert result.best is None
+    assert "keep their residuals" in result.reason
+    assert "heaviest rows" in result.reason
