@@ -446,6 +446,9 @@ def _skewness_remarks(usual: Design, trial: TrialRun, rule: Rule) -> list[str]:
     spread = np.linspace(0, len(trial) - 1, min(len(trial), ENOUGH_PAIRS)).astype(int)
     some = trial if spread.size == len(trial) else trial.subset(spread)
     plain, skewed = (acceptance(usual, some, rule, ROUGH, skew=known) for known in (False, True))
+    if skewed.remark is not None and trial.residuals is not None:
+        many = f"{np.count_nonzero(np.isnan(skewed.delta)):,} of {len(some):,} pairs"
+        return [f"{many} are too skewed for the theory at m = {usual.m:,}: predictions resample their residuals"]
     if skewed.remark is not None:
         return [skewed.remark]
     change = skewed.mean_abs_delta - plain.mean_abs_delta

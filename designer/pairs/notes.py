@@ -14,13 +14,15 @@ from designer.rule.looks import MAX_N_DATA
 
 Note: TypeAlias = str | int | float
 
-# kind of proposal, accepted steps; rows read always, why; rows, acceptance and best step of the exact mini-batch test
+# kind of proposal, accepted steps; rows read always, why; of the exact mini-batch test: rows, acceptance, rows read
+# always, best step
 NAMES = (
     *("proposal", "chain_acceptance", "n_heavy", "heavy"),
-    *("minibatch_rows", "minibatch_acceptance", "minibatch_step"),
+    *("minibatch_rows", "minibatch_acceptance", "minibatch_heavy", "minibatch_step"),
 )
 TEXTS = {"proposal": 100, "heavy": 300, "minibatch_step": 100}  # those in words, and their greatest lengths
 REALS = {"chain_acceptance": 1.0, "minibatch_rows": 1e15, "minibatch_acceptance": 1.0}  # from 0 to this
+COUNTS = ("n_heavy", "minibatch_heavy")
 _LINE = re.compile(rf"#\s*({'|'.join(NAMES)})\s*:\s*(.*)")
 
 
@@ -34,7 +36,7 @@ def checked_notes(notes: Mapping[str, Note]) -> Mapping[str, Note]:
             checked[name] = value.strip()
         elif name in REALS:
             checked[name] = real(name, value, 0.0, REALS[name])
-        elif name == "n_heavy":
+        elif name in COUNTS:
             checked[name] = integer(name, value, 0, MAX_N_DATA)
         else:
             raise BadInput(f"notes: {shorten(name)!r} is not one of {', '.join(NAMES)}")

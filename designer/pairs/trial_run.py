@@ -124,6 +124,11 @@ class TrialRun:
         return str(self.notes["proposal"]) if "proposal" in self.notes else None
 
     @property
+    def n_heavy(self) -> int:
+        """Rows that every step of the chain reads besides its sample, if noted: the pairs are of the others."""
+        return int(self.notes.get("n_heavy", 0))
+
+    @property
     def log_acceptance(self) -> Floats:
         """A = N μ - c, the log acceptance ratio of each pair."""
         return self.n_data * self.mu - self.log_ratio

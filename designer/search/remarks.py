@@ -17,7 +17,7 @@ class BesideExact(NamedTuple):
     """Cost of a step with a test, of an exact step that keeps log p(xᵢ; θ), and the comparison in words.
 
     With the default cost both are likelihood evaluations: two for each datum read, and one for each datum of an exact
-    step. Heavy rows, which every step of either chain evaluates, are not counted.
+    step. Heavy rows, which every step of either chain evaluates once, are counted in both.
     """
 
     test: float
@@ -26,8 +26,8 @@ class BesideExact(NamedTuple):
     sentence: str
 
 
-def beside_exact(cost: Cost, n_data: int, usage: float, looks: float) -> BesideExact:
-    """Compare a test with an exact chain.
+def beside_exact(cost: Cost, n_data: int, usage: float, looks: float, n_heavy: int = 0) -> BesideExact:
+    """Compare a test with an exact chain; `n_heavy` rows are read in every step of both.
 
     Examples
     --------
@@ -36,7 +36,8 @@ def beside_exact(cost: Cost, n_data: int, usage: float, looks: float) -> BesideE
     """
     evaluations = cost == Cost()
     scale, unit = (2.0, "evaluations per step") if evaluations else (1.0, "per step")
-    test, exact = scale * cost.of(n_data, usage, looks), scale * cost.exact(n_data)
+    always = n_heavy if evaluations else 0.5 * cost.per_datum * n_heavy
+    test, exact = scale * cost.of(n_data, usage, looks) + always, scale * cost.exact(n_data) + always
     if exact < test:
         words = (
             f"An exact chain that keeps log p(xᵢ; θ) is cheaper: {exact:,.0f} {unit} against {test:,.0f}. Run exact."

@@ -171,7 +171,8 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
             raise NumericalFailure(f"model.prior_precision{given}: {failure}") from None
         controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
         if table.control and (table.chooses_heavy or table.heavy != "auto"):
-            controls[table.control] = controls[table.control].with_heavy(table.heavy)
+            by_bounds = table.chooses_heavy and isinstance(config.test, ExactMinibatchTable)
+            controls[table.control] = controls[table.control].with_heavy("bounds" if by_bounds else table.heavy)
     model = controls[table.control] if table.control else base
     if isinstance(asked, LangevinTable):
         return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)

@@ -93,7 +93,8 @@ class Controlled:
             By default it is kept, unless the rows are in a file or more than MOST_ANCHORED.
         heavy
             Rows that every step reads: how many (those whose proxies can miss most), "auto" (as many as make decisions
-            cheapest by far, often none) or their numbers. The model then has N - H data, and so must its test.
+            cheapest by far, often none), "bounds" (the same for the exact mini-batch test) or their numbers. The model
+            then has N - H data, and so must its test.
         """
         if order not in (1, 2):
             raise BadInput(f"order = {order!r}: must be 1 or 2")

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,17 +19,18 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from samplers.models import LinearModel, Rows
+from samplers.models import LinearModel, Rows, _bound_kernels
 from samplers.models.arrays import as_indices, blocks
 from samplers.models.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
 
-Number: TypeAlias = int | Literal["auto"]
+Number: TypeAlias = int | Literal["auto", "bounds"]
 Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
 
 PAIRS = 32  # of draws from the normal approximation, on which the numbers of heavy rows are compared
 LIGHT = 100_000  # other rows that are looked at for that, evenly spread
 MOST = 100_000  # heavy rows, at most
 SEED = 13
+LEVELS = 64.0  # weights are compared in steps of a factor 2^(1 / LEVELS)
 SHARE = 5  # at most N / 5 rows are heavy: with more, an exact test is cheaper
 SERIES = (1, 2, 5)  # numbers of heavy rows that are tried: 10, 20, 50, 100, ...
 LEAST_SAMPLE = 50.0  # rows that a test of the rest reads at least
@@ -128,23 +130,26 @@ def split_rows(
     precision
         Of the normal approximation of the posterior, (D, D).
     wish
-        A number of rows, their numbers, or "auto": as many as lower the predicted cost of a decision by half or more.
+        A number of rows, their numbers, or "auto": as many as lower the predicted cost of a decision by half or more;
+        "bounds": the same for the exact mini-batch test, whose cost depends on the bounds of the rest.
     """
-    if isinstance(wish, str) and wish != "auto":
-        raise BadInput(f"heavy = {wish!r}: must be a number of rows, 'auto', or the numbers of the rows")
+    if isinstance(wish, str) and wish not in ("auto", "bounds"):
+        raise BadInput(f"heavy = {wish!r}: must be a number of rows, 'auto', 'bounds', or the numbers of the rows")
     if not isinstance(wish, (str, int, np.integer)) or isinstance(wish, bool):
         return RowSplit(model.n_data, _row_numbers(model.n_data, wish))
-    count = None if wish == "auto" else integer("heavy", wish, 0, model.n_data - 2)
+    count = None if isinstance(wish, str) else integer("heavy", wish, 0, model.n_data - 2)
     if count == 0 or (count is None and model.n_data < SHARE * SERIES[0] * 10):
         return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
     if not isinstance(model, BoundedModel):
         raise BadInput(f"heavy = {wish!r}: {type(model).__name__} has no third_bound to rank its rows; name the rows")
     most = min(model.n_data // SHARE, MOST) if count is None else count
     factor = factor_of(precision)
-    ranked = heaviest(model, centre, order, factor, most)
+    ranking = heaviest(model, centre, order, factor, most)
+    if wish == "bounds":
+        return _chosen_by_bounds(model, centre, order, ranking)
     if count is None:
-        return _chosen(model, centre, order, factor, ranked)
-    return RowSplit(model.n_data, np.sort(ranked))
+        return _chosen(model, centre, order, factor, ranking.rows)
+    return RowSplit(model.n_data, np.sort(ranking.rows))
 
 
 def _row_numbers(n_rows: int, given: npt.ArrayLike) -> Ints:
@@ -159,24 +164,34 @@ def _row_numbers(n_rows: int, given: npt.ArrayLike) -> Ints:
     return rows
 
 
-def heaviest(model: BoundedModel, centre: Floats, order: int, factor: Floats, count: int) -> Ints:
+class Ranking(NamedTuple):
+    """The heaviest rows in falling order, their weights c_i to a few digits, and the sum of all weights."""
+
+    rows: Ints
+    weights: Floats
+    total: float
+
+
+def heaviest(model: BoundedModel, centre: Floats, order: int, factor: Floats, count: int) -> Ranking:
     """The rows whose control variates can miss most, in falling order: one pass, and memory for `count` rows.
 
     Weights are compared to a few digits, ties by row number: rounding, which differs between machines, decides nothing.
     """
     radius = ball_radius(centre.size)
-    rows, levels, least = np.empty(0, dtype=np.int64), np.empty(0), -math.inf
+    rows, levels, least, total = np.empty(0, dtype=np.int64), np.empty(0), -math.inf, 0.0
     for block in blocks(model.n_data):
         x = np.asarray(model.rows[block], dtype=np.float64)
         weights = block_weights(model, x, block, centre, factor, radius, order)
-        level = np.round(64.0 * np.log2(np.maximum(weights, 1e-300)))
+        total += float(weights.sum())
+        level = np.round(LEVELS * np.log2(np.maximum(weights, 1e-300)))
         new = np.flatnonzero(level > least)
         rows, levels = np.concatenate([rows, block.start + new]), np.concatenate([levels, level[new]])
         if rows.size > count:
             first = np.argsort(-levels, kind="stable")[:count]  # stable: the rows before have the smaller numbers
             rows, levels = rows[first], levels[first]
             least = levels[-1]
-    return rows[np.argsort(-levels, kind="stable")]
+    falling = np.argsort(-levels, kind="stable")
+    return Ranking(rows[falling], 2.0 ** (levels[falling] / LEVELS), total)
 
 
 # --- how many ---------------------------------------------------------------------------------------------------------
@@ -207,6 +222,31 @@ def _chosen(model: LinearModel, centre: Floats, order: int, factor: Floats, rank
     return RowSplit(model.n_data, np.sort(ranked[:count]), reason)
 
 
+def _chosen_by_bounds(model: LinearModel, centre: Floats, order: int, ranking: Ranking) -> RowSplit:
+    """As many rows as make the exact mini-batch test cheapest: it draws C M of the others, C the sum of their c_i."""
+    states = np.random.default_rng(SEED).standard_normal((PAIRS, centre.size))
+    radius = ball_radius(centre.size)
+    reaches = [_bound_kernels.reach(z, new, radius, order) for z, new in pairwise(states)]
+    reach = float(np.mean([m for m in reaches if math.isfinite(m)] or [0.0]))
+    count = np.array([0, *_tried(ranking.rows.size)])
+    left = ranking.total - np.concatenate([[0.0], np.cumsum(ranking.weights)])[count]
+    drawn = np.maximum(left, 0.0) * reach
+    cost = count + _sampled(model) * drawn
+    best = int(np.argmin(cost))
+    if not cost[best] <= GAIN * cost[0]:
+        return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
+    reason = (
+        f"always reads the {count[best]:,} heaviest of {model.n_data:,} rows: the exact mini-batch test then draws "
+        f"about {drawn[best]:,.0f} of the others, instead of {drawn[0]:,.0f}"
+    )
+    return RowSplit(model.n_data, np.sort(ranking.rows[: count[best]]), reason)
+
+
+def _sampled(model: LinearModel) -> float:
+    """What a sampled row costs, in evaluations of a row read in order."""
+    return SAMPLED[model.rows.nbytes > CACHE]
+
+
 def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RestMoments:
     """What is left for a test when the first rows of a ranking are heavy, for all numbers of them at once.
 
@@ -233,7 +273,7 @@ def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats,
     skew = np.divide(third, sigma**3, out=np.zeros_like(sigma), where=sigma > 0.0)
     kappa = n * sigma / np.sqrt(n - 1.0)
     sample = _needed(n, kappa, skew).mean(axis=1)
-    cost = count + SAMPLED[model.rows.nbytes > CACHE] * sample
+    cost = count + _sampled(model) * sample
     return RestMoments(count, kappa.mean(axis=1), np.abs(skew).max(axis=1), sample, cost)
 
 

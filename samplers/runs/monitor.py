@@ -105,14 +105,15 @@ class Expected(NamedTuple):
         """Of a saved run, from what its directory says about it."""
         n_always = int(meta.get("n_always", 0))
         one = int(meta.get("n_data", 0)) + n_always  # what one decision can read
-        many = meta.get("data_per_step", one) != one or meta.get("proposal") == Slice.__name__  # decisions in one step
+        proposal = str(meta.get("proposal_class"))
+        many = meta.get("data_per_step", one) != one or proposal == Slice.__name__  # decisions in one step
         if many or not isinstance(text := meta.get("design"), str):
             return None
         try:
             design = Design.from_toml(text)
         except BadInput:  # of a newer version
             return None
-        return cls.of(design, n_always, proxy=PROXY in str(meta.get("proposal")))
+        return cls.of(design, n_always, proxy=PROXY in proposal)
 
     def differs(self, batches: Iterable[list[Counts]]) -> str | None:
         """In words how the chains differ from this, beyond chance; None if they do not, or are too short to tell."""

@@ -134,7 +134,7 @@ def described(spec: ChainSpec, chain: MarkovChain) -> dict[str, Any]:
         **({} if chain.data_per_step == chain.n_data else {"data_per_step": chain.data_per_step}),
         **({"n_always": always} if always else {}),
         "model": spec.kind,
-        "proposal": type(spec.proposal).__name__,
+        "proposal_class": type(spec.proposal).__name__,
         **({} if spec.design is None else {"design": spec.design.to_toml()}),
     }
 

@@ -169,6 +169,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
     [100000, 100000]
     """
     n_data, metropolis = trial.n_data, exact_probability(trial.log_acceptance, barker=False)
+    always = float(trial.n_heavy)
     real("range_in_sd", candidates.range_in_sd, 1.0, 1e12)
     step = acceptance(candidates.sequential, trial)
     barker = barker_data(candidates.barker, trial)
@@ -210,7 +211,7 @@ def predict(trial: TrialRun, candidates: Candidates) -> list[Prediction]:
             f"at most {delta:g} by its guarantee, if |lᵢ| stays within {candidates.range_in_sd:g} sd",
         ),
     ]
-    rows = [_prediction(*line) for line in lines]
+    rows = [_prediction(*line, always) for line in lines]
     return rows if MINIBATCH_ROWS not in trial.notes else [*rows, _exact_minibatch(trial, float(metropolis.mean()))]
 
 
@@ -220,10 +221,12 @@ def _exact_minibatch(trial: TrialRun, exact: float) -> Prediction:
     It accepts less often than exact decisions: as a step of that chain count as many as accept as often.
     """
     rows, rate = float(trial.notes[MINIBATCH_ROWS]), max(float(trial.notes["minibatch_acceptance"]), 1e-300)
+    heavy = float(trial.notes.get("minibatch_heavy", 0))
+    evaluations = 2.0 * rows + heavy
     step = trial.notes.get("minibatch_step")
     note = "exact, with random decisions" + (f"; effective draws cost least with {step}" if step else "")
-    costs = 2.0 * rows, rate, 0.0, 2.0 * rows / rate, 2.0 * rows * max(1.0, exact / rate)
-    return Prediction(MINIBATCH, "metropolis", rows, *costs, note)
+    costs = evaluations, rate, 0.0, evaluations / rate, evaluations * max(1.0, exact / rate)
+    return Prediction(MINIBATCH, "metropolis", rows + heavy, *costs, note)
 
 
 def cheapest(rows: Sequence[Prediction], tolerance: float) -> Prediction:
@@ -384,9 +387,14 @@ def _prediction(
     delta: Floats,
     error: float,
     note: str,
+    always: float,
 ) -> Prediction:
-    """Means over the pairs, each accepted with probability P + Δ, of which min(P, P + Δ) is right."""
-    accept, evaluations = probability + delta, data * evaluations_per_datum
+    """Means over the pairs, each accepted with probability P + Δ, of which min(P, P + Δ) is right.
+
+    `always` rows are heavy: every step reads them besides, and evaluates them once.
+    """
+    accept, evaluations = probability + delta, data * evaluations_per_datum + always
+    data += always
     rate, per_move = float(accept.mean()), evaluations / max(float(np.minimum(probability, accept).mean()), 1e-300)
     return Prediction(test, rule, data, evaluations, rate, error, per_move, WORTH[rule] * evaluations, note)
 

@@ -184,6 +184,8 @@ def minibatch_notes(
 ) -> dict[str, Note]:
     """The prediction as notes of a trial run, with the best step; none for a model without bounds.
 
+    The number of heavy rows is that which makes this test cheapest, as in a config with it.
+
     Examples
     --------
     >>> from samplers import Logistic
@@ -194,11 +196,14 @@ def minibatch_notes(
     if not bounded or not isinstance(proposal, (ProxyStep, RandomWalk)):
         return {}
     assert isinstance(model, Controlled)
+    model = Controlled.around(model.model, model.centre, model.order, model.anchor is not None, heavy="bounds")
     found = predict_minibatch(rng, model, proposal, rule=rule)
     best, then = best_minibatch_step(rng, model, proposal, rule=rule)
     name = f"beta = {best:g}" if isinstance(proposal, ProxyStep) else f"steps {best:g} times as long"
     step = f"{name}: {then.rows:,.3g} rows, acceptance {then.acceptance:.2f}"
-    return {"minibatch_rows": found.rows, "minibatch_acceptance": found.acceptance, "minibatch_step": step}
+    notes: dict[str, Note] = {"minibatch_rows": found.rows, "minibatch_acceptance": found.acceptance}
+    notes |= {"minibatch_heavy": model.n_heavy} if model.n_heavy else {}
+    return notes | {"minibatch_step": step}
 
 
 def _steps(proposal: ProxyStep | RandomWalk) -> Sequence[tuple[float, Proposal]]:

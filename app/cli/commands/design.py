@@ -120,7 +120,7 @@ def _feasible(
 ) -> CommandOutput:
     best = result.best
     assert best is not None and best.predicted is not None
-    predicted, beside = best.predicted, _beside_exact(result, options)
+    predicted, beside = best.predicted, _beside_exact(result, trial, options)
     data: dict[str, Any] = {
         "feasible": True,
         "design": {key: getattr(best, key) for key in ("n_data", "m", "epsilon", "alpha", "growth")},
@@ -170,14 +170,15 @@ def _error_line(result: SearchResult) -> str:
     return f"{f'error ({result.criterion})':<24}{result.error:.4g}  ({limit}tolerance {result.tolerance:g})"
 
 
-def _beside_exact(result: SearchResult, options: argparse.Namespace) -> BesideExact:
+def _beside_exact(result: SearchResult, trial: TrialRun | None, options: argparse.Namespace) -> BesideExact:
     """What a step costs, beside a step of an exact chain: by default in likelihood evaluations."""
     from designer.search.criteria import Cost
     from designer.search.remarks import beside_exact
 
     assert result.best is not None and result.usage is not None and result.looks is not None
     cost = Cost() if options.cost is None else Cost(*options.cost)
-    return beside_exact(cost, result.best.n_data, result.usage, result.looks)
+    n_heavy = 0 if trial is None else trial.n_heavy
+    return beside_exact(cost, result.best.n_data, result.usage, result.looks, n_heavy)
 
 
 def _worst(predicted: Predicted) -> list[str]:

@@ -125,7 +125,7 @@ def _numbers(
     looks = measure_of("average", trial, question.rule, question.quantile, skew=None)(
         as_plan(design), SEARCH_ACCURACY
     ).looks
-    beside = beside_exact(Cost(*question.cost), design.n_data, step.mean_usage, looks)
+    beside = beside_exact(Cost(*question.cost), design.n_data, step.mean_usage, looks, trial.n_heavy)
     limit = f"its upper limit over all pairs of the chain, confidence {question.confidence:g}"
     limited = mark.limit is not None and mark.limit > mark.error
     return [

@@ -199,7 +199,7 @@ def _judged(mark: Marked, asked: Question) -> None:
 def _beside_exact(mark: Marked, asked: Question, trial: TrialRun) -> None:
     """What an exact chain would cost beside this design, and advice to run it where that is cheaper."""
     score = cached.judged(mark.design.without_notes, trial.digest, "average", asked.rule, asked.quantile, None, trial)
-    beside = beside_exact(Cost(*asked.cost), trial.n_data, score.usage, score.looks)
+    beside = beside_exact(Cost(*asked.cost), trial.n_data, score.usage, score.looks, trial.n_heavy)
     (st.warning if beside.cheaper else st.caption)(beside.sentence)
 
 

@@ -18,6 +18,7 @@ from designer import (
     tail_check,
 )
 from designer.pairs.examples import example
+from designer.pairs.residuals import Residuals
 from tests.designer.search.test_search import pairs
 
 DESIGN = Design(20_000, 500, 0.05)
@@ -125,6 +126,16 @@ def test_only_a_random_walk_can_have_too_small_steps(proposal):
     assert summarise(trial).remarks == (
         ["mean acceptance is 1: the random walk's steps are too small"] if proposal == "random-walk" else []
     )
+
+
+def test_skewed_pairs_with_residuals_can_be_predicted():
+    l = np.random.default_rng(1).standard_normal((3, 10_000)) / 100
+    l[1, 0] = 3.0
+    skew = ((l - l.mean(axis=1, keepdims=True)) ** 3).mean(axis=1) / l.std(axis=1) ** 3
+    parts = 10_000, l.mean(axis=1), l.std(axis=1), -0.5 - l.sum(axis=1), skew
+    assert any("1 of 3 pairs are too skewed for m = 500" in line for line in summarise(TrialRun(*parts)).remarks)
+    kept = summarise(TrialRun(*parts, Residuals.of(l))).remarks
+    assert any("1 of 3 pairs are too skewed for the theory at m = 500: predictions resample" in line for line in kept)
 
 
 def test_skewness_without_effect_gets_no_remark():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -171,7 +173,7 @@ def test_a_test_for_all_rows_is_refused_with_the_reason(refuses):
 
 def ranked(model, centre):
     factor = factor_of(Controlled.around(model, centre).posterior_precision())
-    return factor, heaviest(model, centre, 2, factor, model.n_data // heavy_module.SHARE)
+    return factor, heaviest(model, centre, 2, factor, model.n_data // heavy_module.SHARE).rows
 
 
 @pytest.mark.parametrize("name", ["plain", "rare-levels-wide", "census"])
@@ -250,9 +252,9 @@ def test_the_heaviest_rows_are_those_of_the_largest_bounds(monkeypatch):
     heavy = Controlled.around(model, centre, heavy=25).heavy
     assert np.all(np.diff(heavy) > 0) and heavy.size == 25
     assert weights[heavy].min() > 0.98 * np.delete(weights, heavy).max()  # ties up to a few digits
-    whole = heaviest(model, centre, 2, factor, 400)
+    whole = heaviest(model, centre, 2, factor, 400).rows
     monkeypatch.setattr("samplers.models.arrays.BLOCK", 97)
-    assert heaviest(model, centre, 2, factor, 400).tolist() == whole.tolist()
+    assert heaviest(model, centre, 2, factor, 400).rows.tolist() == whole.tolist()
     equal = Logistic.from_data(np.ones((100, 1)), np.arange(100) % 3 == 0, 1.0)
     assert Controlled.around(equal, find_mode(equal), heavy=7).heavy.tolist() == list(range(7))
 
@@ -291,3 +293,22 @@ def test_the_exact_minibatch_test_samples_the_rest():
     np.testing.assert_array_equal(fast.accepted, slow.accepted)
     np.testing.assert_array_equal(fast.n_used, slow.n_used)
     assert fast.n_used.min() >= HEAVY.size
+
+
+def test_heavy_rows_for_the_exact_mini_batch_test_follow_its_cost():
+    """Rows drawn, as the sentence says, and none heavy where reading them costs more than it saves."""
+    model = Logistic.from_data(*CASES["rare-dummies"].data())
+    centre = find_mode(model)
+    chosen = {wish: Controlled.around(model, centre, heavy=wish) for wish in ("bounds", 0)}
+    assert f"always reads the {chosen['bounds'].n_heavy:,} heaviest" in chosen["bounds"].split.sentence
+    drawn = {}
+    for wish, one in chosen.items():
+        chain = Chain(one, ProxyStep.of(one), ExactMinibatchTest(), centre, np.random.default_rng(1))
+        drawn[wish] = chain.advance(4_000).n_used.mean() - one.n_heavy
+    sentence = chosen["bounds"].split.sentence
+    for wish, pattern in (("bounds", r"about ([\d,]+) of"), (0, r"instead of ([\d,]+)")):
+        said = float(re.search(pattern, sentence)[1].replace(",", ""))
+        assert drawn[wish] == pytest.approx(said, rel=0.5)
+    assert chosen["bounds"].n_heavy + 4.0 * drawn["bounds"] < 4.0 * drawn[0]
+    plain = Logistic.from_data(*CASES["plain"].data())
+    assert Controlled.around(plain, find_mode(plain), heavy="bounds").n_heavy == 0

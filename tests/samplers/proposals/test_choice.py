@@ -214,14 +214,14 @@ def config_of(tmp_path):
     return make
 
 
-def test_a_config_says_nothing_of_what_is_chosen_by_itself(config_of):
+def test_a_config_says_nothing_of_what_is_chosen_by_itself(config_of, tmp_path):
     silent, said = config_of(ordinary()), config_of(ordinary(), 'tails = "auto"\nprofile = "auto"')
     assert silent == said and silent.digest == said.digest
     assert "tails" not in silent.to_toml() and "profile" not in silent.to_toml()
     given = config_of(ordinary(), "tails = 5\nprofile = true")
     assert "tails = 5" in given.to_toml() and given.digest != silent.digest
     assert SamplerConfig.from_toml(given.to_toml()) == given
-    assert build(silent).proposal.plain and "proposal" not in build(silent).notes
+    assert build(silent).proposal.plain and "proposal" not in run_config(silent, tmp_path / "run").attrs
     assert build(given).proposal.degrees == 5.0
 
 

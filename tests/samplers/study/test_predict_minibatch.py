@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer import Design, TrialRun
+from designer import Cost, Design, TrialRun
+from designer.search.remarks import beside_exact
 from samplers.chains.chain import Chain
 from samplers.decide import ExactMinibatchTest
 from samplers.models.control import Controlled, find_mode
@@ -92,6 +93,19 @@ def test_notes_travel_with_a_trial_run_and_decide_the_comparison(model, tmp_path
     assert MINIBATCH not in [row.test for row in predict(back.subset([0]), Candidates(Design(3000, 500, 0.05)))[:-1]]
     plain = TrialRun(3000, [0.0], [1e-3])
     assert MINIBATCH not in [row.test for row in predict(plain, Candidates(Design(3000, 500, 0.05)))]
+
+
+def test_heavy_rows_are_part_of_every_cost():
+    """The pairs are of the rest; what every step reads besides counts once, and each test has its own number."""
+    notes = {"n_heavy": 500, "minibatch_rows": 40.0, "minibatch_acceptance": 0.5, "minibatch_heavy": 100}
+    bare, heavy = (TrialRun(3000, [0.0, 0.0], [1e-3, 2e-3], notes=some) for some in ({}, notes))
+    without, rows = (predict(trial, Candidates(Design(3000, 500, 0.05))) for trial in (bare, heavy))
+    for before, after in zip(without, rows, strict=False):
+        assert (after.data, after.evaluations) == (before.data + 500, before.evaluations + 500)
+        assert after.per_move == pytest.approx(before.per_move * after.evaluations / before.evaluations)
+    assert (rows[-1].test, rows[-1].data, rows[-1].evaluations, rows[-1].per_move) == (MINIBATCH, 140, 180, 360)
+    beside = [beside_exact(Cost(), 3000, 0.1, 1.0, trial.n_heavy) for trial in (bare, heavy)]
+    assert [(one.test, one.exact) for one in beside] == [(600, 3000), (1100, 3500)]
 
 
 def test_of_tests_that_cost_the_same_the_exact_one_wins():
