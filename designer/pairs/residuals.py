@@ -120,14 +120,18 @@ def _matched(far: Floats, near: Floats, weights: Ints, mean: float, sigma: float
         moved = rest_mean + y
     else:
         z = y * y - v - y * (float(weights @ y**3) / total / v)  # orthogonal to 1 and y
-        spread, q = float(weights @ z**2) / total, 0.0
+        spread, q, least, moved = float(weights @ z**2) / total, 0.0, np.inf, near
         for _ in range(20):
             slope = np.sqrt(max(0.0, rest_square - q * q * spread) / v)
-            moved = rest_mean + slope * y + q * z
-            lack = rest_cube - float(weights @ moved**3) / total
+            trial = rest_mean + slope * y + q * z
+            lack = rest_cube - float(weights @ trial**3) / total
+            if abs(lack) < least:  # of two values a curvature can change little: then the first one is the best
+                least, moved = abs(lack), trial
             if spread <= 1e-24 or abs(lack) * total <= 1e-9 * n_data * max(1.0, abs(skew)):
                 break
-            q += lack / (3.0 * float(weights @ (moved**2 * z)) / total)
+            q += lack / (3.0 * float(weights @ (trial**2 * z)) / total)
+        if not least * total <= 0.5 * MATCHED_SKEW * n_data * max(1.0, abs(skew)):
+            return None
     ok = np.all(np.abs(moved - near) <= MOST_CHANGE * (np.abs(near) + np.sqrt(max(v, 0.0)) + 1e-9))
     return mean + sigma * moved if ok else None
 

@@ -75,6 +75,20 @@ def trial(names=("Cauchy", "exponential", "three rows"), notes=None):
     return TrialRun(N, mean, sigma, 0.1, skew, Residuals.of(chosen), notes)
 
 
+@pytest.mark.parametrize("rows", [700, 5000])
+def test_a_level_with_more_rows_than_are_kept_one_by_one(rows):
+    """What is left of it, and all else near 0, are two points: no quadratic map moves their skewness, nor need it."""
+    rng = np.random.default_rng(3)
+    values = np.where(np.arange(N) < rows, 1.0 + 0.1 * rng.random(N), 1e-6 * rng.standard_normal(N))
+    keeper = Keeper()
+    keeper.add(rng.permutation(values))
+    mean, sigma, skew, _ = moments(values)
+    again = moments(*keeper.kept(mean, sigma, skew))
+    assert again[:2] == pytest.approx((mean, sigma), rel=1e-9)
+    assert again[2] == pytest.approx(skew, rel=5e-4)
+    assert len(TrialRun(N, [mean], [sigma], skew=[skew], residuals=Residuals.of([values]))) == 1
+
+
 def test_a_pair_that_bins_cannot_represent_keeps_nothing():
     values = np.concatenate([np.zeros(60_000), 1e6 + RNG.standard_normal(140_000)])  # the median of the first block: 0
     keeper = Keeper()
