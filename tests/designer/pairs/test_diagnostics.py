@@ -129,12 +129,12 @@ def test_only_a_random_walk_can_have_too_small_steps(proposal):
 
 
 def test_skewed_pairs_with_residuals_can_be_predicted():
-    l = np.random.default_rng(1).standard_normal((3, 10_000)) / 100
-    l[1, 0] = 3.0
-    skew = ((l - l.mean(axis=1, keepdims=True)) ** 3).mean(axis=1) / l.std(axis=1) ** 3
-    parts = 10_000, l.mean(axis=1), l.std(axis=1), -0.5 - l.sum(axis=1), skew
+    terms = np.random.default_rng(1).standard_normal((3, 10_000)) / 100
+    terms[1, 0] = 3.0
+    skew = ((terms - terms.mean(axis=1, keepdims=True)) ** 3).mean(axis=1) / terms.std(axis=1) ** 3
+    parts = 10_000, terms.mean(axis=1), terms.std(axis=1), -0.5 - terms.sum(axis=1), skew
     assert any("1 of 3 pairs are too skewed for m = 500" in line for line in summarise(TrialRun(*parts)).remarks)
-    kept = summarise(TrialRun(*parts, Residuals.of(l))).remarks
+    kept = summarise(TrialRun(*parts, Residuals.of(terms))).remarks
     assert any("1 of 3 pairs are too skewed for the theory at m = 500: predictions resample" in line for line in kept)
 
 
