@@ -161,8 +161,10 @@ def step_of(
     return acceptance(design, trial, rule, tolerance, skew=skew)
 
 
-def smallest_batch(trial: TrialRun | None, skew: bool | None = None) -> int:
+def smallest_batch(trial: TrialRun | None, skew: bool | None = None, *, by_theory: bool = False) -> int:
     """The smallest m from which a search begins by default: what the trial run supports, 500 if it says nothing.
+
+    Resampling is about pairs: the hardest decision (criterion worst-case) is predicted only `by_theory`.
 
     Examples
     --------
@@ -171,7 +173,7 @@ def smallest_batch(trial: TrialRun | None, skew: bool | None = None) -> int:
     """
     if trial is None or skew is not None:
         return USUAL_BATCH
-    if trial.residuals is not None and np.all(trial.residuals.sizes > 0):
+    if not by_theory and trial.residuals is not None and np.all(trial.residuals.sizes > 0):
         return SMALLEST_SEARCHED
     if trial.skew is None:
         return USUAL_BATCH

@@ -87,7 +87,7 @@ def _point_estimate(evaluator: Evaluator, row: EvaluatedDesign) -> float:
 def too_skewed(evaluator: Evaluator, trial: TrialRun) -> str:
     """Why no error at all is known: no source supports a prediction for any of the designs."""
     largest, skew = max(row.shape for row in evaluator.rows), skew_of(trial)
-    if evaluator.skew is None:
+    if evaluator.skew is None and evaluator.criterion != "worst-case":
         return (
             f"no prediction up to m = {largest.m:,}: the pairs are too skewed for the theory (up to "
             f"{float(np.abs(skew).max()):.3g}) and cannot be resampled; keep their residuals (a trial run in "

@@ -219,7 +219,9 @@ def measure_of(
 ) -> Measure:
     """The measure behind a criterion; `skew` as for a search, `confidence` gives upper limits."""
     if criterion == "worst-case":
-        return WorstCase(skew_of(trial) if skew and trial is not None else None)
+        if trial is None:
+            return WorstCase()
+        return WorstCase(trial.skew if skew is None else skew_of(trial) if skew else None)
     if trial is None:
         raise BadInput(f"criterion = {criterion!r} needs a trial run; without one only worst-case is possible")
     q = real("quantile", quantile, 0.0, 1.0) if criterion == "quantile" else None

@@ -57,7 +57,8 @@ def relaxations(
     if found.best is not None or found.nearest_tolerance is None:
         return []
     n_data = trial.n_data if trial is not None else options.get("n_data") or 2
-    space = (options.get("space") or Space()).checked(n_data, smallest_batch(trial, options.get("skew")))
+    smallest = smallest_batch(trial, options.get("skew"), by_theory=criterion == "worst-case")
+    space = (options.get("space") or Space()).checked(n_data, smallest)
     report = options.pop("progress", None) or (lambda done, total: None)
     advice, tries = [], _candidates(found.nearest_tolerance, criterion, space, n_data, options)
     for number, (knob, value, words) in enumerate(tries):

@@ -83,7 +83,8 @@ def searches(
     n_data = _agreed_n_data(trial, options.get("n_data"))
     if trial is not None and options.get("stationary", True):
         check_pairs(trial)
-    space = (options.get("space") or Space()).checked(n_data, smallest_batch(trial, options.get("skew")))
+    smallest = smallest_batch(trial, options.get("skew"), by_theory=criterion == "worst-case")
+    space = (options.get("space") or Space()).checked(n_data, smallest)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
     if grid is not None:
         best = best_on_grid(evaluator, targets, grid.designs(n_data))

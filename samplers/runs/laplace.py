@@ -21,8 +21,8 @@ from samplers.runs.results import collect, to_netcdf
 from samplers.runs.run import collect_pairs
 from samplers.runs.saved_run import BLAS_THREADS, RESULTS, check_directory
 from samplers.runs.store import Store
-from samplers.study.laplace import LaplaceVerdict, laplace_verdict
-from samplers.study.weighted_draws import weighted_draws
+from samplers.study.laplace import LaplaceVerdict, laplace_verdict, verdict_by
+from samplers.study.weighted_draws import WeightedDraws, weighted_draws
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -82,7 +82,12 @@ def laplace_config(
         spec = build(_with_plain_proposal(config))
         model, rng = controlled(spec), np.random.default_rng(config.run.seed)
         verdict = laplace_verdict(model, rng, draws, wish)
-        results = _results(config, spec, model, verdict, rng)
+        drawn = verdict.weighted
+        if verdict.method == "importance":
+            drawn = weighted_draws(model, rng, IMPORTANCE_DRAWS)
+            again = verdict_by(drawn, wish)[0]  # more draws may meet a tail that the first ones missed
+            verdict = again if again.method == "sample" else verdict
+        results = _results(config, spec, verdict, drawn, rng)
     if store is not None and results is not None:
         store.directory.mkdir(parents=True, exist_ok=True)
         to_netcdf(results, store.directory / RESULTS)
@@ -123,7 +128,7 @@ def controlled(spec: ChainSpec) -> Controlled:
 
 
 def _results(
-    config: SamplerConfig, spec: ChainSpec, model: Controlled, verdict: LaplaceVerdict, rng: np.random.Generator
+    config: SamplerConfig, spec: ChainSpec, verdict: LaplaceVerdict, drawn: WeightedDraws, rng: np.random.Generator
 ) -> DataTree | None:
     facts = {"model": spec.kind, "method": verdict.method, "laplace": verdict.sentence}
     if verdict.method == "sample":
@@ -131,7 +136,6 @@ def _results(
     if verdict.method == "laplace":
         chains = [{"theta": verdict.laplace_draws(rng, config.run.draws)} for _ in range(config.run.chains)]
         return collect(chains, facts | {"note": "independent draws of the Laplace approximation"}, names=spec.names)
-    drawn = weighted_draws(model, rng, IMPORTANCE_DRAWS)
     theta = drawn.resampled(rng, int(drawn.ess))
     note = f"importance sampling: as many draws as are effective of {len(drawn.theta):,} weighted ones"
     return collect([{"theta": theta}], facts | {"note": note, "pareto_k": drawn.pareto_k}, names=spec.names)

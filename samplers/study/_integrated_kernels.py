@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from designer.core.jit import inlined, kernel
 from designer.rule.levels import levels, narrowed, probability_below
 
@@ -21,17 +23,26 @@ def next_value(rng, values, k):
 
 
 @kernel
-def sequential_paths(rng, values, mean, log_ratio, barker, looks, lower, upper, first, probability, used):
+def fresh_path():
+    """Where a path begins: looks taken, ends of the undecided v and their probability, sums, expected data read."""
+    return np.array([0.0, -math.inf, math.inf, 1.0, 0.0, 0.0, 0.0])
+
+
+@kernel
+def sequential_paths(rng, values, mean, log_ratio, barker, looks, lower, upper, first, path, probability, used):
     """Acceptance probability and expected data read of the sequential test, for one random order after the other.
 
-    `values` are the lᵢ minus `mean`. Begins with path number `first`; returns the number of the path that needs more
-    looks than given, or how many there are.
+    `values` are the lᵢ minus `mean`. Begins with number `first`, where `path` left it. Returns the number of the path
+    that needs more looks than given, or how many there are. The same path then goes on: with a new order in its place,
+    long paths would be too few.
     """
     n_data = values.size
     exact = n_data * mean - log_ratio
     for r in range(first, probability.size):
-        low, high, undecided, n, total, squares, read = -math.inf, math.inf, 1.0, 0, 0.0, 0.0, 0.0
-        for j in range(looks.size):
+        done, low, high, undecided = int(path[0]), path[1], path[2], path[3]
+        total, squares, read = path[4], path[5], path[6]
+        n = looks[done - 1] if done > 0 else 0
+        for j in range(done, looks.size):
             read += (looks[j] - n) * undecided
             if looks[j] == n_data:  # the last look is exact
                 undecided = 0.0
@@ -47,7 +58,9 @@ def sequential_paths(rng, values, mean, log_ratio, barker, looks, lower, upper, 
             if undecided <= NEGLIGIBLE:
                 break
         if undecided > NEGLIGIBLE:
+            path[:] = np.array([looks.size, low, high, undecided, total, squares, read])
             return r
+        path[:] = fresh_path()
         probability[r] = probability_below(min(max(exact, low), high), barker)
         used[r] = read
     return probability.size

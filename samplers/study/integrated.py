@@ -155,11 +155,10 @@ def _paths(test: Any, values: Floats, mean: float, log_ratio: float, rule: Rule,
 
 def _sequential(test: SequentialTest, away: Floats, mean: float, log_ratio: float, barker: bool) -> Paths:
     def paths(rng: np.random.Generator, orders: int) -> tuple[Floats, Floats]:
-        probability, used, first = np.empty(orders), np.empty(orders), 0
-        looks = min(FIRST_LOOKS, test.n_looks)
+        probability, used, first, path = np.empty(orders), np.empty(orders), 0, kernels.fresh_path()
+        looks, asked = min(FIRST_LOOKS, test.n_looks), (rng, away, mean, log_ratio, barker)
         while True:
-            bounds = test.bounds(looks)
-            first = kernels.sequential_paths(rng, away, mean, log_ratio, barker, *bounds, first, probability, used)
+            first = kernels.sequential_paths(*asked, *test.bounds(looks), first, path, probability, used)
             if first == orders:
                 return probability, used
             looks = min(4 * looks, test.n_looks)

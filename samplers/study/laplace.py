@@ -163,11 +163,11 @@ def laplace_verdict(
     'importance'
     """
     wish = real("wish", wish, 0.0, 10.0, open_low=True)
-    verdict, clear = _verdict(weighted_draws(check_controlled(model), rng, draws), wish)
-    return verdict if clear else _verdict(weighted_draws(model, rng, MORE * draws), wish)[0]
+    verdict, clear = verdict_by(weighted_draws(check_controlled(model), rng, draws), wish)
+    return verdict if clear else verdict_by(weighted_draws(model, rng, MORE * draws), wish)[0]
 
 
-def _verdict(drawn: WeightedDraws, wish: float) -> tuple[LaplaceVerdict, bool]:
+def verdict_by(drawn: WeightedDraws, wish: float) -> tuple[LaplaceVerdict, bool]:
     """The verdict by these draws, and whether more of them could not change it."""
     weight, tail_k = smoothed(drawn.log_weight)
     plain_weight, k = smoothed(drawn.log_ratio[: drawn.plain])

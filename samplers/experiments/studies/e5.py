@@ -145,7 +145,7 @@ def _measure(settings: Settings, values: Mapping[str, Values]) -> list[MeasuredD
                 continue
             design = Design(fresh.n_data, int(m), float(epsilon), float(alpha))
             rng = generator(settings.seed, "e5", criterion, f"{tolerance:g}")
-            band = bootstrap(rng, design, fresh, repeats=settings.resamples)
+            band = bootstrap(rng, design, fresh, repeats=settings.resamples, skew=False)  # as they were made
             measured.append(MeasuredDesign(criterion, float(tolerance), design, float(error), float(usage), band))
     return measured
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samplers import SamplerConfig, from_netcdf, laplace_config
+from samplers import SamplerConfig, from_netcdf, laplace_config, laplace_verdict
+from samplers.runs import laplace
 
 
 @pytest.fixture
@@ -62,6 +63,21 @@ def test_a_posterior_that_needs_a_chain_writes_nothing(run, config, tmp_path):
     assert out.startswith("sample: ")
     assert "nothing written" in out
     assert not (tmp_path / "out").exists()
+
+
+def test_weighted_draws_are_judged_again_before_they_are_returned(config, tmp_path, monkeypatch):
+    """The first draws may miss the tail that makes the weights too uneven; then the many draws say so."""
+    x = np.column_stack([np.ones(400), *(np.arange(400) == row for row in range(24))])
+    np.savez(tmp_path / "data.npz", x=x, y=np.arange(400) % 2)
+    config.write_text(config.read_text().replace("prior_precision = 1.0", "prior_precision = 0.001"))
+
+    def hopeful(*given):
+        return laplace_verdict(*given)._replace(method="importance")
+
+    monkeypatch.setattr(laplace, "laplace_verdict", hopeful)
+    judged = laplace_config(SamplerConfig.load(config, exact=True))
+    assert judged.verdict.method == "sample"
+    assert judged.results is None
 
 
 def test_a_trial_run_with_control_variates_says_whether_to_sample(run, config, tmp_path):

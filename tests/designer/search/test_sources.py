@@ -42,6 +42,18 @@ def test_without_residuals_it_begins_where_the_theory_holds():
     assert smallest_batch(bare, skew=False) == 500
 
 
+def test_the_hardest_decision_is_predicted_by_theory_only_where_that_holds():
+    kept = trial(residuals=True)
+    assert smallest_batch(kept, by_theory=True) == smallest_batch(trial(residuals=False))
+    found = search(kept, 0.05, "worst-case", space=Space(m_high=2000, alpha=(0.5, 0.5)))
+    assert found.best.m >= (np.abs(kept.skew).max() / 0.125) ** 2
+    assert found.best.predicted.worst_error == pytest.approx(found.error, abs=1e-5)  # with skewness, both
+    assert found.best.predicted.worst_error <= 0.05
+    refused = search(trial(residuals=True, outlier=3000.0), 0.05, "worst-case", space=Space(alpha=(0.5, 0.5)))
+    assert refused.best is None
+    assert "too skewed" in refused.reason
+
+
 def test_pairs_that_nothing_supports_are_refused_with_what_to_do():
     result = search(trial(residuals=False, outlier=3000.0), 0.001, space=Space(m_high=600, epsilon=(0.01, 0.3)))
     assert result.best is None

@@ -10,6 +10,7 @@ import pytest
 from designer import Design
 from samplers.decide import BarkerTest, ConcentrationTest, Decision, SequentialTest
 from samplers.decide.comparison import Comparison, draw_threshold
+from samplers.study import integrated
 from samplers.study.integrated import MOST_ORDERS, step_error
 
 N_DATA = 1000
@@ -48,6 +49,14 @@ def test_integrating_u_out_changes_no_expectation(name):
     assert abs(rate - found.probability - found.delta) < 4.0 * noise
     assert abs(used.mean() - found.usage) < 4.0 * used.std() * math.hypot(repeats**-0.5, found.orders**-0.5) + 1e-6
     assert found.se < (0.02 if "corrected" in name else 0.008)
+
+
+def test_a_path_that_needs_more_looks_goes_on_with_the_same_order(monkeypatch):
+    test, values, found = SequentialTest.from_design(Design(N_DATA, 10, 0.02)), skewed(0.9, -0.4), []
+    for looks in (1, 3, 1000):
+        monkeypatch.setattr(integrated, "FIRST_LOOKS", looks)
+        found.append(step_error(np.random.default_rng(2), test, values, 0.2))
+    assert found[0] == found[1] == found[2]
 
 
 def test_wrong_decisions_are_those_with_the_same_u():

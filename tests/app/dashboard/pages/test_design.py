@@ -30,6 +30,7 @@ from designer import (
     search,
     worst_case,
 )
+from designer.engine.predict import predict
 from designer.pairs.diagnostics import worst_tail_check
 from designer.pairs.examples import example
 from designer.search.remarks import beside_exact
@@ -53,7 +54,7 @@ def test_first_paint_answers_for_the_example():
     found, trial = page("design"), example("logistic")
     result = search(trial, 0.01)
     best = result.best
-    step, band = acceptance(best, trial), bootstrap(np.random.default_rng(0), best, trial)
+    step, band = predict(best, trial).step, bootstrap(np.random.default_rng(0), best, trial)
     text, shown = everything(found), metrics(found)
     assert shown["Upper limit"] == f"{result.limit:.4g}" and result.limit <= 0.01
     assert f"at most **{result.limit:.4g}** over all pairs of the chain with confidence 0.95" in text
