@@ -362,6 +362,6 @@ def _words(verdict: Verdict, by: Standard, error: MeasuredValue, upper: float, d
 
 
 def _beside(row: MeasuredValue, form: str) -> str:
-    """A measured value with its error, and what was predicted."""
-    predicted = "" if math.isnan(row.predicted) else f" ({row.predicted:{form}} predicted)"
+    """A measured value with its error, and what the normal theory predicts for the same pairs."""
+    predicted = "" if math.isnan(row.predicted) else f" ({row.predicted:{form}} by normal theory)"
     return f"{row.value:{form}} ± {row.se:{form}}{predicted}"

@@ -75,12 +75,12 @@ def run(options: argparse.Namespace) -> CommandOutput:
     trial.save(options.output)
     written, saved = [f"written to {options.output}"], trial
     if trial.residuals is not None and Path(options.output).suffix.lower() not in (".parquet", ".npz"):
-        saved = TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew)
+        saved = TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio, trial.skew, notes=trial.notes)
         written.append("without residuals, which predictions at small m need (.parquet and .npz keep them)")
     if options.config_output is not None:
         write_whole(options.config_output, config.to_toml())
         written.append(f"its config to {options.config_output}")
-    summary, notice = summarise(trial), twin_notice(config)
+    summary, notice = summarise(saved), twin_notice(config)
     remarks = summary.remarks if notice is None else [*summary.remarks, notice]
     data = {"pairs": len(trial), "n_data": trial.n_data, "digest": saved.digest, "remarks": remarks}
     data["n_heavy"] = trial.notes.get("n_heavy", 0)
