@@ -194,14 +194,15 @@ def test_the_normal_approximation_is_judged_under_the_answer():
     assert "Normal approximation: not checked" in everything(page("design", **SMALL))
 
 
-def test_skewness_beyond_the_theory_is_a_warning():
+def test_pairs_too_skewed_for_any_design_are_refused_with_what_to_do():
     wild = TrialRun(20_000, TRIAL.mu, TRIAL.sigma, skew=np.linspace(0, 60, 40))
     found = AppTest.from_string("from app.dashboard.pages import design; design.show()", default_timeout=PATIENCE)
     found.session_state["source"] = Source("upload", digest=wild.digest)
     found.session_state["remembered-runs"] = {wild.digest: Loaded("wild", wild, "made up")}
     settled(found.run())
-    (told,) = [warning.value for warning in found.warning if "first-order" in warning.value]
-    assert "skewness 60 is beyond the first-order correction" in told
+    (told,) = [error.value for error in found.error]
+    assert told.startswith("**No design is feasible:**")
+    assert "read the heaviest rows in every decision (model.heavy): the pairs' skewness is up to 60" in told
 
 
 def test_a_loaded_design_is_shown_beside_what_the_search_found():
