@@ -81,6 +81,8 @@ COMMANDS = [
     "posterior trial.csv --design design.toml --dimension 50 --json",
     "summary trial.csv --n-data 12_214 --m 500 --epsilon 5e-2",
     "audit config.toml --design design.json --steps 200 --every 2 --seed 1",
+    "certify config.toml --design design.json --passes 100 --wish 0.1 --seed 1",
+    "laplace config.toml --draws 50 --wish 0.1 --output laplace",
     "run config.toml --output folder --draws 10 --cluster tcp://host:8786",
     "frontier trial.csv --tolerances 0.1 --cluster tls://[::1]:8786",
     "selfcheck --json",

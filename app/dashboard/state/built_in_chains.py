@@ -84,8 +84,7 @@ def _collect(name: str, seed: int, job: Job) -> Loaded:
     job.progress(0, 0, "reading the data and building the model")
 
     def report(done: int, steps: int) -> None:
-        phase = "warming up" if done < config.run.warmup else "recording pairs"
-        job.progress(done, steps, f"{phase}: step {done:,} of {steps:,}")
+        job.progress(done, steps, f"recording pairs, after a warm-up: step {done:,} of {steps:,}")
 
     trial = collect_pairs(config, PAIRS, progress=report, cancelled=job.cancelled)
     about = " ".join(filter(None, (BUILT_IN[name].about, twin_notice(config))))

@@ -147,7 +147,7 @@ def designs(draw):
     n_data = draw(st.integers(2, MAX_N_DATA))
     bands = st.none() | st.tuples(st.floats(0, 0.5), st.floats(0.5, 1))
     kinds = {name: bands if name.endswith("_band") else sizes for name in Predicted.model_fields}
-    predicted = st.builds(Predicted, **kinds)
+    predicted = st.builds(Predicted, **kinds | {"source": st.none() | texts})
     provenance = st.builds(
         Provenance,
         version=texts,

@@ -277,7 +277,7 @@ def test_the_commands(cluster, dask, folder, tmp_path, capsys):
         place = tmp_path / name
         assert main(["run", config, "--draws", "50", "--output", str(place), *more]) == 0
         assert (
-            main(["trial", config, "--pairs", "10", "--every", "2", "--output", str(place / "trial.csv"), *more]) == 0
+            main(["trial", config, "--pairs", "30", "--every", "2", "--output", str(place / "trial.csv"), *more]) == 0
         )
         made = ["design", str(place / "trial.csv"), "--tolerance", "0.05", "--output", str(place / "design.toml")]
         assert main([*made, *more]) == 0

@@ -343,7 +343,7 @@ def test_numbers_out_of_bounds_are_told_with_their_own_entry(folder, model, chan
 
 def test_more_rows_than_a_source_has_are_no_problem(folder):
     text = MODELS["logistic"].replace('path = "table.csv"', 'source = "mnist79"\nrows = 1_000_000_000')
-    assert build(load(folder, EXACT + text)).model.n_data == 12_214
+    assert build(load(folder, EXACT + text)).model.n_rows == 12_214
 
 
 def test_a_choice_of_columns_is_advised_only_where_there_is_one(folder):
