@@ -15,8 +15,8 @@ class Mean(NamedTuple):
 
     Examples
     --------
-    >>> Mean(0.5, 0.01, 100.0).upper(0.975).round(3)
-    np.float64(0.52)
+    >>> round(Mean(0.5, 0.01, 100.0).upper(0.975), 3)
+    0.52
     """
 
     value: float

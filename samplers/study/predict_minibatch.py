@@ -154,6 +154,15 @@ def best_minibatch_step(
     of the step, so that coordinates have an autocorrelation of about 1 - x, and a step is worth x / (2 - x) independent
     draws. Fewer rows are read in smaller steps, so the best step is smaller than that of the exact test.
 
+    Parameters
+    ----------
+    rng, model, test, rule
+        As for `predict_minibatch`.
+    proposal
+        A `ProxyStep` or a `RandomWalk`; its step is the one to change.
+    pairs
+        How many proposals to average over, for each step that is tried.
+
     Returns
     -------
     step, prediction

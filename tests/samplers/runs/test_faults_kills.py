@@ -229,6 +229,11 @@ class Cliff:
         values[(indices == 7) & (theta_new[0] > self.edge)] = np.nan
         return values
 
+    def log_likelihood(self, theta, indices):
+        values = np.array(self.model.log_likelihood(theta, indices))
+        values[(np.arange(self.model.n_data)[indices] == 7) & (theta[0] > self.edge)] = np.nan
+        return values
+
 
 @pytest.fixture
 def cliff(folder, monkeypatch):
@@ -267,7 +272,8 @@ def test_an_audit_that_meets_such_a_term_tells_what_it_saw_before(cliff):
 
 
 def test_a_trial_run_that_meets_such_a_term_tells_how_many_pairs_there_are(cliff):
-    config = cliff.model_copy(update={"redesign": None})
+    run = cliff.run.model_copy(update={"warmup": 0})
+    config = cliff.model_copy(update={"redesign": None, "run": run})
     with pytest.raises(ChainStopped, match="datum 7 is not finite") as stopped:
         collect_pairs(config, 1000, 2)
     pairs = int(stopped.value.__notes__[0].split()[0].replace(",", ""))
