@@ -207,7 +207,8 @@ def test_a_right_run_says_nothing(tmp_path):
     (tmp_path / "config.toml").write_text(CONFIG)
     from samplers import collect_pairs
 
-    design = search(collect_pairs(SamplerConfig.load(tmp_path / "config.toml", exact=True), 100), 0.05).best
+    trial = collect_pairs(SamplerConfig.load(tmp_path / "config.toml", exact=True), 100)
+    design = search(trial, 0.05, skew=False).best
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         results = run_config(SamplerConfig.load(tmp_path / "config.toml", design), tmp_path / "out")
