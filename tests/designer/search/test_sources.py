@@ -6,6 +6,7 @@ import pytest
 from designer.engine.predict import predict, smallest_batch
 from designer.pairs.residuals import Residuals
 from designer.pairs.trial_run import TrialRun
+from designer.search.remarks import remarks_on
 from designer.search.search import search
 from designer.search.space import Space
 
@@ -59,3 +60,13 @@ def test_pairs_that_nothing_supports_are_refused_with_what_to_do():
     assert result.best is None
     assert "keep their residuals" in result.reason
     assert "heaviest rows" in result.reason
+
+
+def test_a_careful_evaluation_beyond_the_tolerance_is_told():
+    """The search resamples roughly; what it stores is evaluated again, on all pairs and with more draws."""
+    kept = trial(residuals=True)
+    result = search(kept, 0.02, space=Space(m_high=1000, alpha=(0.5, 0.5)))
+    assert not any("beyond the tolerance" in remark for remark in result.remarks)
+    worse = result.best.predicted.model_copy(update={"error_limit": 0.025})
+    told = remarks_on(result._replace(best=result.best.model_copy(update={"predicted": worse})), kept)
+    assert "the error's limit is 0.025, beyond the tolerance: search for a tolerance of 0.016" in told[0]
