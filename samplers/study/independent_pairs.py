@@ -24,7 +24,7 @@ from samplers.study.weighted_draws import row_blocks, weighted_draws
 
 FARTHEST, OTHERS = 500, 500  # rows kept: those with the largest residuals, and some of the others
 SCALED_BY = 2000  # rows, evenly spread, that give the scale of the residuals of a state
-MOST_STATES = 2000
+MOST_STATES = 800  # the pairs of more have more residuals than a trial run may hold
 NEVER = 1e-6  # probability below which a state does not matter
 
 

@@ -151,6 +151,9 @@ def _with_config(
     config = SamplerConfig.load(options.config, exact=True)
     with status("bounds of the terms", options):
         spec = build(config)
+        if spec.model.n_data != trial.n_data:
+            found = f"the trial run has N = {trial.n_data:,}, the model of {options.config} {spec.model.n_data:,}"
+            raise UsageError(f"{found} without its heavy rows; make a trial run of this config")
         notes = minibatch_notes(np.random.default_rng(options.seed), spec.model, spec.proposal, spec.rule)
     if not notes:
         raise UsageError(f"{options.config}: the model has no bounds; needs logistic regression with control variates")
