@@ -19,6 +19,7 @@ from designer.search.space import Shape
 from designer.search.table import EvaluatedDesign
 
 SCAN_STEP = 0.5  # in G₀
+WAVE = 8  # shapes scanned side by side, where scans are slow and may be given up
 MARGIN = 0.7  # a scan stops at this fraction of the smallest target, because its own error is not small
 FLAT = 2e-4  # relative differences in cost below this are not worth a step
 STARTS = 6  # most promising shapes of the scan, solved again before one is refined
@@ -46,12 +47,25 @@ def solve_all(
     low, high = evaluator.space.bounds
     bounds = np.append(np.arange(low, high, SCAN_STEP), high)
     scans = []
-    for rows in evaluator.each(scan, shapes, bounds, min(targets)):
-        evaluator.step()
-        scans.append(rows)
+    for some in _waves(evaluator, shapes):
+        wave = []
+        for rows in evaluator.each(scan, some, bounds, min(targets)):
+            evaluator.step()
+            wave.append(rows)
+        evaluator.found(rows[-1] for rows in wave if rows[-1].score.limit <= MARGIN * min(targets))
+        scans += wave
     best = list(evaluator.each(best_for, targets, scans, refined))
     evaluator.finish()
     return best
+
+
+def _waves(evaluator: Evaluator, shapes: list[Shape]) -> list[list[Shape]]:
+    """Shapes that are scanned side by side; the next wave knows the least cost so far.
+
+    Within a wave nobody does: what is evaluated must not depend on which thread is faster.
+    """
+    size = WAVE if evaluator.resamples else max(len(shapes), 1)
+    return [shapes[k : k + size] for k in range(0, len(shapes), size)]
 
 
 def scan(evaluator: Evaluator, shape: Shape, bounds: Floats, least: float) -> list[EvaluatedDesign]:
@@ -59,10 +73,7 @@ def scan(evaluator: Evaluator, shape: Shape, bounds: Floats, least: float) -> li
     rows = []
     for bound in bounds:
         rows.append(evaluator.evaluate(shape, float(bound), SCAN_ACCURACY))
-        if rows[-1].score.limit <= MARGIN * least:
-            evaluator.found(rows[-1])
-            break
-        if evaluator.hopeless(rows[-1]):  # larger bounds cost more
+        if rows[-1].score.limit <= MARGIN * least or evaluator.hopeless(rows[-1]):  # larger bounds cost more
             break
     return rows
 

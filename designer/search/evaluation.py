@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -100,15 +100,18 @@ class Evaluator:
         """What a step costs with this design."""
         return self.cost.of(self.n_data, row.score.usage, row.score.looks)
 
-    def found(self, row: EvaluatedDesign) -> None:
-        """Remember the least cost of a design that meets every target."""
-        with self.lock:
-            self.cheapest = min(self.cheapest, self.cost_of(row))
+    def found(self, rows: Iterable[EvaluatedDesign]) -> None:
+        """Remember the least cost of designs that meet every target."""
+        self.cheapest = min([self.cheapest, *map(self.cost_of, rows)])
+
+    @property
+    def resamples(self) -> bool:
+        """Whether pairs may be resampled, which is slow."""
+        return self.trial is not None and self.trial.residuals is not None and self.skew is None
 
     def hopeless(self, row: EvaluatedDesign) -> bool:
         """Whether resampling need not go on from this design to larger bounds: they read too much, or cost too much."""
-        slow = self.trial is not None and self.trial.residuals is not None and self.skew is None
-        return slow and (row.score == UNKNOWN or self.cost_of(row) > HOPELESS * self.cheapest)
+        return self.resamples and (row.score == UNKNOWN or self.cost_of(row) > HOPELESS * self.cheapest)
 
     def table(self, target: float, *more: EvaluatedDesign) -> Evaluated:
         """All evaluations of the search, and `more`."""

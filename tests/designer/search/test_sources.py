@@ -70,3 +70,11 @@ def test_a_careful_evaluation_beyond_the_tolerance_is_told():
     worse = result.best.predicted.model_copy(update={"error_limit": 0.025})
     told = remarks_on(result._replace(best=result.best.model_copy(update={"predicted": worse})), kept)
     assert "the error's limit is 0.025, beyond the tolerance: search for a tolerance of 0.016" in told[0]
+
+
+def test_what_is_evaluated_does_not_depend_on_the_number_of_threads():
+    kept = trial(residuals=True, kappa=0.05)
+    alone, two = (search(kept, 0.02, space=Space(m_high=2000), workers=workers) for workers in (1, 2))
+    assert alone.best == two.best
+    for name in ("m", "epsilon", "error", "usage"):
+        assert np.array_equal(getattr(alone.evaluated, name), getattr(two.evaluated, name))
