@@ -39,7 +39,7 @@ def _copy_baked() -> None:
                 target = copy / file.relative_to(baked)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)  # without its mode, so that the copy is writable
-            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(copy)  # type: ignore[attr-defined]
+            config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(copy)
 
 
 _copy_baked()

@@ -22,11 +22,11 @@ from samplers.decide.sequential import SequentialTest
 from samplers.models import Model
 from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
+from samplers.models.control.residual_bounds import ResidualBounds
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
-from samplers.models.residual_bounds import ResidualBounds
 from samplers.models.tempered import Tempered, TemperedLinear
 from samplers.proposals import Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
 

@@ -17,7 +17,7 @@ from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, Exa
 from samplers.decide._minibatch_kernels import draw_rows, log_ratio_of_kept
 from samplers.decide._moments import add_shifted
 from samplers.decide._permutation import draw, is_a, put_back
-from samplers.models._bound_kernels import reach, whiten
+from samplers.models.control._bound_kernels import reach, whiten
 
 
 def accept(

@@ -48,7 +48,7 @@ class LogisticExpanded(NamedTuple):
     """`LogisticRows` with control variates whose η*, slope and curvature are computed for each drawn row.
 
     A copy of the heavy rows, signed, is apart. `holes` are their places among the first N - H rows, `fillers` the rows
-    that are data in these places; `buckets` and `shift` find a hole (`samplers.models.heavy.RowSplit`).
+    that are data in these places; `buckets` and `shift` find a hole (`samplers.models.control.heavy.RowSplit`).
     """
 
     rows: Floats

@@ -24,7 +24,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from designer.core.arrays import Floats, Ints
 
-__all__ = ["LinearModel", "Model", "Rows"]
+__all__ = ["LinearModel", "Model", "RowProxies", "Rows", "SmoothModel"]
 
 Rows: TypeAlias = Ints | slice
 
@@ -85,6 +85,40 @@ class LinearModel(Model, Protocol):
 
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
         """Its second derivative in η."""
+
+    def prior_curvature(self, theta: Floats) -> Floats:
+        """Hessian of the log prior, (D, D)."""
+
+    def prior_gradient(self, theta: Floats) -> Floats:
+        """Gradient of the log prior."""
+
+
+class RowProxies(Protocol):
+    """Taylor proxies p_i of each datum's log-likelihood, around a centre."""
+
+    def residuals(self, theta: Floats, theta_new: Floats, indices: Rows) -> Floats:
+        """r_i = lᵢ - [p_i(θ') - p_i(θ)] of the given data."""
+
+    def residual(self, theta: Floats, indices: Rows) -> Floats:
+        """log p_i(θ), less the proxy's change from the centre to θ, of the given data."""
+
+
+@runtime_checkable
+class SmoothModel(Model, Protocol):
+    """A model whose log-likelihoods it can differentiate itself: control variates need no linear predictor then."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters D."""
+
+    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of the given data."""
+
+    def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Floats]:
+        """Gradient (D) and Hessian (D, D) of the sum of log p over the given data; the Hessian is 0 at order 1."""
+
+    def row_proxies(self, centre: Floats, order: int) -> RowProxies:
+        """Proxies of order 1 or 2 of every datum's log-likelihood around a centre."""
 
     def prior_curvature(self, theta: Floats) -> Floats:
         """Hessian of the log prior, (D, D)."""

@@ -13,8 +13,9 @@ from samplers.decide.alias import TermBounds
 from samplers.models import LinearModel, Model, Rows
 from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
+from samplers.models.control.expansion import LinearProxies
+from samplers.models.control.term_bounds import BoundedModel
 from samplers.models.mixture import Mixture
-from samplers.models.term_bounds import BoundedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +105,11 @@ def _bounded(model: LinearModel) -> BoundedModel:
 
 def _controlled(model: Controlled, scale: float) -> Controlled:
     """The tempered model with the same control variates, scaled."""
-    base: LinearModel = TemperedLinear(model.model, scale)
-    anchor = None if model.anchor is None else model.anchor * np.array([1.0, scale, scale])
     gradient, hessian = scale * model.gradient, scale * model.hessian
-    return replace(model, model=base, anchor=anchor, gradient=gradient, hessian=hessian)
+    base: LinearModel = TemperedLinear(model.linear, scale)
+    anchor = None if model.anchor is None else model.anchor * np.array([1.0, scale, scale])
+    proxies = LinearProxies(base, model.centre, model.order, anchor)
+    return replace(model, model=base, proxies=proxies, gradient=gradient, hessian=hessian)
 
 
 def tempered(model: Model, temperature: float) -> Model:

@@ -206,7 +206,7 @@ def _compared(model: Controlled, proposals: list[ProxyStep], shapes: Iterable[Pr
     kinds = [replace(proposals[0], profile=bend, degrees=d) for bend in shapes for d in (math.inf, WIDEST)]
     states = np.concatenate([kind.draw(rng, STATES) for kind in kinds])
     mixture = np.logaddexp.reduce([_log_densities(kind, states) for kind in kinds], axis=0)
-    target = log_posteriors(model.model, states)
+    target = log_posteriors(model.linear, states)
     compared = []
     for proposal in proposals:
         log_q = _log_densities(proposal, states)

@@ -25,7 +25,8 @@ from scipy.special import ndtri
 from designer.core.arrays import Floats, Ints
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
-from samplers.models.control import Controlled, expansion, rows_of
+from samplers.models.control import Controlled
+from samplers.models.control.expansion import expansion, rows_of
 from samplers.proposals._kernels import bend_all, unbend_all
 
 SKEWED, PEAKED = 0.02, 0.04  # third and fourth derivative, in standard deviations, of a direction worth bending
@@ -141,7 +142,7 @@ def shape_of(model: Controlled, mode: Floats, covariance: Floats, functionals: F
 
     The prior's higher derivatives are left out.
     """
-    linear = model.model
+    linear = model.linear
     functionals = np.eye(mode.size) if functionals is None else functionals
     directions = directions_of(functionals, covariance)
     skewness, peakedness, tilt = np.zeros((3, len(functionals)))
@@ -189,7 +190,7 @@ class _Line(NamedTuple):
     def log_marginal(self, t: float) -> float:
         """Log density of the marginal posterior, up to a constant."""
         move = t * self.along
-        value = self.model.model.value
+        value = self.model.linear.value
         exact = value(self.eta + move, self.indices) - value(self.eta, self.indices)
         proxies = move * (self.slope + self.curvature * (self.offset + 0.5 * move))
         rest = t * (self.tilt + t * (-0.5 + t * self.skewness / 6.0))  # the quadratic proxies are -t²/2 in all
@@ -239,7 +240,7 @@ class _Line(NamedTuple):
 
 def _lines(model: Controlled, mode: Floats, covariance: Floats, shape: Shape) -> list[_Line]:
     """The line of each functional, with the data that matter for it: one pass."""
-    linear, size = model.model, len(shape.functionals)
+    linear, size = model.linear, len(shape.functionals)
     directions = directions_of(shape.functionals, covariance)
     found: list[list[tuple[Floats, ...]]] = [[] for _ in range(size)]
     for block in blocks(linear.n_data if size else 0):

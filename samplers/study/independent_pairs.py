@@ -17,7 +17,8 @@ from designer.further.posterior.independent import EACH, IndependentPairs, Weigh
 from designer.pairs.residuals import Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
 from samplers.models.arrays import value_and_slope
-from samplers.models.control import Controlled, expansion
+from samplers.models.control import Controlled
+from samplers.models.control.expansion import expansion
 from samplers.proposals import ProxyStep
 from samplers.study.observe import independent
 from samplers.study.weighted_draws import row_blocks, weighted_draws
@@ -115,7 +116,7 @@ class _KeptRows(NamedTuple):
 
 
 def _kept_rows(rng: np.random.Generator, model: Controlled, theta: Floats) -> _KeptRows:
-    n_rows, states = model.model.rows.shape[0], len(theta)
+    n_rows, states = model.linear.rows.shape[0], len(theta)
     evenly = np.arange(0, n_rows, max(1, n_rows // SCALED_BY))
     scale = np.sqrt(np.mean(_residuals_at(model, theta, evenly) ** 2, axis=1))
     scale = np.maximum(scale, 1e-12 * scale.max())[:, None]
@@ -138,16 +139,16 @@ def _kept_rows(rng: np.random.Generator, model: Controlled, theta: Floats) -> _K
 
 def _residuals(model: Controlled, theta: Floats) -> Iterator[tuple[slice, Floats]]:
     """What the test reads at each state, relative to the centre, (S, rows), some rows at a time."""
-    for block, rows in row_blocks(model.model, len(theta)):
+    for block, rows in row_blocks(model.linear, len(theta)):
         yield block, _of_rows(model, theta, block, rows)
 
 
 def _residuals_at(model: Controlled, theta: Floats, rows: Ints) -> Floats:
-    return _of_rows(model, theta, rows, np.asarray(model.model.rows[rows], dtype=np.float64))
+    return _of_rows(model, theta, rows, np.asarray(model.linear.rows[rows], dtype=np.float64))
 
 
 def _of_rows(model: Controlled, theta: Floats, indices: Ints | slice, rows: Floats) -> Floats:
-    plain = model.model
+    plain = model.linear
     centre, slope, curvature = expansion(plain, rows @ model.centre, indices, model.order).T
     eta = theta @ rows.T
     away = eta - centre

@@ -23,7 +23,7 @@ from samplers.chains.chain import compare
 from samplers.decide.comparison import total
 from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.control import Controlled
-from samplers.models.term_bounds import BoundedModel
+from samplers.models.control.term_bounds import BoundedModel
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 
 __all__ = ["MinibatchPrediction", "best_minibatch_step", "minibatch_notes", "predict_minibatch"]

@@ -18,7 +18,8 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer
 from samplers.models import LinearModel
 from samplers.models.arrays import value_and_slope
-from samplers.models.control import Controlled, rows_of
+from samplers.models.control import Controlled
+from samplers.models.control.expansion import rows_of
 from samplers.proposals import ProxyStep
 
 AT_ONCE = 2**19  # numbers in an array of a pass: draws times rows
@@ -175,7 +176,7 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
     laplace = Laplace.of(model)
     tails = round(min(max(TAIL_SHARE * draws, 2.0 * laplace.centre.size), MOST_TAILS * draws))
     theta = np.concatenate([laplace.draw(rng, draws), laplace.draw_tails(rng, tails)])
-    log_posterior, gradient = posterior_at(model.model, theta)
+    log_posterior, gradient = posterior_at(model.linear, theta)
     log_ratio = log_posterior - laplace.log_density(theta)
     share = np.log(np.array([draws, tails]) / (draws + tails))
     log_mixture = np.logaddexp(share[0], share[1] + laplace.log_tail_ratio(theta))

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from samplers.experiments.framework.seeds import generator
 from samplers.models.arrays import blocks
-from samplers.models.control import Controlled, find_mode, rows_of
+from samplers.models.control import Controlled, find_mode
+from samplers.models.control.expansion import rows_of
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
 

@@ -15,13 +15,13 @@ from samplers.adapt.recentre import Recentring
 from samplers.chains.chain import Chain, compare
 from samplers.chains.slice_chain import Slice, SliceChain
 from samplers.decide import ExactMinibatchTest, ExactTest, SequentialTest
-from samplers.models import heavy as heavy_module
 from samplers.models.control import Controlled, find_mode
-from samplers.models.heavy import RowSplit, heaviest, rest_moments
+from samplers.models.control import heavy as heavy_module
+from samplers.models.control.heavy import RowSplit, heaviest, rest_moments
+from samplers.models.control.term_bounds import ball_radius, factor_of, term_weights
 from samplers.models.logistic import Logistic
 from samplers.models.moments import moments
 from samplers.models.tempered import tempered
-from samplers.models.term_bounds import ball_radius, factor_of, term_weights
 from samplers.proposals import ProxyStep, RandomWalk
 from samplers.study.audit import audit_chain
 from samplers.study.observe import observe

@@ -8,7 +8,8 @@ import pytest
 from designer.core.errors import NumericalFailure
 from samplers.chains.chain import Chain
 from samplers.decide import ExactTest
-from samplers.models.control import SUBSAMPLE, Controlled, find_mode
+from samplers.models.control import Controlled, find_mode
+from samplers.models.control.mode import SUBSAMPLE
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import tempered
 from samplers.proposals import ProxyStep, RandomWalk

@@ -7,18 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from samplers.models import _bound_kernels
-from samplers.models.control import Controlled, find_mode
-from samplers.models.logistic import Logistic
-from samplers.models.residual_bounds import ResidualBounds
-from samplers.models.tempered import tempered
-from samplers.models.term_bounds import (
+from samplers.models.control import Controlled, _bound_kernels, find_mode
+from samplers.models.control.residual_bounds import ResidualBounds
+from samplers.models.control.term_bounds import (
     BoundedModel,
     ball_radius,
     posterior_factor,
     term_weights,
     third_order_weights,
 )  # fmt: skip
+from samplers.models.logistic import Logistic
+from samplers.models.tempered import tempered
 
 MODEL = Logistic.from_data([[1.0], [2.0]], [1, 0])
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from samplers.decide.alias import ROUNDING, AliasTable, TermBounds
-from samplers.models import LinearModel, Rows, _bound_kernels
+from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
-from samplers.models.term_bounds import ball_radius, block_weights, posterior_factor
+from samplers.models.control import _bound_kernels
+from samplers.models.control.term_bounds import ball_radius, block_weights, posterior_factor
 
 ROUNDINGS = 16.0  # of the products x_i . θ that a residual is made of, and then some
 
@@ -21,9 +22,9 @@ class ResidualBounds:
     """Weights c_i, and all that M(θ, θ') takes; make one with `of`.
 
     M is the largest |s'³ - s³| / 6 for s = u . z, s' = u . z', over unit vectors u, with the whitened states z and z'
-    within the ball |z|, |z'| <= R (for order 1, of the squares: see `samplers.models._bound_kernels`). It is below
-    the simpler min(max(a, a')² e / 2, (a³ + a'³) / 6) with a = |z|, a' = |z'|, e = |z' - z|: half as large for
-    independent proposals, since no row points at both states.
+    within the ball |z|, |z'| <= R (for order 1, of the squares: see `_bound_kernels`). It is below the simpler
+    min(max(a, a')² e / 2, (a³ + a'³) / 6) with a = |z|, a' = |z'|, e = |z' - z|: half as large for independent
+    proposals, since no row points at both states.
 
     Parameters
     ----------

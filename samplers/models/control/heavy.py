@@ -1,8 +1,8 @@
 """Heavy rows: the few rows that control variates approximate badly are read in every decision, the rest is sampled.
 
 Rows are ranked by c_i, the largest residual of their control variate per unit of posterior distance
-(`samplers.models.term_bounds`). Without the H heaviest, κ and the skewness of the residuals fall, so that a test of
-the other N - H rows needs fewer of them; a decision then reads H rows and its sample.
+(`samplers.models.control.term_bounds`). Without the H heaviest, κ and the skewness of the residuals fall, so that a
+test of the other N - H rows needs fewer of them; a decision then reads H rows and its sample.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from samplers.models import LinearModel, Rows, _bound_kernels
+from samplers.models import LinearModel, Rows
 from samplers.models.arrays import as_indices, blocks
-from samplers.models.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
+from samplers.models.control import _bound_kernels
+from samplers.models.control.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
 
 Number: TypeAlias = int | Literal["auto", "bounds"]
 Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
