@@ -299,6 +299,33 @@ def search_space() -> Parser:
     return parent
 
 
+def formula() -> Parser:
+    """A model of a table, instead of a config; `app.cli.resolve.table_config` reads it."""
+    parent = _parent()
+    group = parent.group("model of a table")
+    group.add_argument("--formula", metavar="'Y ~ X'", help="response and terms, such as 'claims ~ age + C(region)'")
+    group.add_argument(
+        "--family",
+        help="bernoulli, probit, cloglog, binomial, poisson, negative-binomial, gaussian, student-t, gamma or softmax "
+        "(default: bernoulli)",
+    )
+    group.add_argument("--positive", metavar="VALUE", help="the value of the response that counts as 1, such as yes")
+    group.add_argument("--weights", metavar="COLUMN", help="column, or expression, of the rows' weights")
+    group.add_argument("--missing", help="refuse: rows without a value are an error; drop: leave them out")
+    group.add_argument(
+        "--prior",
+        type=_prior,
+        metavar="SD",
+        help="standard deviation of a coefficient's prior, per standard deviation of its column; or flat (default)",
+    )
+    return parent
+
+
+def _prior(text: str) -> float | str:
+    """Read a standard deviation, or the word flat."""
+    return text if text == "flat" else number(text)
+
+
 def chain_config() -> Parser:
     """The config of a chain with a test, and the design to use in it."""
     parent = _parent()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from designer.rule.design import Design
     from designer.search.search import Options
     from samplers.cluster.client import Cluster
+    from samplers.config.config import SamplerConfig
+
+FORMULA = ("formula", "family", "positive", "weights", "missing", "prior")  # options of `app.cli.options.formula`
 
 
 def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -52,6 +55,21 @@ def knobs_line(design: Design) -> str:
     if design.explicit:
         return f"m = {design.m:,}, growth = {design.growth:g}, explicit bounds at every look"
     return f"m = {design.m:,}, ε = {design.epsilon:g}, α = {design.alpha:g}"
+
+
+def table_config(path: str, options: argparse.Namespace, **run: Any) -> SamplerConfig:
+    """The config of a table and the options of `app.cli.options.formula`; `run` are entries of `[run]`."""
+    from samplers.config.from_table import config_from_table
+
+    if options.formula is None:
+        raise UsageError(f"{path}: is a table; --formula 'response ~ terms' says what to model")
+    return config_from_table(path, **given(options, *FORMULA), **run)
+
+
+def refuse_formula(options: argparse.Namespace, config: str) -> None:
+    """Refuse the options of a formula beside a config, which has entries for them."""
+    if there := given(options, *FORMULA):
+        raise UsageError(f"--{next(iter(there))}: is for a table; {config} says it in [model]")
 
 
 def search_options(options: argparse.Namespace, trial: TrialRun | None) -> Options:

@@ -21,6 +21,7 @@ from samplers.config.schema import (
     BarkerTable,
     ConcentrationTable,
     ExactMinibatchTable,
+    GlmTable,
     IcaTable,
     JumpsTable,
     LangevinTable,
@@ -147,6 +148,8 @@ def _parts(config: SamplerConfig, data: Dataset) -> ModelParts:
     match config.model:
         case LogisticTable():
             return _logistic(config.model, config, data)
+        case GlmTable():
+            raise BadInput("model.kind = 'glm': cannot be built yet")
         case IcaTable():
             return _ica(config.model, config, data)
         case MixtureTable():

@@ -10,6 +10,7 @@ from samplers.config.schema import (
     ConcentrationTable,
     DataTable,
     ExactMinibatchTable,
+    GlmTable,
     LogisticTable,
     ModelTable,
     ProposalTable,
@@ -18,7 +19,10 @@ from samplers.config.schema import (
     ScheduleTable,
     SliceTable,
     WalkTable,
+    WithProxies,
 )
+
+TABLES = (".csv", ".tsv", ".txt", ".parquet")  # files with named columns
 
 
 def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
@@ -28,11 +32,15 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         raise BadInput(
             f"proposal.kind = {proposal.kind!r}: cannot be used with model.kind = {model.kind!r}, which takes {known}"
         )
-    if isinstance(proposal, (WalkTable, AdaptiveTable)) and proposal.scale is None and model.kind != "logistic":
+    if (
+        isinstance(proposal, (WalkTable, AdaptiveTable))
+        and proposal.scale is None
+        and not isinstance(model, WithProxies)
+    ):
         raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
-    if isinstance(model, LogisticTable) and model.heavy not in ("auto", 0) and not model.control:
+    if isinstance(model, WithProxies) and model.heavy not in ("auto", 0) and not model.control:
         raise BadInput(f"model.heavy = {model.heavy:,}: heavy rows need control variates; model.control = 0 has none")
-    if isinstance(model, LogisticTable) and model.recentre and not (run.warmup and model.control):
+    if isinstance(model, WithProxies) and model.recentre and not (run.warmup and model.control):
         raise BadInput("model.recentre = true: needs control variates and a warm-up")
     if isinstance(proposal, SliceTable):
         _check_slice(model, proposal, run)
@@ -42,11 +50,11 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
 
 def _check_slice(model: ModelTable, proposal: SliceTable, run: RunTable) -> None:
     """Refuse options that slice updates cannot use."""
-    if proposal.width is None and model.kind != "logistic":
+    if proposal.width is None and not isinstance(model, WithProxies):
         raise BadInput(f"proposal.width: missing; model.kind = {model.kind!r} needs the width of the first interval")
     if run.rule == "barker":
         raise BadInput("run.rule = 'barker': a slice update has no acceptance rule")
-    if isinstance(model, LogisticTable) and model.recentre:
+    if isinstance(model, WithProxies) and model.recentre:
         raise BadInput("model.recentre = true: cannot be used with proposal.kind = 'slice'")
 
 
@@ -80,6 +88,9 @@ def check_data(model: ModelTable, data: DataTable) -> None:
         raise BadInput(f"model.prior_intercept = false: needs data.intercept = true; otherwise {advice}")
     given = [name for name in ("label", "labels", "columns") if getattr(data, name) is not None]
     given += [name for name in ("intercept", "standardise") if getattr(data, name)]
+    if isinstance(model, GlmTable):
+        _check_formula_data(data, given)
+        return
     idle = [] if model.labels else ["label", "labels", "intercept", "standardise"]
     if unfit := [name for name in given if name in idle]:
         raise BadInput(f"data.{unfit[0]}: does not apply to model.kind = {model.kind!r}")
@@ -91,6 +102,17 @@ def check_data(model: ModelTable, data: DataTable) -> None:
         raise BadInput(f"data.{unfit[0]}: does not apply to a .npy file, which is mapped and not changed")
     if model.labels == "binary" and data.labels is None:
         raise BadInput("data.labels: missing; a .npy file needs a second file with its labels")
+
+
+def _check_formula_data(data: DataTable, given: list[str]) -> None:
+    """Refuse what the formula says already, and files without named columns."""
+    if data.source is not None:
+        raise BadInput("data.source: does not apply to model.kind = 'glm'; give the path of a table")
+    if given:
+        raise BadInput(f"data.{given[0]}: does not apply to model.kind = 'glm'; the formula says it")
+    assert data.path is not None
+    if not data.path.lower().endswith(TABLES):
+        raise BadInput(f"data.path: {data.path}: a formula needs a table that ends in {', '.join(TABLES)}")
 
 
 def _check_place(data: DataTable) -> None:
@@ -107,8 +129,8 @@ def _check_place(data: DataTable) -> None:
 def _check_has_bounds(model: ModelTable) -> None:
     """Refuse the exact mini-batch test for terms without bounds."""
     why = "test.kind = 'exact-minibatch' needs bounds on the terms"
-    if not isinstance(model, LogisticTable):
-        raise BadInput(f"model.kind = {model.kind!r}: {why}, which the control variates of 'logistic' have")
+    if not isinstance(model, WithProxies):
+        raise BadInput(f"model.kind = {model.kind!r}: {why}, which control variates have: see 'logistic' and 'glm'")
     if not model.control:
         raise BadInput(f"model.control = 0: {why}, which control variates have; must be 1 or 2")
 
@@ -121,6 +143,6 @@ def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: Ru
         raise BadInput("run.rule = 'metropolis': test.kind = 'barker' needs Barker's rule")
     if isinstance(test, ExactMinibatchTable):
         _check_has_bounds(model)
-    if isinstance(test, ConcentrationTable) and isinstance(model, LogisticTable) and model.control:
+    if isinstance(test, ConcentrationTable) and isinstance(model, WithProxies) and model.control:
         why = "test.kind = 'concentration' needs a bound that control variates do not have; must be 0"
         raise BadInput(f"model.control = {model.control}: {why}")

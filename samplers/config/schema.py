@@ -29,6 +29,10 @@ from samplers.proposals.proxy import MOST_DEGREES
 MOST_PHASES = 100  # of a schedule
 LARGEST = 1e300  # largest number that models and proposals compute with
 Labels: TypeAlias = Literal["binary", "numbers"] | None  # the kind of labels that a model needs
+Family: TypeAlias = Literal[
+    "bernoulli", "probit", "cloglog", "binomial", "poisson", "negative-binomial", "gaussian", "student-t", "gamma",
+    "softmax",
+]  # fmt: skip
 
 
 def _number(value: Any) -> Any:
@@ -68,6 +72,29 @@ def _heavy(value: Any) -> Any:
     if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_N_DATA):
         raise ValueError('must be a number of rows or "auto"')
     return value
+
+
+def _prior(value: Any) -> Any:
+    """Check a prior for all coefficients, or a table by column: "flat" or standard deviations."""
+    entries = value.values() if isinstance(value, dict) else [value]
+    for entry in entries:
+        if entry != "flat" and not (_is_number(entry) and 0.0 < entry <= LARGEST):
+            raise ValueError('must be "flat", a standard deviation above 0, or a table of them by the columns\' names')
+    if isinstance(value, dict) and not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def _prior_tails(value: Any) -> Any:
+    if value in ("normal", "laplace") if isinstance(value, str) else _is_number(value) and 1.0 <= value <= MOST_DEGREES:
+        return value
+    raise ValueError(f'must be "normal", "laplace" or degrees of freedom from 1 to {MOST_DEGREES:g}')
+
+
+def _label(value: Any) -> Any:
+    if value is None or (isinstance(value, (str, bool, int, float)) and value != ""):
+        return value
+    raise ValueError("must be a text, a number, true or false")
 
 
 def _not_empty(text: str) -> str:
@@ -165,6 +192,39 @@ class LogisticTable(ConfigTable):
         return self.heavy == "auto" and self.control == 2
 
 
+class GlmTable(ConfigTable):
+    """A generalised linear model from a formula; `samplers.data.formula` explains the entries about the table.
+
+    `shape` fixes shape parameters of the family by name (`sigma`, `dispersion`, …), which are sampled otherwise.
+    `prior` is "flat", or the standard deviation of a coefficient's prior per standard deviation of its column, or a
+    table of them by column; `prior_tails` are "normal", "laplace", or degrees of freedom of Student's t.
+    """
+
+    proposals: ClassVar = ("proxy", "random-walk", "adaptive", "langevin", "slice")
+    labels: ClassVar[Labels] = None  # the formula says which column is the response
+
+    kind: Literal["glm"] = "glm"
+    formula: Text
+    family: Family = "bernoulli"
+    shape: Annotated[dict[str, Positive], Field(min_length=1)] | None = None
+    positive: Annotated[Any, PlainValidator(_label)] = None
+    weights: Text | None = None
+    missing: Literal["refuse", "drop"] = "refuse"
+    prior: Annotated[Any, PlainValidator(_prior)] = "flat"
+    prior_tails: Annotated[Any, PlainValidator(_prior_tails)] = "normal"
+    control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
+    recentre: YesNo = False
+    heavy: Annotated[int | Literal["auto"], BeforeValidator(_heavy)] = "auto"
+
+    @property
+    def chooses_heavy(self) -> bool:
+        """Whether the number of heavy rows depends on the data."""
+        return self.heavy == "auto" and self.control == 2
+
+
+WithProxies: TypeAlias = LogisticTable | GlmTable  # models that have control variates and a known curvature
+
+
 class IcaTable(ConfigTable):
     """Independent component analysis; `whiten` whitens the data first."""
 
@@ -209,7 +269,7 @@ class RJTable(ConfigTable):
 
 
 ModelTable: TypeAlias = Annotated[
-    LogisticTable | IcaTable | MixtureTable | LassoTable | RJTable, Field(discriminator="kind")
+    LogisticTable | GlmTable | IcaTable | MixtureTable | LassoTable | RJTable, Field(discriminator="kind")
 ]
 
 
@@ -235,7 +295,7 @@ class ProxyTable(ConfigTable):
 
 
 class WalkTable(ConfigTable):
-    """A random walk. For logistic regression `scale` is in posterior standard deviations (default 2.38 / √D).
+    """A random walk. For `logistic` and `glm`, `scale` is in posterior standard deviations (default 2.38 / √D).
 
     For other models the steps have standard deviation `scale` in every parameter.
     """
@@ -269,7 +329,7 @@ class LangevinTable(ConfigTable):
 class SliceTable(ConfigTable):
     """Slice updates along random lines; `samplers.chains.slice_chain.Slice` explains the entries.
 
-    For logistic regression `width` is in posterior standard deviations (default 3), for other models in the units of
+    For `logistic` and `glm`, `width` is in posterior standard deviations (default 3), for other models in the units of
     the parameters.
     """
 
