@@ -204,7 +204,7 @@ class Chain(SteppedChain):
         return probe(rng, self.model, self.theta)
 
     def step(self, rng: np.random.Generator, theta: Floats) -> tuple[Floats, Decision]:
-        """One step on any model: propose, ask the test, move or stay."""
+        """One step on any model: propose, ask the test, move or stay; then the model's move without data."""
         proposed, comparison = self.propose(rng, theta)
         if self._likelihoods is None and isinstance(self.test, ExactTest):
             self._likelihoods = Likelihoods.of(self.model)
@@ -215,7 +215,17 @@ class Chain(SteppedChain):
         if decision.accept and self._likelihoods is not None:
             self._likelihoods.moved(proposed)
         counted = decision._replace(n_used=decision.n_used + self.n_always)
-        return (proposed if decision.accept else theta), counted
+        return self._refreshed(rng, proposed if decision.accept else theta), counted
+
+    def _refreshed(self, rng: np.random.Generator, theta: Floats) -> Floats:
+        """θ after the model's own move without data, if it has one."""
+        refresh = getattr(self.model, "refresh", None)
+        if refresh is None:
+            return theta
+        moved: Floats = refresh(rng, theta)
+        if self._likelihoods is not None and moved is not theta:
+            self._likelihoods.refreshed(theta, moved)
+        return moved
 
     def advance(self, steps: int) -> Draws:
         """Make this many steps.

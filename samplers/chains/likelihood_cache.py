@@ -27,6 +27,7 @@ class Likelihoods:
     def __init__(self, model: Any) -> None:
         self.model, self.n = model, int(model.n_data)
         self.at: Floats | None = None  # θ of `current`
+        self.alike: Floats | None = None  # another θ with the same log-likelihoods
         self.asked: Floats | None = None  # θ' of `proposed`
         self.left: Floats | None = None  # after an accepted step, the state whose log-likelihoods `proposed` holds
         self.checked = False
@@ -42,9 +43,9 @@ class Likelihoods:
 
         def total() -> float:
             with np.errstate(all="ignore"):  # the test notices and names what is not finite
-                if self.at is None or not np.array_equal(self.at, theta):
+                if not (_same(self.at, theta) or _same(self.alike, theta)):
                     self._fill(self.current, theta)
-                    self.at = theta.copy()
+                self.at, self.alike = theta.copy(), None
                 self._fill(self.proposed, theta_new)
                 self.asked, self.left = theta_new, None
                 if not self.checked:
@@ -61,6 +62,10 @@ class Likelihoods:
             self.left = self.at
             self.current, self.proposed, self.at = self.proposed, self.current, theta.copy()
         self.asked = None
+
+    def refreshed(self, theta: Floats, moved: Floats) -> None:
+        """The model has moved the state from θ, without a change of any log-likelihood."""
+        self.alike = moved.copy() if _same(self.at, theta) or _same(self.alike, theta) else None
 
     def differences(self, theta: Floats, theta_new: Floats) -> Callable[[Ints], Floats] | None:
         """The lᵢ of the latest decision, which are known by now; None if it was about other states."""

@@ -77,7 +77,7 @@ class MarkovChain(Protocol):
         """The same steps through `step`, one at a time."""
 
     def step(self, rng: np.random.Generator, theta: State) -> tuple[State, Decision]:
-        """One step from θ: the new state and the test's decision."""
+        """One step from θ: the new state and the test's decision; the model's `refresh`, if it has one, comes last."""
 
     def propose(self, rng: np.random.Generator, theta: State) -> tuple[State, Comparison]:
         """What a step from θ proposes, and the question that it asks the test.

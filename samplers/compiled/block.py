@@ -8,6 +8,7 @@ from designer.core.jit import kernel
 from samplers.compiled.decisions import accept, forget, moved, new_room
 from samplers.compiled.models import log_prior
 from samplers.compiled.moves import propose
+from samplers.compiled.refreshing import refresh
 
 
 @kernel
@@ -32,6 +33,7 @@ def run_block(rng, model, proposal, test, theta, permutation, draws, accepted, n
                 moved(test)
             else:  # accepted without data, so the test must catch up
                 forget(model, test, theta, room)
+        here = refresh(rng, model, theta, here)
         draws[s] = theta
         accepted[s], n_used[s], n_looks[s] = yes, n, looks
     return draws.shape[0], looks, permutation

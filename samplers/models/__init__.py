@@ -35,7 +35,9 @@ class Model(Protocol):
 
     Optional: `dimension`, to check starts; `log_likelihood(theta, indices)`, so that an exact chain evaluates each
     datum once per step; `gradient` and `prior_gradient`, for `Langevin`; `range_bound(theta, theta_new)`, for the
-    concentration test; `bounds(theta, theta_new)` -> `TermBounds`, for the exact mini-batch test.
+    concentration test; `bounds(theta, theta_new)` -> `TermBounds`, for the exact mini-batch test; `refresh(rng, theta)`
+    -> θ, a move that leaves the posterior invariant and changes only parameters that no datum's likelihood contains,
+    such as the scales of a hierarchical prior: the chain makes it after every decision, and it reads no data.
 
     Examples
     --------

@@ -52,6 +52,11 @@ class Tempered:
         prior: Floats = self.model.prior_gradient(theta)
         return prior
 
+    def refresh(self, rng: np.random.Generator, theta: Floats) -> Floats:
+        """The model's own move without data, if it has one: the prior is not tempered."""
+        move = getattr(self.model, "refresh", None)
+        return theta if move is None else move(rng, theta)
+
     def range_bound(self, theta: Floats, theta_new: Floats) -> float | None:
         """C >= max |lᵢ|; None if the model has no bound."""
         bound = getattr(self.model, "range_bound", None)

@@ -192,6 +192,11 @@ class Controlled:
         """The residual of each datum's log-likelihood."""
         return self.proxies.residual(theta, self.split.rows_of(indices))
 
+    def refresh(self, rng: np.random.Generator, theta: Floats) -> Floats:
+        """The model's own move without data, if it has one."""
+        move = getattr(self.model, "refresh", None)
+        return theta if move is None else move(rng, theta)
+
     @cached_property
     def residual_bounds(self) -> ResidualBounds:
         """Bounds on the residuals, for the exact mini-batch test; a pass over the data, once."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,8 @@ from samplers.models.control import Controlled, find_mode
 from samplers.models.lasso import Lasso, draw_line
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture, draw_mixture
-from samplers.proposals import ProxyStep, RandomWalk
+from samplers.proposals import Proposed, ProxyStep, RandomWalk
+from samplers.study.observe import observe
 
 N_DATA = 2000
 
@@ -50,6 +53,34 @@ def test_each_datum_is_evaluated_once_per_step():
     assert 20 < fast.accepted.sum() < 180
     assert plain.evaluated == 200 * 2 * N_DATA
     assert kept.evaluated <= 201 * N_DATA + 100
+
+
+def test_a_move_without_data_costs_no_evaluations():
+    """The second parameter is in the prior alone; `refresh` draws it anew after every decision."""
+
+    class Scaled(Counting):
+        def log_prior(self, theta):
+            return -math.inf if theta[0] < 1.0 else -0.5 * float(theta @ theta)
+
+        def refresh(self, rng, theta):
+            return np.array([theta[0], rng.standard_normal()])
+
+    plain, kept = Scaled(cached=False), Scaled()
+    draws = []
+    for model in (plain, kept):
+        chain = Chain(model, FirstOnly(), ExactTest(), [1.05, 0.0], np.random.default_rng(2))
+        observed = observe(chain, 200, every=20)
+        draws.append(observed.draws)
+    for one, other in zip(*draws, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.unique(draws[0].theta[:, 1]).size == 200
+    assert np.unique(draws[0].theta[:, 0]).size == 1 + draws[0].accepted.sum() - draws[0].accepted[0] < 180
+    assert kept.evaluated <= 201 * N_DATA + 100
+
+
+class FirstOnly:
+    def propose(self, rng, theta):
+        return Proposed(theta + np.array([0.03 * rng.standard_normal(), 0.0]), 0.0)
 
 
 def logistic() -> Logistic:
