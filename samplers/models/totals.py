@@ -1,4 +1,4 @@
-"""Sums of log p over all data, for many states at once: one pass, by matrix products."""
+"""Sums of log p over all data, for many states at once: one pass, by matrix products, if the model is linear."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 from designer.core.arrays import Floats
 from designer.core.jit import kernel
 from samplers.compiled.logistic import ROOM, fill_factors, sum_with_factors
-from samplers.models import LinearModel
+from samplers.models import LinearModel, SmoothModel
+from samplers.models.arrays import blocks
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import TemperedLinear
 
 NUMBERS = 2**20  # predictors computed at once: rows times states
 
 
-def log_posteriors(model: LinearModel, states: Floats) -> Floats:
-    """Log posterior of each state, up to one constant: reads the data once.
+def log_posteriors(model: LinearModel | SmoothModel, states: Floats) -> Floats:
+    """Log posterior of each state, up to one constant: reads the data once if the model is linear.
 
     Parameters
     ----------
     model
-        A linear model.
+        A linear model, or one with derivatives of its own.
     states
         (S, D).
 
@@ -38,6 +39,10 @@ def log_posteriors(model: LinearModel, states: Floats) -> Floats:
     array([-1.386, -2.94 ])
     """
     totals = np.array([model.log_prior(state) for state in states])
+    if not isinstance(model, LinearModel):
+        for block in blocks(model.n_data):
+            totals += [float(np.sum(model.log_likelihood(state, block))) for state in states]
+        return totals
     size = max(1, NUMBERS // len(states))
     for start in range(0, model.n_data, size):
         block = slice(start, min(start + size, model.n_data))

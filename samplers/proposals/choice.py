@@ -18,6 +18,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from samplers.models import LinearModel
 from samplers.models.control import Controlled
 from samplers.models.totals import log_posteriors
 from samplers.proposals.profile import PEAKED, SKEWED, Profile, Shape, shape_of
@@ -119,7 +120,7 @@ def choose_proposal(
     tails
         "normal", degrees of freedom of Student's t, or "auto".
     profile
-        Whether to bend skewed coordinates to their shape, or "auto".
+        Whether to bend skewed coordinates to their shape, or "auto". Models without a linear predictor cannot.
 
     Returns
     -------
@@ -139,6 +140,8 @@ def choose_proposal(
     if profile != "auto" and not isinstance(profile, bool):
         raise BadInput(f'profile = {profile!r}: must be true, false or "auto"')
     plain = ProxyStep.of(model, beta)
+    if not isinstance(model.model, LinearModel):
+        return _without_profile(model, plain, degrees, tails, profile)
     if tails != "auto" and profile != "auto":
         return _as_asked(ProxyStep.of(model, beta, degrees, profile))
     covariance: Floats = np.linalg.inv(plain.precision).astype(np.float64)
@@ -150,6 +153,21 @@ def choose_proposal(
     profiles = shapes if profile == "auto" else shapes[-1:] if profile else shapes[:1]
     choices = (math.inf, *DEGREES) if tails == "auto" else (degrees,)
     proposals = [replace(plain, degrees=each, profile=bend) for each in choices for bend in profiles]
+    return _chosen(model, proposals, shapes)
+
+
+def _without_profile(
+    model: Controlled, plain: ProxyStep, degrees: float, tails: Tails, profile: Profiled
+) -> ProposalChoice:
+    """Of a model without a linear predictor, whose coordinates cannot be bent."""
+    if profile is True:
+        raise BadInput(f"profile: {type(model.model).__name__} has no linear predictor to bend proposals by")
+    choices = (math.inf, *DEGREES) if tails == "auto" else (degrees,)
+    return _chosen(model, [replace(plain, degrees=each) for each in choices], (None,))
+
+
+def _chosen(model: Controlled, proposals: list[ProxyStep], shapes: tuple[Profile | None, ...]) -> ProposalChoice:
+    """The simplest of these proposals that is about as good as the best."""
     if len(proposals) == 1:
         return _as_asked(proposals[0])
     found = _compared(model, proposals, shapes)
@@ -206,7 +224,7 @@ def _compared(model: Controlled, proposals: list[ProxyStep], shapes: Iterable[Pr
     kinds = [replace(proposals[0], profile=bend, degrees=d) for bend in shapes for d in (math.inf, WIDEST)]
     states = np.concatenate([kind.draw(rng, STATES) for kind in kinds])
     mixture = np.logaddexp.reduce([_log_densities(kind, states) for kind in kinds], axis=0)
-    target = log_posteriors(model.linear, states)
+    target = log_posteriors(model.model, states)
     compared = []
     for proposal in proposals:
         log_q = _log_densities(proposal, states)

@@ -16,12 +16,13 @@ from designer.core.errors import BadInput, integer
 from designer.further.posterior.independent import EACH, IndependentPairs, WeightedStates, moves
 from designer.pairs.residuals import Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
+from samplers.models import LinearModel
 from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
 from samplers.models.control.expansion import expansion
 from samplers.proposals import ProxyStep
 from samplers.study.observe import independent
-from samplers.study.weighted_draws import row_blocks, weighted_draws
+from samplers.study.weighted_draws import AT_ONCE, row_blocks, weighted_draws
 
 FARTHEST, OTHERS = 500, 500  # rows kept: those with the largest residuals, and some of the others
 SCALED_BY = 2000  # rows, evenly spread, that give the scale of the residuals of a state
@@ -37,7 +38,7 @@ def independent_pairs(
     Parameters
     ----------
     model
-        A linear model with control variates of order 2.
+        With control variates of order 2.
     proposal
         A proxy proposal with β = 1.
     rng
@@ -116,7 +117,7 @@ class _KeptRows(NamedTuple):
 
 
 def _kept_rows(rng: np.random.Generator, model: Controlled, theta: Floats) -> _KeptRows:
-    n_rows, states = model.linear.rows.shape[0], len(theta)
+    n_rows, states = model.n_rows, len(theta)
     evenly = np.arange(0, n_rows, max(1, n_rows // SCALED_BY))
     scale = np.sqrt(np.mean(_residuals_at(model, theta, evenly) ** 2, axis=1))
     scale = np.maximum(scale, 1e-12 * scale.max())[:, None]
@@ -139,12 +140,26 @@ def _kept_rows(rng: np.random.Generator, model: Controlled, theta: Floats) -> _K
 
 def _residuals(model: Controlled, theta: Floats) -> Iterator[tuple[slice, Floats]]:
     """What the test reads at each state, relative to the centre, (S, rows), some rows at a time."""
+    if not isinstance(model.model, LinearModel):
+        size = max(64, AT_ONCE // len(theta))
+        for start in range(0, model.n_rows, size):
+            block = slice(start, min(start + size, model.n_rows))
+            yield block, _smooth(model, theta, block)
+        return
     for block, rows in row_blocks(model.linear, len(theta)):
         yield block, _of_rows(model, theta, block, rows)
 
 
 def _residuals_at(model: Controlled, theta: Floats, rows: Ints) -> Floats:
+    if not isinstance(model.model, LinearModel):
+        return _smooth(model, theta, rows)
     return _of_rows(model, theta, rows, np.asarray(model.linear.rows[rows], dtype=np.float64))
+
+
+def _smooth(model: Controlled, theta: Floats, rows: Ints | slice) -> Floats:
+    """The same of a model that brings its own proxies."""
+    centre = model.proxies.residual(model.centre, rows)
+    return np.stack([model.proxies.residual(state, rows) - centre for state in theta])
 
 
 def _of_rows(model: Controlled, theta: Floats, indices: Ints | slice, rows: Floats) -> Floats:

@@ -135,7 +135,7 @@ def laplace_verdict(
     Parameters
     ----------
     model
-        A linear model with control variates of order 2, expanded at the posterior mode.
+        With control variates of order 2, expanded at the posterior mode.
     rng
         Random numbers.
     draws

@@ -16,8 +16,8 @@ from scipy.special import logsumexp
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer
-from samplers.models import LinearModel
-from samplers.models.arrays import value_and_slope
+from samplers.models import LinearModel, SmoothModel
+from samplers.models.arrays import blocks, value_and_slope
 from samplers.models.control import Controlled
 from samplers.models.control.expansion import rows_of
 from samplers.proposals import ProxyStep
@@ -151,7 +151,7 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
     Parameters
     ----------
     model
-        A linear model with control variates of order 2, expanded at the mode.
+        With control variates of order 2, expanded at the mode.
     rng
         Random numbers.
     draws
@@ -176,7 +176,7 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
     laplace = Laplace.of(model)
     tails = round(min(max(TAIL_SHARE * draws, 2.0 * laplace.centre.size), MOST_TAILS * draws))
     theta = np.concatenate([laplace.draw(rng, draws), laplace.draw_tails(rng, tails)])
-    log_posterior, gradient = posterior_at(model.linear, theta)
+    log_posterior, gradient = posterior_at(model.model, theta)
     log_ratio = log_posterior - laplace.log_density(theta)
     share = np.log(np.array([draws, tails]) / (draws + tails))
     log_mixture = np.logaddexp(share[0], share[1] + laplace.log_tail_ratio(theta))
@@ -184,16 +184,21 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
     return WeightedDraws(theta, log_ratio - log_mixture, log_ratio, gradient, laplace, draws)
 
 
-def posterior_at(model: LinearModel, theta: Floats) -> tuple[Floats, Floats]:
-    """Log posterior (S,) and its gradient (S, D) at S states: one pass over the data, by matrix products."""
+def posterior_at(model: LinearModel | SmoothModel, theta: Floats) -> tuple[Floats, Floats]:
+    """Log posterior (S,) and its gradient (S, D) at S states: one pass over the data if the model is linear."""
     value = np.array([model.log_prior(state) for state in theta])
     gradient = np.stack([model.prior_gradient(state) for state in theta])
     with np.errstate(all="ignore"):  # refused below
-        for block, rows in row_blocks(model, len(theta)):
-            eta = theta @ rows.T
-            log_p, slope = value_and_slope(model, eta, block)
-            value += log_p.sum(axis=1)
-            gradient += slope @ rows
+        if isinstance(model, LinearModel):
+            for block, rows in row_blocks(model, len(theta)):
+                eta = theta @ rows.T
+                log_p, slope = value_and_slope(model, eta, block)
+                value += log_p.sum(axis=1)
+                gradient += slope @ rows
+        else:
+            for block in blocks(model.n_data):
+                value += [float(np.sum(model.log_likelihood(state, block))) for state in theta]
+                gradient += [model.derivatives(state, block, 1)[0] for state in theta]
     if not np.all(np.isfinite(gradient)) or np.any(np.isnan(value)) or np.any(value == math.inf):
         raise NumericalFailure("the log posterior is not finite at a draw of the Laplace approximation")
     return value, gradient

@@ -4,8 +4,8 @@ expansion
     Taylor proxies of linear models, and what any other model must offer for them.
 controlled
     `Controlled`: a model whose tests see only what the proxies miss.
-mode
-    `find_mode`: where to expand.
+mode, smooth_mode
+    `find_mode`: where to expand; of linear models, and of those with derivatives of their own.
 propriety
     Whether there is a posterior at all.
 heavy

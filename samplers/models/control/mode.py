@@ -1,4 +1,4 @@
-"""The posterior mode of a linear model, by Newton's method: the centre of control variates and the start of chains."""
+"""The posterior mode by Newton's method: the centre of control variates and the start of chains."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
-from samplers.models import LinearModel
+from samplers.models import LinearModel, SmoothModel
 from samplers.models.arrays import blocks
 from samplers.models.control.expansion import rows_of
 from samplers.models.control.propriety import check_columns, check_precision, check_step, flat_columns
+from samplers.models.control.smooth_mode import smooth_mode
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
 
 
 def find_mode(
-    model: LinearModel, start: Floats | None = None, tolerance: float = 1e-8, names: Sequence[str] | None = None
+    model: LinearModel | SmoothModel,
+    start: Floats | None = None,
+    tolerance: float = 1e-8,
+    names: Sequence[str] | None = None,
 ) -> Floats:
     """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
@@ -28,13 +32,13 @@ def find_mode(
     Parameters
     ----------
     model
-        A linear model, with its prior.
+        A linear model, or one with derivatives of its own, with its prior.
     start
-        Zeros by default.
+        By default zeros, or the model's own `start`.
     tolerance
-        Largest change of a coefficient in the last step, in posterior standard deviations.
+        Largest change of a parameter in the last step, in posterior standard deviations.
     names
-        Of the columns, for messages.
+        Of the parameters, for messages.
 
     Returns
     -------
@@ -48,6 +52,8 @@ def find_mode(
     >>> find_mode(model).round(6)  # log 2: two of three
     array([0.693147])
     """
+    if not isinstance(model, LinearModel):
+        return smooth_mode(model, start, tolerance, names)
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
         flat = flat_columns(model, theta)
