@@ -96,7 +96,18 @@ class LinearModel(Model, Protocol):
 
 
 class RowProxies(Protocol):
-    """Taylor proxies p_i of each datum's log-likelihood, around a centre."""
+    """Taylor proxies p_i of each datum's log-likelihood, around a centre.
+
+    Optional: `residual_many(states, indices)`, the residuals of all states (S, D) at once, (S, n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from samplers import Controlled, Logistic
+    >>> proxies: RowProxies = Controlled.around(Logistic.from_data([[1.0], [2.0]], [1, 0]), np.zeros(1)).proxies
+    >>> proxies.residuals(np.zeros(1), np.full(1, 0.1), np.arange(2)).round(7)
+    array([5.0e-07, 8.3e-06])
+    """
 
     def residuals(self, theta: Floats, theta_new: Floats, indices: Rows) -> Floats:
         """r_i = lᵢ - [p_i(θ') - p_i(θ)] of the given data."""
@@ -107,7 +118,17 @@ class RowProxies(Protocol):
 
 @runtime_checkable
 class SmoothModel(Model, Protocol):
-    """A model whose log-likelihoods it can differentiate itself: control variates need no linear predictor then."""
+    """A model whose log-likelihoods it can differentiate itself: control variates need no linear predictor then.
+
+    Optional: `start`, where to look for its mode; `names` of its parameters; `log_likelihood_many` and `sums_many`
+    (`samplers.models.control.many_states`), for many states in one call.
+
+    Examples
+    --------
+    >>> from samplers.models.logistic import Logistic
+    >>> isinstance(Logistic.from_data([[1.0], [2.0]], [1, 0]), SmoothModel)  # linear: needs no derivatives of its own
+    False
+    """
 
     @property
     def dimension(self) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from samplers.decide.alias import TermBounds
-from samplers.models import LinearModel, Model, Rows
+from samplers.models import LinearModel, Model, RowProxies, Rows, SmoothModel
 from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
 from samplers.models.control.expansion import LinearProxies
+from samplers.models.control.many_states import log_likelihoods_at, residuals_at, sums_at
 from samplers.models.control.term_bounds import BoundedModel
 from samplers.models.mixture import Mixture
 
@@ -102,6 +103,50 @@ class TemperedLinear(Tempered):
         return self.model.prior_curvature(theta)
 
 
+@dataclass(frozen=True, eq=False)
+class TemperedSmooth(Tempered):
+    """A tempered model with derivatives of its own, and so with control variates."""
+
+    model: SmoothModel
+
+    @property
+    def dimension(self) -> int:
+        return self.model.dimension
+
+    def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Floats]:
+        gradient, hessian = self.model.derivatives(theta, indices, order)
+        return self.scale * gradient, self.scale * hessian
+
+    def row_proxies(self, centre: Floats, order: int) -> ScaledProxies:
+        return ScaledProxies(self.model.row_proxies(centre, order), self.scale)
+
+    def prior_curvature(self, theta: Floats) -> Floats:
+        return self.model.prior_curvature(theta)
+
+    def log_likelihood_many(self, states: Floats, indices: Rows) -> Floats:
+        return self.scale * log_likelihoods_at(self.model, states, indices)
+
+    def sums_many(self, states: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        sums, gradients = sums_at(self.model, states, indices)
+        return self.scale * sums, self.scale * gradients
+
+
+class ScaledProxies(NamedTuple):
+    """The proxies of a tempered model: those of the model, scaled."""
+
+    proxies: RowProxies
+    scale: float
+
+    def residuals(self, theta: Floats, theta_new: Floats, indices: Rows) -> Floats:
+        return self.scale * self.proxies.residuals(theta, theta_new, indices)
+
+    def residual(self, theta: Floats, indices: Rows) -> Floats:
+        return self.scale * self.proxies.residual(theta, indices)
+
+    def residual_many(self, states: Floats, indices: Rows) -> Floats:
+        return self.scale * residuals_at(self.proxies, states, indices)
+
+
 def _bounded(model: LinearModel) -> BoundedModel:
     if not isinstance(model, BoundedModel):
         raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
@@ -111,7 +156,11 @@ def _bounded(model: LinearModel) -> BoundedModel:
 def _controlled(model: Controlled, scale: float) -> Controlled:
     """The tempered model with the same control variates, scaled."""
     gradient, hessian = scale * model.gradient, scale * model.hessian
-    base: LinearModel = TemperedLinear(model.linear, scale)
+    if not isinstance(model.model, LinearModel):
+        smooth = TemperedSmooth(model.model, scale)
+        proxied = ScaledProxies(model.proxies, scale)
+        return replace(model, model=smooth, proxies=proxied, gradient=gradient, hessian=hessian)
+    base: LinearModel = TemperedLinear(model.model, scale)
     anchor = None if model.anchor is None else model.anchor * np.array([1.0, scale, scale])
     proxies = LinearProxies(base, model.centre, model.order, anchor)
     return replace(model, model=base, proxies=proxies, gradient=gradient, hessian=hessian)
@@ -130,7 +179,7 @@ def tempered(model: Model, temperature: float) -> Model:
     Returns
     -------
     Model
-        Linear if the model is, so that control variates apply.
+        Linear or smooth if the model is, so that control variates apply.
 
     Examples
     --------
@@ -149,4 +198,6 @@ def tempered(model: Model, temperature: float) -> Model:
         return TemperedLinear(model, 1.0 / temperature)
     if type(model) is Controlled:  # its prior holds proxies and heavy rows, which are likelihoods
         return _controlled(model, 1.0 / temperature)
+    if isinstance(model, SmoothModel):
+        return TemperedSmooth(model, 1.0 / temperature)
     return Tempered(model, 1.0 / temperature)

@@ -1,4 +1,4 @@
-"""Sums of log p over all data, for many states at once: one pass, by matrix products, if the model is linear."""
+"""Sums of log p over all data, for many states at once: one pass, by matrix products where the model is linear."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from designer.core.arrays import Floats
 from designer.core.jit import kernel
 from samplers.compiled.logistic import ROOM, fill_factors, sum_with_factors
 from samplers.models import LinearModel, SmoothModel
-from samplers.models.arrays import blocks
+from samplers.models.control.many_states import log_likelihoods_at
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import TemperedLinear
 
@@ -18,7 +18,7 @@ NUMBERS = 2**20  # predictors computed at once: rows times states
 
 
 def log_posteriors(model: LinearModel | SmoothModel, states: Floats) -> Floats:
-    """Log posterior of each state, up to one constant: reads the data once if the model is linear.
+    """Log posterior of each state, up to one constant: reads the data once.
 
     Parameters
     ----------
@@ -39,14 +39,13 @@ def log_posteriors(model: LinearModel | SmoothModel, states: Floats) -> Floats:
     array([-1.386, -2.94 ])
     """
     totals = np.array([model.log_prior(state) for state in states])
-    if not isinstance(model, LinearModel):
-        for block in blocks(model.n_data):
-            totals += [float(np.sum(model.log_likelihood(state, block))) for state in states]
-        return totals
     size = max(1, NUMBERS // len(states))
     for start in range(0, model.n_data, size):
         block = slice(start, min(start + size, model.n_data))
-        totals += _sums(model, states @ np.asarray(model.rows[block], dtype=np.float64).T, block)
+        if isinstance(model, LinearModel):
+            totals += _sums(model, states @ np.asarray(model.rows[block], dtype=np.float64).T, block)
+        else:
+            totals += log_likelihoods_at(model, states, block).sum(axis=1)
     return totals
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from samplers.models import LinearModel
 from samplers.models.control import Controlled
 from samplers.proposals.basic import Proposed, factor_of
 from samplers.proposals.profile import Profile
@@ -72,6 +73,8 @@ class ProxyStep:
         """
         if model.order != 2:
             raise BadInput("a proxy proposal needs control variates of order 2")
+        if profile and not isinstance(model.model, LinearModel):
+            raise BadInput(f"profile: {type(model.model).__name__} has no linear predictor; leave it out")
         if degrees != math.inf:
             degrees = real("degrees", degrees, 1.0, MOST_DEGREES)
         precision = model.posterior_precision()

@@ -15,7 +15,7 @@ from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import LogisticTable, ProxyTable
-from samplers.models import LinearModel
+from samplers.models import LinearModel, SmoothModel
 from samplers.models.control import Controlled, find_mode
 from samplers.runs.results import collect, to_netcdf
 from samplers.runs.run import collect_pairs
@@ -122,7 +122,7 @@ def controlled(spec: ChainSpec) -> Controlled:
     if isinstance(model, Controlled) and model.order == 2:
         return model
     plain = model.model if isinstance(model, Controlled) else model
-    if not isinstance(plain, LinearModel):
+    if not isinstance(plain, (LinearModel, SmoothModel)):
         raise BadInput(f"model.kind = {spec.kind!r}: the Laplace approximation needs a model with a linear predictor")
     return Controlled.around(plain, find_mode(plain))
 

@@ -16,13 +16,11 @@ from designer.core.errors import BadInput, integer
 from designer.further.posterior.independent import EACH, IndependentPairs, WeightedStates, moves
 from designer.pairs.residuals import Residuals, Weighted
 from designer.pairs.trial_run import TrialRun
-from samplers.models import LinearModel
-from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
-from samplers.models.control.expansion import expansion
+from samplers.models.control.many_states import residuals_at, row_blocks
 from samplers.proposals import ProxyStep
 from samplers.study.observe import independent
-from samplers.study.weighted_draws import AT_ONCE, row_blocks, weighted_draws
+from samplers.study.weighted_draws import weighted_draws
 
 FARTHEST, OTHERS = 500, 500  # rows kept: those with the largest residuals, and some of the others
 SCALED_BY = 2000  # rows, evenly spread, that give the scale of the residuals of a state
@@ -38,7 +36,7 @@ def independent_pairs(
     Parameters
     ----------
     model
-        With control variates of order 2.
+        A model with control variates of order 2.
     proposal
         A proxy proposal with β = 1.
     rng
@@ -140,36 +138,12 @@ def _kept_rows(rng: np.random.Generator, model: Controlled, theta: Floats) -> _K
 
 def _residuals(model: Controlled, theta: Floats) -> Iterator[tuple[slice, Floats]]:
     """What the test reads at each state, relative to the centre, (S, rows), some rows at a time."""
-    if not isinstance(model.model, LinearModel):
-        size = max(64, AT_ONCE // len(theta))
-        for start in range(0, model.n_rows, size):
-            block = slice(start, min(start + size, model.n_rows))
-            yield block, _smooth(model, theta, block)
-        return
-    for block, rows in row_blocks(model.linear, len(theta)):
-        yield block, _of_rows(model, theta, block, rows)
+    for block in row_blocks(model.n_rows, len(theta)):
+        yield block, _residuals_at(model, theta, block)
 
 
-def _residuals_at(model: Controlled, theta: Floats, rows: Ints) -> Floats:
-    if not isinstance(model.model, LinearModel):
-        return _smooth(model, theta, rows)
-    return _of_rows(model, theta, rows, np.asarray(model.linear.rows[rows], dtype=np.float64))
-
-
-def _smooth(model: Controlled, theta: Floats, rows: Ints | slice) -> Floats:
-    """The same of a model that brings its own proxies."""
-    centre = model.proxies.residual(model.centre, rows)
-    return np.stack([model.proxies.residual(state, rows) - centre for state in theta])
-
-
-def _of_rows(model: Controlled, theta: Floats, indices: Ints | slice, rows: Floats) -> Floats:
-    plain = model.linear
-    centre, slope, curvature = expansion(plain, rows @ model.centre, indices, model.order).T
-    eta = theta @ rows.T
-    away = eta - centre
-    residuals: Floats = value_and_slope(plain, eta, indices)[0] - plain.value(centre, indices)
-    residuals -= away * (slope + 0.5 * curvature * away)
-    return residuals
+def _residuals_at(model: Controlled, theta: Floats, rows: Ints | slice) -> Floats:
+    return residuals_at(model.proxies, theta, rows) - residuals_at(model.proxies, model.centre[None], rows)
 
 
 def _moments(pair: Weighted) -> tuple[float, float, float]:

@@ -135,7 +135,7 @@ def laplace_verdict(
     Parameters
     ----------
     model
-        With control variates of order 2, expanded at the posterior mode.
+        A model with control variates of order 2, expanded at the posterior mode.
     rng
         Random numbers.
     draws

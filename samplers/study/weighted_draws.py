@@ -8,7 +8,6 @@ posterior has longer tails than a normal distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,10 @@ from scipy.special import logsumexp
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer
 from samplers.models import LinearModel, SmoothModel
-from samplers.models.arrays import blocks, value_and_slope
 from samplers.models.control import Controlled
-from samplers.models.control.expansion import rows_of
+from samplers.models.control.many_states import row_blocks, sums_at
 from samplers.proposals import ProxyStep
 
-AT_ONCE = 2**19  # numbers in an array of a pass: draws times rows
 MOST_DRAWS = 10**6
 TAIL_FROM, TAIL_SCALE, TAIL_POWER = 2.0, 3.0, 3.0  # sds beyond which a tail draw lies; Lomax distribution of the rest
 TAIL_SHARE = 0.5  # tail draws per Laplace draw, at least one for either side of every coordinate
@@ -151,7 +148,7 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
     Parameters
     ----------
     model
-        With control variates of order 2, expanded at the mode.
+        A model with control variates of order 2, expanded at the mode.
     rng
         Random numbers.
     draws
@@ -185,31 +182,16 @@ def weighted_draws(model: Controlled, rng: np.random.Generator, draws: int = 200
 
 
 def posterior_at(model: LinearModel | SmoothModel, theta: Floats) -> tuple[Floats, Floats]:
-    """Log posterior (S,) and its gradient (S, D) at S states: one pass over the data if the model is linear."""
+    """Log posterior (S,) and its gradient (S, D) at S states: one pass over the data, for all states at once."""
     value = np.array([model.log_prior(state) for state in theta])
     gradient = np.stack([model.prior_gradient(state) for state in theta])
     with np.errstate(all="ignore"):  # refused below
-        if isinstance(model, LinearModel):
-            for block, rows in row_blocks(model, len(theta)):
-                eta = theta @ rows.T
-                log_p, slope = value_and_slope(model, eta, block)
-                value += log_p.sum(axis=1)
-                gradient += slope @ rows
-        else:
-            for block in blocks(model.n_data):
-                value += [float(np.sum(model.log_likelihood(state, block))) for state in theta]
-                gradient += [model.derivatives(state, block, 1)[0] for state in theta]
+        for block in row_blocks(model.n_data, len(theta)):
+            sums, slopes = sums_at(model, theta, block)
+            value, gradient = value + sums, gradient + slopes
     if not np.all(np.isfinite(gradient)) or np.any(np.isnan(value)) or np.any(value == math.inf):
         raise NumericalFailure("the log posterior is not finite at a draw of the Laplace approximation")
     return value, gradient
-
-
-def row_blocks(model: LinearModel, states: int) -> Iterator[tuple[slice, Floats]]:
-    """The rows, so many at a time that an array of `states` times rows stays small."""
-    n_rows, size = model.rows.shape[0], max(64, AT_ONCE // states)
-    for start in range(0, n_rows, size):
-        block = slice(start, min(start + size, n_rows))
-        yield block, rows_of(model, block)
 
 
 def smoothed(log_weight: Floats) -> tuple[Floats, float]:

@@ -5,11 +5,13 @@ expansion
 controlled
     `Controlled`: a model whose tests see only what the proxies miss.
 mode, smooth_mode
-    `find_mode`: where to expand; of linear models, and of those with derivatives of their own.
+    `find_mode`: where to expand.
 propriety
     Whether there is a posterior at all.
 heavy
     Rows that every decision reads.
+many_states
+    Log posteriors, gradients and residuals of many states at once.
 term_bounds, residual_bounds
     Bounds on the residuals, for the exact mini-batch test.
 """

@@ -110,8 +110,8 @@ class Controlled:
         if isinstance(wish, RowSplit):
             split = wish
         else:
-            precision = self.posterior_precision() if self.order == 2 else precision_at(self.linear, self.centre)
-            split = split_rows(self.linear, self.centre, self.order, precision, wish)
+            precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
+            split = split_rows(self.model, self.centre, self.order, precision, wish, self.proxies)
         without = replace(self, split=split)
         gradient, hessian = without._heavy_derivatives()
         return replace(without, gradient=self.gradient - gradient, hessian=self.hessian - hessian)
@@ -200,6 +200,9 @@ class Controlled:
     @cached_property
     def residual_bounds(self) -> ResidualBounds:
         """Bounds on the residuals, for the exact mini-batch test; a pass over the data, once."""
+        if not isinstance(self.model, LinearModel):
+            name = type(self.model).__name__
+            raise BadInput(f"bounds: {name} has none, which the exact mini-batch test needs; use a sequential test")
         precision = self.posterior_precision() if self.order == 2 else precision_at(self.linear, self.centre)
         rest = self.split.rows_of(slice(0, self.n_data))
         return ResidualBounds.of(self.linear, self.centre, self.order, self.radius, factor_of(precision), rest)

@@ -14,7 +14,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput
 from samplers.data.memory import in_a_file
 from samplers.models import LinearModel, RowProxies, Rows, SmoothModel
-from samplers.models.arrays import blocks
+from samplers.models.arrays import blocks, value_and_slope
 
 MOST_ANCHORED = 2**23  # data whose expansion at the centre is stored, 24 bytes each; beyond, it is computed when read
 
@@ -88,6 +88,14 @@ class LinearProxies:
         rows = self.model.rows[indices]
         eta, (centre, slope, curvature) = rows @ theta, self._expansion(rows, indices).T
         residual: Floats = self.model.value(eta, indices) - (eta - centre) * (slope + 0.5 * curvature * (eta - centre))
+        return residual
+
+    def residual_many(self, states: Floats, indices: Rows) -> Floats:
+        """The same at each of many states, (S, rows)."""
+        rows = np.asarray(self.model.rows[indices], dtype=np.float64)
+        eta, (centre, slope, curvature) = states @ rows.T, self._expansion(rows, indices).T
+        away = eta - centre
+        residual: Floats = value_and_slope(self.model, eta, indices)[0] - away * (slope + 0.5 * curvature * away)
         return residual
 
     def _expansion(self, rows: Floats, indices: Rows) -> Floats:

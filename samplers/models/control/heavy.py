@@ -1,14 +1,15 @@
 """Heavy rows: the few rows that control variates approximate badly are read in every decision, the rest is sampled.
 
 Rows are ranked by c_i, the largest residual of their control variate per unit of posterior distance
-(`samplers.models.control.term_bounds`). Without the H heaviest, κ and the skewness of the residuals fall, so that a
-test of the other N - H rows needs fewer of them; a decision then reads H rows and its sample.
+(`samplers.models.control.term_bounds`), or, where a model knows no such bound, by their largest residual on some draws
+from the normal approximation. Without the H heaviest, κ and the skewness of the residuals fall, so that a test of the
+other N - H rows needs fewer of them; a decision then reads H rows and its sample. H is chosen on other draws.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,15 +20,17 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from samplers.models import LinearModel, Rows
+from samplers.models import LinearModel, RowProxies, Rows, SmoothModel
 from samplers.models.arrays import as_indices, blocks
 from samplers.models.control import _bound_kernels
+from samplers.models.control.many_states import residuals_at, row_blocks
 from samplers.models.control.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
 
 Number: TypeAlias = int | Literal["auto", "bounds"]
 Wish: TypeAlias = "Number | npt.ArrayLike | RowSplit"
 
 PAIRS = 32  # of draws from the normal approximation, on which the numbers of heavy rows are compared
+RANKED_BY = 24  # other draws, which rank the rows of a model without bounds
 LIGHT = 100_000  # other rows that are looked at for that, evenly spread
 MOST = 100_000  # heavy rows, at most
 SEED = 13
@@ -118,14 +121,19 @@ class RowSplit:
 
 
 def split_rows(
-    model: LinearModel, centre: Floats, order: int, precision: Floats, wish: Number | npt.ArrayLike
+    model: LinearModel | SmoothModel,
+    centre: Floats,
+    order: int,
+    precision: Floats,
+    wish: Number | npt.ArrayLike,
+    proxies: RowProxies | None = None,
 ) -> RowSplit:
     """The heavy rows that were asked for: how many, which, or "auto".
 
     Parameters
     ----------
     model
-        A linear model.
+        A linear model, or one with derivatives of its own.
     centre, order
         Of its control variates.
     precision
@@ -133,6 +141,8 @@ def split_rows(
     wish
         A number of rows, their numbers, or "auto": as many as lower the predicted cost of a decision by half or more;
         "bounds": the same for the exact mini-batch test, whose cost depends on the bounds of the rest.
+    proxies
+        The control variates; only a model with bounds can do without.
     """
     if isinstance(wish, str) and wish not in ("auto", "bounds"):
         raise BadInput(f"heavy = {wish!r}: must be a number of rows, 'auto', 'bounds', or the numbers of the rows")
@@ -141,15 +151,21 @@ def split_rows(
     count = None if isinstance(wish, str) else integer("heavy", wish, 0, model.n_data - 2)
     if count == 0 or (count is None and model.n_data < SHARE * SERIES[0] * 10):
         return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
-    if not isinstance(model, BoundedModel):
+    bounded = model if isinstance(model, BoundedModel) else None
+    if bounded is None and (wish == "bounds" or proxies is None):
         raise BadInput(f"heavy = {wish!r}: {type(model).__name__} has no third_bound to rank its rows; name the rows")
     most = min(model.n_data // SHARE, MOST) if count is None else count
     factor = factor_of(precision)
-    ranking = heaviest(model, centre, order, factor, most)
+    if bounded is not None:
+        ranking = heaviest(bounded, centre, order, factor, most)
+    else:
+        assert proxies is not None
+        ranking = heaviest_residuals(proxies, model.n_data, centre, factor, most)
     if wish == "bounds":
-        return _chosen_by_bounds(model, centre, order, ranking)
+        assert bounded is not None
+        return _chosen_by_bounds(bounded, centre, order, ranking)
     if count is None:
-        return _chosen(model, centre, order, factor, ranking.rows)
+        return _chosen(model, centre, order, factor, ranking.rows, proxies)
     return RowSplit(model.n_data, np.sort(ranking.rows))
 
 
@@ -179,14 +195,34 @@ def heaviest(model: BoundedModel, centre: Floats, order: int, factor: Floats, co
     Weights are compared to a few digits, ties by row number: rounding, which differs between machines, decides nothing.
     """
     radius = ball_radius(centre.size)
-    rows, levels, least, total = np.empty(0, dtype=np.int64), np.empty(0), -math.inf, 0.0
-    for block in blocks(model.n_data):
+
+    def weights_of(block: slice) -> Floats:
         x = np.asarray(model.rows[block], dtype=np.float64)
-        weights = block_weights(model, x, block, centre, factor, radius, order)
+        return block_weights(model, x, block, centre, factor, radius, order)
+
+    return _ranked(((block.start, weights_of(block)) for block in blocks(model.n_data)), count)
+
+
+def heaviest_residuals(proxies: RowProxies, n_rows: int, centre: Floats, factor: Floats, count: int) -> Ranking:
+    """The same without bounds: rows by their largest residual on some draws from the normal approximation."""
+    states = centre + np.random.default_rng(SEED + 1).standard_normal((RANKED_BY, centre.size)) @ factor.T
+
+    def weights_of(block: slice) -> Floats:
+        missed = residuals_at(proxies, states, block) - residuals_at(proxies, centre[None], block)
+        weights: Floats = np.nan_to_num(np.abs(missed).max(axis=0), nan=math.inf)  # not finite: read it always
+        return np.minimum(weights, 1e300)
+
+    return _ranked(((block.start, weights_of(block)) for block in row_blocks(n_rows, RANKED_BY)), count)
+
+
+def _ranked(parts: Iterable[tuple[int, Floats]], count: int) -> Ranking:
+    """The rows with the largest weights, from weights of consecutive rows and where they begin."""
+    rows, levels, least, total = np.empty(0, dtype=np.int64), np.empty(0), -math.inf, 0.0
+    for start, weights in parts:
         total += float(weights.sum())
         level = np.round(LEVELS * np.log2(np.maximum(weights, 1e-300)))
         new = np.flatnonzero(level > least)
-        rows, levels = np.concatenate([rows, block.start + new]), np.concatenate([levels, level[new]])
+        rows, levels = np.concatenate([rows, start + new]), np.concatenate([levels, level[new]])
         if rows.size > count:
             first = np.argsort(-levels, kind="stable")[:count]  # stable: the rows before have the smaller numbers
             rows, levels = rows[first], levels[first]
@@ -208,9 +244,16 @@ class RestMoments(NamedTuple):
     cost: Floats  # of a decision, in evaluations of a row read in order
 
 
-def _chosen(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RowSplit:
+def _chosen(
+    model: LinearModel | SmoothModel,
+    centre: Floats,
+    order: int,
+    factor: Floats,
+    ranked: Ints,
+    proxies: RowProxies | None,
+) -> RowSplit:
     """The first rows of a ranking, as many as make decisions cheapest; none if the gain is small."""
-    tried = rest_moments(model, centre, order, factor, ranked)
+    tried = rest_moments(model, centre, order, factor, ranked, proxies)
     least = tried.cost.min()
     if not least <= GAIN * tried.cost[0]:
         return RowSplit(model.n_data, np.empty(0, dtype=np.int64))
@@ -243,12 +286,19 @@ def _chosen_by_bounds(model: LinearModel, centre: Floats, order: int, ranking: R
     return RowSplit(model.n_data, np.sort(ranking.rows[: count[best]]), reason)
 
 
-def _sampled(model: LinearModel) -> float:
+def _sampled(model: LinearModel | SmoothModel) -> float:
     """What a sampled row costs, in evaluations of a row read in order."""
-    return SAMPLED[model.rows.nbytes > CACHE]
+    return SAMPLED[model.rows.nbytes > CACHE] if isinstance(model, LinearModel) else SAMPLED[0]
 
 
-def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats, ranked: Ints) -> RestMoments:
+def rest_moments(
+    model: LinearModel | SmoothModel,
+    centre: Floats,
+    order: int,
+    factor: Floats,
+    ranked: Ints,
+    proxies: RowProxies | None = None,
+) -> RestMoments:
     """What is left for a test when the first rows of a ranking are heavy, for all numbers of them at once.
 
     The pairs are draws from the normal approximation, which had no part in the ranking: no row is heavy because these
@@ -259,9 +309,16 @@ def rest_moments(model: LinearModel, centre: Floats, order: int, factor: Floats,
     light[ranked] = False
     others = np.flatnonzero(light)
     some = others[:: max(1, others.size // LIGHT)]
-    heavy = np.concatenate([np.empty((0, PAIRS)), *_residuals(model, centre, order, away, ranked)])
+
+    def residuals(rows: Ints) -> Iterator[Floats]:
+        if isinstance(model, LinearModel):
+            return _residuals(model, centre, order, away, rows)
+        assert proxies is not None
+        return _proxy_residuals(proxies, centre, away, rows)
+
+    heavy = np.concatenate([np.empty((0, PAIRS)), *residuals(ranked)])
     rest = np.zeros((3, PAIRS))
-    for part in _residuals(model, centre, order, away, some):
+    for part in residuals(some):
         rest += others.size / some.size * _power_sums(part)
     ends = [*count[1:], ranked.size]
     parts = np.array([_power_sums(heavy[low:high]) for low, high in zip(count, ends, strict=True)])
@@ -301,6 +358,13 @@ def _residuals(model: LinearModel, centre: Floats, order: int, away: Floats, row
             d = move[:, k].copy()
             move[:, k] = model.value(eta + d, some) - d * (slope + 0.5 * curvature * d)
         yield np.roll(move, -1, axis=1) - move
+
+
+def _proxy_residuals(proxies: RowProxies, centre: Floats, away: Floats, rows: Ints) -> Iterator[Floats]:
+    """The same for a model without a linear predictor."""
+    for block in row_blocks(rows.size, away.shape[1]):
+        at_states = residuals_at(proxies, centre + away.T, rows[block]).T
+        yield np.roll(at_states, -1, axis=1) - at_states
 
 
 def _power_sums(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The posterior mode by Newton's method: the centre of control variates and the start of chains."""
+"""The posterior mode, by Newton's method: the centre of control variates and the start of chains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.models import LinearModel, SmoothModel
 from samplers.models.arrays import blocks
-from samplers.models.control.expansion import rows_of
+from samplers.models.control.expansion import check_smooth, rows_of
 from samplers.models.control.propriety import check_columns, check_precision, check_step, flat_columns
 from samplers.models.control.smooth_mode import smooth_mode
 
@@ -27,18 +27,19 @@ def find_mode(
     """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
     Steps are halved while they do not raise the log posterior. A posterior without a mode is refused, with the columns
-    that are the reason (`samplers.models.control.propriety`).
+    that are the reason (`samplers.models.control.propriety`). Models that are not linear climb by L-BFGS first, and
+    where their log posterior is not concave the steps are damped (`samplers.models.control.smooth_mode`).
 
     Parameters
     ----------
     model
         A linear model, or one with derivatives of its own, with its prior.
     start
-        By default zeros, or the model's own `start`.
+        By default the model's own `start`, or zeros.
     tolerance
-        Largest change of a parameter in the last step, in posterior standard deviations.
+        Largest change of a coefficient in the last step, in posterior standard deviations.
     names
-        Of the parameters, for messages.
+        Of the columns, for messages.
 
     Returns
     -------
@@ -53,7 +54,7 @@ def find_mode(
     array([0.693147])
     """
     if not isinstance(model, LinearModel):
-        return smooth_mode(model, start, tolerance, names)
+        return smooth_mode(check_smooth(model), start, tolerance, names)
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
         flat = flat_columns(model, theta)

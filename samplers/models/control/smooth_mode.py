@@ -1,39 +1,86 @@
-"""The posterior mode of a model that brings its own derivatives: Newton's method, safe where nothing is concave."""
+"""The posterior mode of a model with derivatives of its own, whose log posterior need not be concave.
+
+From the start L-BFGS climbs on some rows, evenly spread; then Newton's method, on these rows and on all of them. Where
+the Hessian is not negative definite its eigenvalues are taken with their signs turned (saddle-free Newton), and steps
+are damped until the log posterior rises (Levenberg and Marquardt). A log posterior that rises for ever is refused.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
-from designer.core.arrays import Floats, Ints
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure
-from samplers.models import SmoothModel
+from samplers.models import Rows, SmoothModel
 from samplers.models.arrays import blocks
+from samplers.models.control.many_states import ManyStates
 
-SUBSAMPLE = 20_000  # data of the first iterations, about
-MOST_STEPS = 200
-CURVED = 1e-10  # least curvature of a direction, relative to the others once all are scaled alike
-LONGEST = 10.0  # of a step, in the standard deviations that the curvature promises
+SUBSAMPLE = 20_000  # rows of the first iterations, about
+CLIMBS = 200  # iterations of L-BFGS
+STEPS = 100  # of Newton's method
+ROUGH = 1e-2  # posterior standard deviations, on some rows
+FLAT = 1e-10  # least eigenvalue of the precision, relative to unit diagonal
 FALLS = 0.01  # of the log posterior at a distance of one standard deviation, at least; a normal one falls by 0.5
-SHORTEST = 1e-9  # share of a step below which no shorter one is tried
-FIX = "give all parameters proper priors"
+STUCK = 1e12  # damping at which no step raises the log posterior
+ROUNDING = 1e-3  # standard deviations from the mode where rounding may hide that a step goes up
+FIX = "give all parameters proper priors, and scales of hierarchical models one that vanishes at 0"
+NAMED = 3  # parameters that a message names
+
+
+class _Target(NamedTuple):
+    """The log posterior, its likelihood of some rows scaled up to all."""
+
+    model: SmoothModel
+    parts: list[Rows]
+    scale: float
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        value, gradient = self.model.log_prior(theta), self.model.prior_gradient(theta)
+        for part in self.parts:
+            if isinstance(self.model, ManyStates):
+                sums, slopes = self.model.sums_many(theta[None], part)
+                total, slope = float(sums[0]), slopes[0]
+            else:
+                total = float(self.model.log_likelihood(theta, part).sum())
+                slope = self.model.derivatives(theta, part, 1)[0]
+            value, gradient = value + self.scale * total, gradient + self.scale * slope
+        return value, gradient
+
+    def value(self, theta: Floats) -> float:
+        value = self.model.log_prior(theta)
+        for part in self.parts if math.isfinite(value) else []:
+            value += self.scale * float(self.model.log_likelihood(theta, part).sum())
+        return value if math.isfinite(value) else -math.inf
+
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        gradient, hessian = self.model.prior_gradient(theta), self.model.prior_curvature(theta)
+        for part in self.parts:
+            slope, curvature = self.model.derivatives(theta, part, 2)
+            gradient, hessian = gradient + self.scale * slope, hessian + self.scale * curvature
+        return gradient, hessian
 
 
 def smooth_mode(
-    model: SmoothModel, start: Floats | None = None, tolerance: float = 1e-8, names: Sequence[str] | None = None
+    model: SmoothModel, start: Floats | None, tolerance: float, names: Sequence[str] | None = None
 ) -> Floats:
-    """The posterior mode of a smooth model; `find_mode` explains the arguments.
-
-    Where the log posterior is not concave, the Newton step takes curvatures by their size, so that it still goes up.
-    """
+    """The posterior mode; `samplers.models.control.find_mode` explains the arguments."""
     theta = first_state(model, start)
+    called = names if names is not None else getattr(model, "names", None)
     with np.errstate(all="ignore"):  # what is not finite is refused
         if model.n_data > 2 * SUBSAMPLE:
             some = np.arange(0, model.n_data, model.n_data // SUBSAMPLE)
-            theta = _climb(model, theta, [some], 1e-2, names, strict=False)
-        return _climb(model, theta, list(blocks(model.n_data)), tolerance, names)
+            target = _Target(model, [some], model.n_data / some.size)
+            theta = _climb(target, theta)
+            with suppress(NumericalFailure):  # all rows may have a mode although these have none
+                theta = _newton(target, theta, ROUGH, called)
+            return _newton(_everything(model), theta, tolerance, called)
+        return _newton(_everything(model), _climb(_everything(model), theta), tolerance, called)
 
 
 def first_state(model: SmoothModel, start: Floats | None) -> Floats:
@@ -45,76 +92,105 @@ def first_state(model: SmoothModel, start: Floats | None) -> Floats:
     return theta
 
 
-def _climb(
-    model: SmoothModel,
-    theta: Floats,
-    parts: Sequence[Ints | slice],
-    tolerance: float,
-    names: Sequence[str] | None,
-    *,
-    strict: bool = True,
-) -> Floats:
-    scale = model.n_data / sum(_size(model, part) for part in parts)
-    value = _log_posterior(model, theta, parts, scale)
-    if not math.isfinite(value):
-        raise NumericalFailure("no mode: the log posterior is not finite at the start; give another one")
-    for _ in range(MOST_STEPS):
-        gradient, precision = model.prior_gradient(theta), -model.prior_curvature(theta)
-        for part in parts:
-            slope, curvature = model.derivatives(theta, part, 2)
-            gradient, precision = gradient + scale * slope, precision - scale * curvature
-        if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(precision))):
-            raise NumericalFailure("no mode: derivatives of the log posterior are not finite on the way to it")
-        step, flattest = _newton_step(gradient, precision)
-        length = math.sqrt(max(float(step @ gradient), 0.0))  # in standard deviations
-        if length < tolerance:
-            if not strict:
-                return theta
-            if flattest is None and length > 0.0:  # where it rises for ever, its curvature falls with its slope
-                away = _log_posterior(model, theta + step / length, parts, scale)
-                flattest = step if not away <= value - FALLS else None
-            if flattest is not None:
-                raise NumericalFailure(f"no mode: the log posterior does not fall in {_named(flattest, names)}; {FIX}")
-            return theta
-        share = min(1.0, LONGEST / length)
-        new_value = -math.inf
-        while share > SHORTEST and not new_value >= value - 1e-12 * abs(value):
-            candidate = theta + share * step
-            new_value = _log_posterior(model, candidate, parts, scale)
-            share *= 0.5
-        if not new_value >= value - 1e-12 * abs(value):
-            if length < 1e-3 or not strict:  # rounding is all that is left
-                return theta
-            raise NumericalFailure("no mode: no step along the gradient raises the log posterior; check the gradient")
-        theta, value = candidate, new_value
-    if not strict:
-        return theta
-    raise NumericalFailure(f"no mode found in {MOST_STEPS} Newton steps: the posterior may be improper; {FIX}")
+def _everything(model: SmoothModel) -> _Target:
+    return _Target(model, list(blocks(model.n_data)), 1.0)
 
 
-def _newton_step(gradient: Floats, precision: Floats) -> tuple[Floats, Floats | None]:
-    """The step that the curvatures, by their size, ask for; and a direction in which the log posterior does not fall.
+def _climb(target: _Target, theta: Floats) -> Floats:
+    """Some iterations of L-BFGS: far from the mode they need no Hessian."""
+    begin, gradient = target.value_and_gradient(theta)
+    if not (math.isfinite(begin) and np.all(np.isfinite(gradient))):
+        raise BadInput("start: log posterior or gradient is not finite there; give another start")
+    unit = max(1.0, abs(begin))
 
-    Parameters are scaled to curvature 1 first.
-    """
-    scale = np.sqrt(np.maximum(np.abs(np.diag(precision)), 1e-300))
-    values, vectors = np.linalg.eigh(precision / scale / scale[:, None])
-    floor = CURVED * max(float(np.abs(values).max()), 1e-300)
-    size = np.maximum(np.abs(values), floor)
-    step: Floats = (vectors @ ((vectors.T @ (gradient / scale)) / size)) / scale
-    return step, (vectors[:, 0] / scale if values[0] <= floor else None)
+    def down(x: Floats) -> tuple[float, Floats]:
+        value, slope = target.value_and_gradient(x)
+        if not (math.isfinite(value) and np.all(np.isfinite(slope))):
+            return 1e10, np.zeros(x.size)
+        return -value / unit, -slope / unit
 
-
-def _named(direction: Floats, names: Sequence[str] | None) -> str:
-    worst = int(np.abs(direction).argmax())
-    return f"the direction of {names[worst]}" if names is not None else f"the direction of theta[{worst}]"
-
-
-def _size(model: SmoothModel, part: Ints | slice) -> int:
-    return len(range(*part.indices(model.n_data))) if isinstance(part, slice) else int(part.size)
+    found = minimize(down, theta, jac=True, method="L-BFGS-B", options={"maxiter": CLIMBS, "gtol": 1e-9, "ftol": 1e-13})
+    x: Floats = np.asarray(found.x, dtype=np.float64)
+    return x if np.all(np.isfinite(x)) and target.value(x) >= begin else theta
 
 
-def _log_posterior(model: SmoothModel, theta: Floats, parts: Sequence[Ints | slice], scale: float) -> float:
-    likelihood = sum(float(np.sum(model.log_likelihood(theta, part))) for part in parts)
-    value = float(model.log_prior(theta)) + scale * likelihood
-    return value if not math.isnan(value) else -math.inf
+def _newton(target: _Target, theta: Floats, tolerance: float, names: Sequence[str] | None) -> Floats:
+    value, damping = target.value(theta), 0.0
+    for _ in range(STEPS):
+        gradient, hessian = target.derivatives(theta)
+        if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
+            raise NumericalFailure(f"no mode: derivatives are not finite near {_where(theta, names)}")
+        newton = _Curvature.of(gradient, hessian)
+        if newton.length < tolerance:
+            newton.check(target, theta, value, names)
+            found: Floats = theta + newton.step(0.0) if newton.flattest is None else theta
+            return found
+        while True:
+            step = newton.step(damping)
+            candidate = theta + step
+            new_value = target.value(candidate)
+            if new_value >= value - 1e-12 * abs(value):
+                break
+            damping = max(4.0 * damping, 1e-3)
+            if damping > STUCK:
+                if newton.length < ROUNDING:  # rounding is all that is left
+                    newton.check(target, theta, value, names)
+                    return theta
+                raise NumericalFailure(f"no mode: no step raises the log posterior near {_where(theta, names)}; {FIX}")
+        theta, value, damping = candidate, new_value, 0.25 * damping if damping > 1e-3 else 0.0
+    raise NumericalFailure(
+        f"no mode found in {STEPS} Newton steps: the log posterior still rises along {_called(step, names)}; {FIX}"
+    )
+
+
+class _Curvature(NamedTuple):
+    """Gradient and curvatures in directions that are scaled alike."""
+
+    scale: Floats
+    vectors: Floats
+    along: Floats  # the gradient
+    size: Floats  # of the curvatures, whatever their signs
+    flattest: Floats | None  # a direction in which the log posterior does not fall
+
+    @classmethod
+    def of(cls, gradient: Floats, hessian: Floats) -> _Curvature:
+        scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-300))
+        values, vectors = np.linalg.eigh(-hessian / scale / scale[:, None])
+        floor = FLAT * max(float(np.abs(values).max()), 1e-300)
+        flattest = vectors[:, 0] / scale if values[0] <= floor else None
+        return cls(scale, vectors, vectors.T @ (gradient / scale), np.maximum(np.abs(values), floor), flattest)
+
+    @property
+    def length(self) -> float:
+        """Of the step, in the standard deviations that the curvatures promise."""
+        return float(np.sqrt(np.sum(self.along**2 / self.size)))
+
+    def step(self, damping: float) -> Floats:
+        damped: Floats = (self.vectors @ (self.along / (self.size + damping))) / self.scale
+        return damped
+
+    def check(self, target: _Target, theta: Floats, value: float, names: Sequence[str] | None) -> None:
+        """Refuse a log posterior that does not fall from θ; where it rises for ever, its curvature falls with it."""
+        flattest, length = self.flattest, self.length
+        if flattest is None and length > 0.0:
+            step = self.step(0.0)
+            flattest = None if target.value(theta + step / length) <= value - FALLS else step
+        if flattest is not None:
+            raise NumericalFailure(
+                f"no mode: the log posterior does not fall in the direction of {_called(flattest, names)}; {FIX}"
+            )
+
+
+def _called(direction: Floats, names: Sequence[str] | None) -> str:
+    """The parameters that a direction is made of."""
+    largest = np.argsort(-np.abs(direction), kind="stable")[:NAMED]
+    return ", ".join(_name(int(k), names) for k in largest if abs(direction[k]) >= 0.5 * abs(direction[largest[0]]))
+
+
+def _name(k: int, names: Sequence[str] | None) -> str:
+    return f"theta[{k}]" if names is None else names[k]
+
+
+def _where(theta: Floats, names: Sequence[str] | None) -> str:
+    largest = int(np.argmax(np.abs(theta)))
+    return f"{_name(largest, names)} = {theta[largest]:.4g}"

@@ -18,8 +18,9 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
-from samplers.models import LinearModel, Rows
+from samplers.models import LinearModel, Rows, SmoothModel
 from samplers.models.arrays import blocks
+from samplers.models.control.expansion import derivatives
 
 SHELLS = np.linspace(0.125, 1.0, 8)  # of the radius
 SHARES = {  # of each shell in the mean of 2 (1 - s) K(s R h), or of K(s R h), over s in [0, 1]
@@ -67,12 +68,11 @@ def posterior_factor(model: LinearModel, centre: Floats) -> Floats:
     return factor_of(precision_at(model, centre))
 
 
-def precision_at(model: LinearModel, centre: Floats) -> Floats:
+def precision_at(model: LinearModel | SmoothModel, centre: Floats) -> Floats:
     """Minus the Hessian of the log posterior, in one pass."""
     precision = -model.prior_curvature(centre)
     for block in blocks(model.n_data):
-        rows = np.asarray(model.rows[block], dtype=np.float64)
-        precision = precision - (rows * model.curvature(rows @ centre, block)[:, None]).T @ rows
+        precision = precision - derivatives(model, centre, block, 2)[1]
     return precision
 
 

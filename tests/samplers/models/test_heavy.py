@@ -279,7 +279,8 @@ def test_bad_wishes(refuses):
         (np.arange(N - 1), "1,499 of 1,500 rows"),
     ):
         refuses(lambda wish=wish: Controlled.around(model, centre, heavy=wish), *words)
-    refuses(lambda: Controlled.around(Plain(model), centre, heavy=5), "third_bound", "name the rows")
+    refuses(lambda: Controlled.around(Plain(model), centre, heavy="bounds"), "third_bound", "name the rows")
+    assert Controlled.around(Plain(model), centre, heavy=5).n_heavy == 5  # ranked by residuals
     assert Controlled.around(Plain(model), centre, heavy=[5]).n_heavy == 1
     with pytest.raises(BadInput, match="already"):
         Controlled.around(model, centre, heavy=5).with_heavy(3)

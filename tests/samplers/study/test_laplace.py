@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from samplers import Controlled, Logistic, find_mode, laplace_verdict, weighted_draws
+from samplers.models.control import many_states
 from samplers.study import weighted_draws as module
 from samplers.study.laplace import trusted
 from samplers.study.weighted_draws import Laplace, effective, posterior_at, smoothed
@@ -168,7 +169,7 @@ def test_the_pass_is_that_of_the_model_state_by_state(monkeypatch):
     x = rng.standard_normal((300, 3)).astype(np.float32)
     model = Logistic.mapped(x, rng.random(300) < 0.5, 2.0)
     theta = rng.standard_normal((7, 3))
-    monkeypatch.setattr(module, "AT_ONCE", 7 * 64)
+    monkeypatch.setattr(many_states, "AT_ONCE", 7 * 64)
     value, gradient = posterior_at(model, theta)
     everything = slice(0, 300)
     for state, v, g in zip(theta, value, gradient, strict=True):
