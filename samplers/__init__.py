@@ -25,9 +25,11 @@ TermBounds, AliasTable
     bounds on the terms of a model of your own, for the exact mini-batch test
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
     models; a model of your own is a `Model`, or a `LinearModel`
+Groups, Grouped
+    group effects (1 | g) and (x | g) with sampled scales, and a linear model with them
 Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
-RandomWalk, ProxyStep, StiefelWalk, Langevin, Slice
+RandomWalk, ProxyStep, ArrowStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 choose_proposal
     the proxy proposal for a posterior far from normal: Student tails, profile corrections; a `ProposalChoice`
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     )
     from samplers.models import LinearModel, Model
     from samplers.models.control import Controlled, find_mode
+    from samplers.models.groups import Grouped, Groups
     from samplers.models.ica import ICA
     from samplers.models.lasso import Lasso
     from samplers.models.logistic import Logistic
@@ -132,6 +135,7 @@ if TYPE_CHECKING:
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
     from samplers.proposals import (
+        ArrowStep,
         Langevin,
         Proposal,
         ProposalChoice,
@@ -163,6 +167,7 @@ __all__ = [
     "ICA",
     "AcceptTest",
     "AliasTable",
+    "ArrowStep",
     "Audit",
     "BarkerTest",
     "Certificate",
@@ -178,6 +183,8 @@ __all__ = [
     "ExactMinibatchTest",
     "ExactTest",
     "GibbsChain",
+    "Grouped",
+    "Groups",
     "JumpChain",
     "Langevin",
     "LaplaceVerdict",
@@ -262,6 +269,7 @@ _HOMES = {
     "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
     "chains.jump_chain": "JumpChain",
     "models": "LinearModel Model",
+    "models.groups": "Grouped Groups",
     "models.ica": "ICA",
     "models.lasso": "Lasso",
     "models.logistic": "Logistic",
@@ -270,7 +278,7 @@ _HOMES = {
     "models.mrf_values": "ValuedMRF",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
-    "proposals": "Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
+    "proposals": "ArrowStep Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",

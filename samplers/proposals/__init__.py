@@ -9,6 +9,8 @@ proxy
     `ProxyStep`, from the quadratic proxies of the log posterior.
 profile
     `Profile`: proxy proposals bent to the shape of skewed directions.
+arrow_step
+    `ArrowStep`, the same for models with group effects.
 choice
     `choose_proposal`: tails and profile that promise the most effective draws.
 stiefel
@@ -19,6 +21,7 @@ langevin
 
 from __future__ import annotations
 
+from samplers.proposals.arrow_step import ArrowStep
 from samplers.proposals.basic import Proposal, Proposed, RandomWalk
 from samplers.proposals.choice import Candidate, ProposalChoice, choose_proposal
 from samplers.proposals.langevin import GradientModel, Langevin
@@ -27,6 +30,7 @@ from samplers.proposals.proxy import ProxyStep
 from samplers.proposals.stiefel import StiefelWalk
 
 __all__ = [
+    "ArrowStep",
     "Candidate",
     "GradientModel",
     "Langevin",

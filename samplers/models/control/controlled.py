@@ -217,7 +217,7 @@ class Controlled:
 
     def posterior_precision(self) -> Floats:
         """Minus the Hessian of the log posterior of all rows at the centre: needs order 2."""
-        precision: Floats = np.negative(self.hessian + self.model.prior_curvature(self.centre))
+        precision: Floats = -(self.hessian + self.model.prior_curvature(self.centre))
         return precision - self._heavy_derivatives()[1] if self.n_heavy else precision
 
     def _heavy_derivatives(self) -> tuple[Floats, Floats]:

@@ -37,12 +37,14 @@ def expand(model: LinearModel | SmoothModel, centre: Floats, order: int, stored:
     >>> expand(model, np.zeros(1), 2).hessian  # minus 1 / 4 for each squared covariate
     array([[-1.25]])
     """
-    gradient, hessian = np.zeros(centre.size), np.zeros((centre.size, centre.size))
     if not isinstance(model, LinearModel):
-        for block in blocks(model.n_data):
+        first, *others = blocks(model.n_data)
+        gradient, hessian = derivatives(model, centre, first, order)  # the Hessian's type is the model's own
+        for block in others:
             slope, curvature = derivatives(model, centre, block, order)
             gradient, hessian = gradient + slope, hessian + curvature
         return Expansion(check_smooth(model).row_proxies(centre, order), gradient, hessian)
+    gradient, hessian = np.zeros(centre.size), np.zeros((centre.size, centre.size))
     if stored is None:
         stored = model.n_data <= MOST_ANCHORED and not in_a_file(model.rows)
     anchor = np.empty((model.n_data, 3)) if stored else None

@@ -53,6 +53,10 @@ def find_mode(
     >>> find_mode(model).round(6)  # log 2: two of three
     array([0.693147])
     """
+    own = getattr(model, "find_centre", None)
+    if own is not None:  # a model whose parameters need not have a joint mode knows where to expand
+        centre: Floats = own(start)
+        return centre
     if not isinstance(model, LinearModel):
         return smooth_mode(check_smooth(model), start, tolerance, names)
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)

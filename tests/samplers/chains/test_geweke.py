@@ -15,12 +15,13 @@ from samplers.chains.chain import Chain
 from samplers.chains.jump_chain import JumpChain
 from samplers.decide import BarkerTest, ConcentrationTest, ExactTest, SequentialTest
 from samplers.models.control import Controlled
+from samplers.models.groups import Grouped, Groups
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture, draw_mixture
 from samplers.models.rj_logistic import RJLogistic
-from samplers.proposals import Langevin, Profile, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import ArrowStep, Langevin, Profile, ProxyStep, RandomWalk, StiefelWalk
 
 N_DATA, DIMENSION, ROUNDS, BATCHES = 12, 2, 3000, 25
 
@@ -97,6 +98,52 @@ def in_standard_errors(values, rounds: int) -> np.ndarray:
     found = np.array([values() for _ in range(rounds)])
     batches = found.reshape(BATCHES, -1, found.shape[1]).mean(axis=1)
     return batches.mean(axis=0) / (batches.std(axis=0, ddof=1) / np.sqrt(BATCHES))
+
+
+# --- group effects ----------------------------------------------------------------------------------------------------
+
+
+def group_deviations(fuse: bool, kind: type[ArrowStep] = ArrowStep, rounds: int = 1500) -> np.ndarray:
+    """Of moments of one coefficient, two effects of three groups and their scale, all from their prior."""
+    rng = np.random.default_rng(31)
+    x, index = rng.standard_normal((N_DATA, 1)), np.arange(N_DATA) % 3
+    towns = Groups(index, np.column_stack([np.ones(N_DATA), x]), scale=1.0, degrees=np.inf)
+    theta = np.concatenate([rng.standard_normal(7), np.log(np.abs(rng.standard_normal(2)))])
+    centre = np.array([0.2, 0.1, -0.3, 0.4, 0.0, 0.3, 0.1, -0.5, -0.2])
+
+    def values() -> np.ndarray:
+        nonlocal theta
+        effects = theta[1:7].reshape(3, 2)
+        eta = x[:, 0] * theta[0] + effects[index, 0] + effects[index, 1] * x[:, 0]
+        y = rng.random(N_DATA) < 1.0 / (1.0 + np.exp(-eta))
+        model = Controlled.around(Grouped.of(linear(x, y), [towns]), centre)
+        proposal = kind.of(model, 0.8, scale_step=0.7)
+        chain = Chain(model, proposal, ExactTest(), theta, rng, fuse=fuse)
+        chain.advance(3)
+        theta = chain.theta
+        scales = np.exp(theta[7:])
+        ratios = theta[1:7].reshape(3, 2) / scales
+        return np.concatenate(
+            [theta[:1], theta[:1] ** 2 - 1.0, scales - np.sqrt(2.0 / np.pi), scales**2 - 1.0, *ratios, *ratios**2 - 1.0]
+        )
+
+    return in_standard_errors(values, rounds)
+
+
+def linear(x: np.ndarray, y: np.ndarray) -> Logistic:
+    return Logistic.mapped(x, y, prior_precision=1.0)
+
+
+def test_effects_and_scales_keep_their_prior():
+    assert np.all(np.abs(group_deviations(False)) < 4.0)
+
+
+def test_effects_that_follow_their_scale_without_a_ratio_are_found_out():
+    class Careless(ArrowStep):
+        def propose(self, rng, theta):
+            return super().propose(rng, theta)._replace(log_q=0.0)
+
+    assert np.abs(group_deviations(False, Careless, 300)).max() > 6.0
 
 
 # --- independent components -------------------------------------------------------------------------------------------
