@@ -32,7 +32,10 @@ Source: TypeAlias = bytes | Path  # the content of a file, or where it is
 
 QUOTES = "\"' \t"  # what may surround a name
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # strings that mean a missing value
-MOST_TEXTS = 1000  # different strings of a column that are listed
+MOST_TEXTS = 1000  # different strings of a column that are listed, unless more are asked for
+_AS_MISSING = sorted(
+    {form for text in MISSING for form in (text, text.upper(), text.title(), text.capitalize(), "NaN")}
+)
 _CLEAR = 1000  # numbers with decimals that show how decimals are written
 _PIECE = 2**24  # bytes read at once
 _SWAP = str.maketrans(",.", ".,")  # so that a decimal point is not a number where decimals have a comma
@@ -88,7 +91,7 @@ class Row(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """A column of strings: which row has which. Missing ones have code -1; no more than MOST_TEXTS are listed."""
+    """A column of strings: which row has which. Missing ones have code -1; only so many different ones are listed."""
 
     values: list[str]
     codes: np.ndarray[Any, np.dtype[np.int64]]
@@ -98,7 +101,7 @@ class Rows(NamedTuple):
     """What `read_carefully` made of the rows; NaN where a field is not a number."""
 
     columns: list[Floats]
-    texts: Texts | None
+    texts: list[Texts]
     misfits: list[Row]  # the first rows with too few or too many fields, which are not in the columns
     misfit_count: int
     comments: list[tuple[int, str]]
@@ -244,15 +247,25 @@ def decimal_point(layout: Layout, columns: Sequence[int]) -> str:
 
 
 def read_fast(
-    layout: Layout, columns: Sequence[int], label: int | None = None, point: str = "."
-) -> tuple[list[Floats], Texts | None] | None:
-    """The numbers of some columns and the strings of another one; None unless all rows are plain."""
+    layout: Layout,
+    columns: Sequence[int],
+    labels: Sequence[int] = (),
+    point: str = ".",
+    *,
+    most_texts: int = MOST_TEXTS,
+    missing: bool = False,
+) -> tuple[list[Floats], list[Texts]] | None:
+    """The numbers of some columns and the strings of others; None unless all rows are plain.
+
+    With `missing`, fields without a value are NaN, or have code -1; otherwise they are not plain.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow
 
     if layout.separator is None:
         return None
-    types = dict.fromkeys(map(str, columns), pa.float64()) | ({} if label is None else {str(label): pa.string()})
+    types = dict.fromkeys(map(str, columns), pa.float64())
+    types |= dict.fromkeys(map(str, labels), pa.dictionary(pa.int32(), pa.string()))
     source, encoding = layout.source, encoding_of(layout.source).removesuffix("-sig")
     try:
         table = arrow.read_csv(
@@ -263,30 +276,53 @@ def read_fast(
                 encoding=encoding,
             ),
             arrow.ParseOptions(delimiter=layout.separator),
-            arrow.ConvertOptions(column_types=types, include_columns=list(types), null_values=[], decimal_point=point),
+            arrow.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=_AS_MISSING if missing else [],
+                strings_can_be_null=missing,
+                decimal_point=point,
+            ),
         )
     except (pa.ArrowException, UnicodeError):
         return None
     numbers = [table.column(str(column)).to_numpy() for column in columns]
-    if label is None:
-        return numbers, None
-    coded = table.column(str(label)).combine_chunks().dictionary_encode()
-    values = [text.strip() for text in coded.dictionary[:MOST_TEXTS].to_pylist()]
-    if any(text.lower() in MISSING for text in values):
-        return None
-    return numbers, Texts(values, coded.indices.to_numpy().astype(np.int64))
+    texts = [_coded(table.column(str(label)), most_texts) for label in labels]
+    if any(text.lower() in MISSING for column in texts for text in column.values):
+        return None  # with blanks around it, or an unusual spelling
+    return numbers, texts
+
+
+def _coded(column: Any, most: int) -> Texts:
+    """A column of coded strings, as Arrow reads it: without blanks around them, each listed once."""
+    import pyarrow as pa
+
+    coded = column.unify_dictionaries().combine_chunks()
+    coded = pa.concat_arrays(coded.chunks) if isinstance(coded, pa.ChunkedArray) else coded
+    known: dict[str, int] = {}
+    stripped = [known.setdefault(text.strip(), len(known)) for text in coded.dictionary.to_pylist()]
+    codes = np.array([*stripped, -1], dtype=np.int64)[coded.indices.fill_null(len(stripped)).to_numpy()]
+    return Texts(list(known)[:most], codes)
 
 
 def read_carefully(
-    layout: Layout, columns: Sequence[int], label: int | None = None, *, point: str, most: int, stop: bool = False
+    layout: Layout,
+    columns: Sequence[int],
+    labels: Sequence[int] = (),
+    *,
+    point: str,
+    most: int,
+    stop: bool = False,
+    most_texts: int = MOST_TEXTS,
 ) -> Rows:
     """As `read_fast`, but line by line, for rows of any content.
 
     The first `most` rows with too few or too many fields are returned as they are. With `stop`, reading ends when more
     than `most` rows have a wrong number of fields, no finite number in a column, or no text.
     """
-    width, pick = len(layout.names), itemgetter(*columns, *columns[:1])  # one more, so that it returns a tuple
-    numbers, codes, texts = array("d"), array("q"), dict[str, int]()
+    width, pick = len(layout.names), itemgetter(*columns, 0, 0)  # two more, so that it returns a tuple
+    numbers, codes = array("d"), [array("q") for _ in labels]
+    texts: list[dict[str, int]] = [{} for _ in labels]
     comments, misfits, count, flawed = [*layout.comments], list[Row](), 0, 0
     for row in rows(layout):
         if not row.fields:
@@ -295,17 +331,17 @@ def read_carefully(
             misfits += [row] if count < most else []
             count += 1
         else:
-            values = _numbers(pick(row.fields)[:-1], point)
+            values = _numbers(pick(row.fields)[:-2], point)
             numbers.extend(values)
-            if label is not None:
-                codes.append(_code(row.fields[label].strip(), texts))
+            for place, coded, known in zip(labels, codes, texts, strict=True):
+                coded.append(_code(row.fields[place].strip(), known, most_texts))
             if stop:
-                flawed += not all(map(math.isfinite, values)) or (label is not None and codes[-1] < 0)
+                flawed += not all(map(math.isfinite, values)) or any(coded[-1] < 0 for coded in codes)
         if stop and count + flawed > most:
             break
-    matrix = np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(columns))
-    coded = None if label is None else Texts(list(texts), np.array(codes, dtype=np.int64))
-    return Rows(list(matrix.T), coded, misfits, count, comments)
+    matrix = np.frombuffer(numbers, dtype=np.float64).reshape(-1, len(columns)) if columns else np.empty((0, 0))
+    listed = [Texts(list(k), np.array(c, dtype=np.int64)) for k, c in zip(texts, codes, strict=True)]
+    return Rows(list(matrix.T), listed, misfits, count, comments)
 
 
 def _numbers(cells: Sequence[str], point: str) -> list[float]:
@@ -320,8 +356,8 @@ def _numbers(cells: Sequence[str], point: str) -> list[float]:
     return [math.nan if number is None else number for number in parsed]
 
 
-def _code(text: str, texts: dict[str, int]) -> int:
+def _code(text: str, texts: dict[str, int], most: int) -> int:
     """The number of a string among those seen; -1 if it is missing."""
     if text.lower() in MISSING:
         return -1
-    return texts.setdefault(text, len(texts)) if len(texts) < MOST_TEXTS else texts.get(text, 0)
+    return texts.setdefault(text, len(texts)) if len(texts) < most else texts.get(text, 0)

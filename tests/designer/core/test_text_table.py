@@ -44,9 +44,9 @@ def test_both_readers_know_encodings_and_line_ends(tmp_path, encoding, end):
     for source in (data, tmp_path / "t.csv"):
         table = layout(source)
         assert (table.separator, table.names, table.comments) == (";", ["é", "b", "t"], [(1, "# über")])
-        numbers, texts = read_fast(table, [1, 0], 2, ",")
-        careful = read_carefully(table, [1, 0], 2, point=",", most=1)
-        for columns, coded in ((numbers, texts), (careful.columns, careful.texts)):
+        numbers, texts = read_fast(table, [1, 0], [2], ",")
+        careful = read_carefully(table, [1, 0], [2], point=",", most=1)
+        for columns, (coded,) in ((numbers, texts), (careful.columns, careful.texts)):
             np.testing.assert_array_equal(columns, [[2.5, 4.0], [1.0, 3.0]])
             assert (coded.values, coded.codes.tolist()) == (["x", "ß"], [0, 1])
         assert count_lines(source) >= 4
@@ -133,25 +133,26 @@ def test_the_decimal_point_is_that_of_most_numbers():
 def test_what_is_not_plain_is_left_to_the_careful_reader():
     for data in (b"a,b\n1,x\n", b"a,b\n1\n", b'a,b\n"1\n",2\n'):
         assert read_fast(layout(data), [0, 1]) is None
-    assert read_fast(layout(b"a,b\n1,NA\n"), [0], 1) is None
+    assert read_fast(layout(b"a,b\n1,NA\n"), [0], [1]) is None
     assert read_fast(layout(b"mu sigma\n1 2\n", Style(100, (",", None))), [0, 1]) is None
 
 
 def test_the_careful_reader_keeps_what_is_wrong():
     table = layout(b"a,b,t\n1,x,u\n\n1\n2,3,na\n1,2,3,4,5\n4,inf,v\n9\n")
-    found = read_carefully(table, [0, 1], 2, point=".", most=2)
+    found = read_carefully(table, [0, 1], [2], point=".", most=2)
     np.testing.assert_array_equal(found.columns, [[1, 2, 4], [math.nan, 3, math.inf]])
-    assert (found.texts.values, found.texts.codes.tolist()) == (["u", "v"], [0, -1, 1])
+    assert [(texts.values, texts.codes.tolist()) for texts in found.texts] == [(["u", "v"], [0, -1, 1])]
     assert [(row.line, count_fields(row, table)) for row in found.misfits] == [(4, 1), (6, 5)]
     assert found.misfit_count == 3
     assert {k: row.line for k, row in rows_at(table, [2, 0]).items()} == {0: 2, 2: 7}
-    stopped = read_carefully(table, [0, 1], 2, point=".", most=1, stop=True)
+    stopped = read_carefully(table, [0, 1], [2], point=".", most=1, stop=True)
     assert (stopped.columns[0].tolist(), stopped.misfit_count) == ([1.0], 1)
 
 
 def test_only_so_many_texts_are_listed():
     data = ("a,t\n" + "".join(f"1,{k}\n" for k in range(MOST_TEXTS + 5))).encode()
-    for texts in (read_fast(layout(data), [0], 1)[1], read_carefully(layout(data), [0], 1, point=".", most=1).texts):
+    careful = read_carefully(layout(data), [0], [1], point=".", most=1)
+    for (texts,) in (read_fast(layout(data), [0], [1])[1], careful.texts):
         assert len(texts.values) == MOST_TEXTS
         assert texts.codes.size == MOST_TEXTS + 5
 
