@@ -29,6 +29,8 @@ Groups, Grouped
     group effects (1 | g) and (x | g) with sampled scales, and a linear model with them
 Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
+from_jax
+    a model of your own in JAX, with control variates; any `SmoothModel` gets them
 RandomWalk, ProxyStep, ArrowStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 choose_proposal
@@ -123,7 +125,8 @@ if TYPE_CHECKING:
         SequentialTest,
         TermBounds,
     )
-    from samplers.models import LinearModel, Model
+    from samplers.models import LinearModel, Model, SmoothModel
+    from samplers.models.adapters.jax_model import from_jax
     from samplers.models.control import Controlled, find_mode
     from samplers.models.groups import Grouped, Groups
     from samplers.models.ica import ICA
@@ -208,6 +211,7 @@ __all__ = [
     "SequentialTest",
     "Slice",
     "SliceChain",
+    "SmoothModel",
     "SteppedChain",
     "StiefelWalk",
     "TermBounds",
@@ -227,6 +231,7 @@ __all__ = [
     "compare_tests",
     "find_mode",
     "fit",
+    "from_jax",
     "from_netcdf",
     "gibbs",
     "gibbs_values",
@@ -268,7 +273,8 @@ _HOMES = {
     "models.control": "Controlled find_mode",
     "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
     "chains.jump_chain": "JumpChain",
-    "models": "LinearModel Model",
+    "models": "LinearModel Model SmoothModel",
+    "models.adapters.jax_model": "from_jax",
     "models.groups": "Grouped Groups",
     "models.ica": "ICA",
     "models.lasso": "Lasso",

@@ -49,7 +49,7 @@ class Controlled:
 
     Examples
     --------
-    >>> from samplers.models.logistic import Logistic
+    >>> from samplers import Logistic, find_mode
     >>> x = np.random.default_rng(0).standard_normal((500, 2))
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     >>> mode = find_mode(model)

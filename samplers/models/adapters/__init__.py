@@ -1,0 +1,13 @@
+"""Models written for other tools: in JAX, in NumPyro, in PyMC. Each becomes a `SmoothModel` with all that follows.
+
+jax_model
+    `from_jax`: a log-likelihood of one row and a log prior, in JAX.
+numpyro_model, pymc_model
+    `from_numpyro`, `from_pymc`: whole models, with their own names and shapes.
+row_program
+    Which part of a computation over all rows gives the terms of some rows.
+prior_moves
+    Moves of parameters that only the prior contains.
+packages
+    JAX and the others, imported when needed, with a clear line if they are missing.
+"""
