@@ -23,8 +23,12 @@ Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 TermBounds, AliasTable
     bounds on the terms of a model of your own, for the exact mini-batch test
+GLM, glm_model
+    generalised linear models: counts, positive numbers, classes, outliers
+Normal, StudentT, Laplace, Flat
+    priors of their coefficients
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
-    models; a model of your own is a `Model`, or a `LinearModel`
+    other models; a model of your own is a `Model`, or a `LinearModel`
 Groups, Grouped
     group effects (1 | g) and (x | g) with sampled scales, and a linear model with them
 Remembering
@@ -128,6 +132,7 @@ if TYPE_CHECKING:
     from samplers.models import LinearModel, Model, SmoothModel
     from samplers.models.adapters.jax_model import from_jax
     from samplers.models.control import Controlled, find_mode
+    from samplers.models.glm import GLM, glm_model
     from samplers.models.groups import Grouped, Groups
     from samplers.models.ica import ICA
     from samplers.models.lasso import Lasso
@@ -135,6 +140,7 @@ if TYPE_CHECKING:
     from samplers.models.mixture import Mixture
     from samplers.models.mrf import DenseMRF
     from samplers.models.mrf_values import ValuedMRF
+    from samplers.models.priors import Flat, Laplace, Normal, StudentT
     from samplers.models.rj_logistic import RJLogistic
     from samplers.models.tempered import tempered
     from samplers.proposals import (
@@ -167,6 +173,7 @@ if TYPE_CHECKING:
     from samplers.study.weighted_draws import WeightedDraws, weighted_draws
 
 __all__ = [
+    "GLM",
     "ICA",
     "AcceptTest",
     "AliasTable",
@@ -185,11 +192,13 @@ __all__ = [
     "Draws",
     "ExactMinibatchTest",
     "ExactTest",
+    "Flat",
     "GibbsChain",
     "Grouped",
     "Groups",
     "JumpChain",
     "Langevin",
+    "Laplace",
     "LaplaceVerdict",
     "Lasso",
     "LinearModel",
@@ -197,6 +206,7 @@ __all__ = [
     "MarkovChain",
     "Mixture",
     "Model",
+    "Normal",
     "Observed",
     "PosteriorPairs",
     "Proposal",
@@ -214,6 +224,7 @@ __all__ = [
     "SmoothModel",
     "SteppedChain",
     "StiefelWalk",
+    "StudentT",
     "TermBounds",
     "ValueGibbsChain",
     "ValuedMRF",
@@ -235,6 +246,7 @@ __all__ = [
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "glm_model",
     "independent_pairs",
     "laplace_config",
     "laplace_verdict",
@@ -275,6 +287,7 @@ _HOMES = {
     "chains.jump_chain": "JumpChain",
     "models": "LinearModel Model SmoothModel",
     "models.adapters.jax_model": "from_jax",
+    "models.glm": "GLM glm_model",
     "models.groups": "Grouped Groups",
     "models.ica": "ICA",
     "models.lasso": "Lasso",
@@ -282,6 +295,7 @@ _HOMES = {
     "models.mixture": "Mixture",
     "models.mrf": "DenseMRF",
     "models.mrf_values": "ValuedMRF",
+    "models.priors": "Flat Laplace Normal StudentT",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
     "proposals": "ArrowStep Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",

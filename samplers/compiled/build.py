@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from designer.engine.step_error import Rule
 from samplers.compiled import parts
+from samplers.compiled.build_glm import LINEAR, controlled_glm, fused_glm
 from samplers.compiled.logistic import ROOM
 from samplers.data.memory import too_large
 from samplers.decide.barker import BarkerTest
@@ -23,6 +24,7 @@ from samplers.models import Model
 from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
 from samplers.models.control.residual_bounds import ResidualBounds
+from samplers.models.glm import GLM
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
@@ -51,6 +53,8 @@ def fused_model(model: Model) -> Any:
         return parts.LogisticRows(rows, labels, model.precisions, too_large(rows, labels))
     if type(model) is Controlled:
         return _residuals(model)
+    if type(model) in LINEAR:
+        return fused_glm(cast(GLM, model))
     if type(model) is ICA:
         return parts.ICARows(frozen(model.rows), too_large(model.rows))
     if type(model) is Mixture:
@@ -69,6 +73,8 @@ def _residuals(model: Controlled) -> Any:
     scale = 1.0
     if type(linear) is TemperedLinear:
         linear, scale = linear.model, linear.scale
+    if type(linear) in LINEAR:
+        return controlled_glm(model, linear, scale)
     if type(linear) is not Logistic:
         return None
     sums, split = (model.centre, model.gradient, model.hessian), model.split

@@ -29,8 +29,8 @@ def forget(model: Any, test: Any, theta: Any, room: Any) -> Any: ...
 
 @kernel
 def new_room():
-    """Workspace: three rows for intermediate values, one for the lᵢ, two to draw rows with."""
-    return np.empty((6, ROOM))
+    """Workspace: three rows for intermediate values, one for the lᵢ, two to draw rows, three for y and others."""
+    return np.empty((9, ROOM))
 
 
 @kernel

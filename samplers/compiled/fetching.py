@@ -14,7 +14,8 @@ from numba import types
 from numba.extending import overload
 
 from designer.core.jit import kernel
-from samplers.compiled.models import rest_rows
+from samplers.compiled.expanded import rest_rows
+from samplers.compiled.glm import GLMData
 from samplers.compiled.parts import Hot, ICARows, LassoRows, LogisticExpanded, LogisticRows, MixtureData
 from samplers.decide._permutation import is_a
 
@@ -63,6 +64,13 @@ def _fetch(model, indices):
                     ask_for(model.labels, rows)
 
         return rest
+    if is_a(GLMData, model):
+
+        def glm_rows(model, indices):
+            if model.on_disk:
+                ask_for(model.design.rows, rest_rows(model, indices))
+
+        return glm_rows
     if is_a(ICARows, model) or is_a(LassoRows, model):
 
         def rows(model, indices):

@@ -9,12 +9,12 @@ import numpy as np
 from numba.extending import overload
 
 from designer.core.jit import kernel
+from samplers.compiled.expanded import proxies, rest_rows
+from samplers.compiled.glm import GLMData, glm_log_prior, glm_rest, glm_sum, glm_terms
 from samplers.compiled.logistic import (
     ROOM,
-    dot,
     fill_proxies,
     fill_residuals,
-    quadratic,
     row_dot,
     sign,
     sum_log_sigmoid,
@@ -56,36 +56,12 @@ def gradient(model: Any, theta: Any, indices: Any, scale: Any, out: Any) -> Any:
 
 
 @kernel
-def proxies(model, theta):
-    """The sum of all proxies minus their values at the centre."""
-    d = theta - model.centre
-    return dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
-
-
-@kernel
 def heavy_log_likelihood(model, theta):
     """Of the heavy rows, which every step reads: once, since the block keeps that of the state."""
     rows, room, total = model.heavy, np.empty((2, ROOM)), 0.0
     for first in range(0, rows.shape[0], ROOM):
         total += sum_log_sigmoid(rows, NO_LABELS, theta, first, min(ROOM, rows.shape[0] - first), room)
     return model.scale * total
-
-
-@kernel
-def rest_rows(model, indices):
-    """The rows of these data: datum j is row j, unless that is heavy."""
-    if model.holes.size == 0:
-        return indices
-    rows = np.empty(indices.size, dtype=np.int64)
-    holes, fillers, buckets = model.holes, model.fillers, model.buckets
-    for k in range(indices.size):
-        i = indices[k]
-        rows[k] = i
-        bucket = i >> model.shift
-        for place in range(buckets[bucket], buckets[bucket + 1]):
-            if holes[place] == i:
-                rows[k] = fillers[place]
-    return rows
 
 
 @overload(log_prior)
@@ -101,6 +77,8 @@ def _log_prior(model, theta):
             return total
 
         return known
+    if is_a(GLMData, model):
+        return lambda model, theta: glm_log_prior(model, theta)
     if is_a(ICARows, model):
         return lambda model, theta: 0.0 if departure(theta, model.rows.shape[1]) <= ORTHONORMAL else -math.inf
     if is_a(MixtureData, model):
@@ -185,6 +163,10 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
                 out[k] *= model.scale
 
         return hot
+    if is_a(GLMData, model):
+        return lambda model, theta, theta_new, indices, room, out: glm_terms(
+            model, theta, theta_new, indices, room, out
+        )
     if is_a(ICARows, model):
         return lambda model, theta, theta_new, indices, room, out: ica_terms(model.rows, theta, theta_new, indices, out)
     if is_a(MixtureData, model):
@@ -221,6 +203,10 @@ def _sum_block(model, theta, first, size, room):
         )
     if is_a(LogisticResiduals, model):
         return lambda model, theta, first, size, room: sum_log_sigmoid(model.rows, NO_LABELS, theta, first, size, room)
+    if is_a(GLMData, model):
+        return lambda model, theta, first, size, room: glm_sum(
+            model.design, model.numbers, model.family, theta, first, size, room
+        )
 
     def one_by_one(model, theta, first, size, room):
         part = 0.0
@@ -260,6 +246,10 @@ def _full_log_likelihood(model, theta, n_data, room):
             model.scale * sum_blocks(model, theta, model.rows.shape[0], room)
             - heavy_log_likelihood(model, theta)
             - proxies(model, theta)
+        )
+    if is_a(GLMData, model):
+        return lambda model, theta, n_data, room: glm_rest(
+            model, theta, sum_blocks(model, theta, model.numbers.table.shape[0], room)
         )
     return lambda model, theta, n_data, room: sum_blocks(model, theta, n_data, room)
 

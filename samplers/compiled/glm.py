@@ -1,0 +1,202 @@
+"""Generalised linear models many rows at a time: predictors first, then the family's functions without branches.
+
+How a predictor is made from a row and θ depends on the type of the *design* alone (`two_products`, `one_product`,
+`fill_predictors`). What it means is the family's affair, whose loops are called by their address
+(`samplers.models.families.kernels`), so that nothing here is compiled again for another family or prior.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from designer.core.arrays import Floats, Ints
+from designer.core.jit import inlined, kernel, kernel_with
+from samplers.compiled.expanded import proxies, rest_rows
+from samplers.compiled.logistic import ROOM, SUMS, fill_products, row_dot, two_dots
+from samplers.decide._permutation import is_a
+from samplers.models.families.kernels import CompiledFamily
+from samplers.models.priors import CompiledPrior, compiled_log_prior
+
+Y, EXTRA, WEIGHT = 6, 7, 8  # rows of the workspace
+NONE = -1  # no such column
+
+
+class DenseRows(NamedTuple):
+    """Predictors are products of rows with θ; columns after the first θ.size belong to others."""
+
+    rows: Floats
+
+
+class RowNumbers(NamedTuple):
+    """Numbers of each row in a table, and their columns there, NONE if they have none.
+
+    The anchor has three: η*, offset included, slope and curvature at the centre.
+    """
+
+    table: Floats
+    y: int
+    offset: int
+    weight: int
+    extra: int
+    anchor: int
+
+
+class GLMData(NamedTuple):
+    """A generalised linear model, with control variates or without.
+
+    The control variates are stored among the numbers of each row, or else expanded for each drawn row. Heavy rows are
+    apart; `holes`, `fillers`, `buckets` and `shift` are those of `parts.LogisticExpanded`.
+    """
+
+    design: Any
+    numbers: RowNumbers
+    family: CompiledFamily
+    prior: CompiledPrior
+    scale: float  # of the log-likelihood: 1 / temperature
+    order: int  # of the control variates; 0: none
+    centre: Floats
+    gradient: Floats
+    hessian: Any
+    heavy_design: Any
+    heavy_numbers: RowNumbers
+    holes: Ints
+    fillers: Ints
+    buckets: Ints
+    shift: int
+    on_disk: bool
+
+
+# --- predictors, by the type of the design ----------------------------------------------------------------------------
+
+
+def two_products(design: Any, i: Any, theta: Any, theta_new: Any) -> Any:
+    """Predictors of row i at θ and θ', without its offset."""
+
+
+def one_product(design: Any, i: Any, theta: Any) -> Any:
+    """The predictor of row i at θ."""
+
+
+def fill_predictors(design: Any, theta: Any, first: Any, out: Any) -> Any:
+    """The predictors of consecutive rows."""
+
+
+@overload(two_products)
+def _two_products(design, i, theta, theta_new):
+    if is_a(DenseRows, design):
+        return lambda design, i, theta, theta_new: two_dots(design.rows, i, theta, theta_new)
+    return None
+
+
+@overload(one_product)
+def _one_product(design, i, theta):
+    if is_a(DenseRows, design):
+        return lambda design, i, theta: row_dot(design.rows, i, theta)
+    return None
+
+
+@overload(fill_predictors)
+def _fill_predictors(design, theta, first, out):
+    if is_a(DenseRows, design):
+        return lambda design, theta, first, out: fill_products(design.rows, theta, first, out)
+    return None
+
+
+@inlined
+def number(numbers, i, column, default):
+    """A number of row i, or the default."""
+    return numbers.table[i, column] if column >= 0 else default
+
+
+# --- terms of the data that a test has drawn --------------------------------------------------------------------------
+
+
+@kernel
+def glm_terms(model, theta, theta_new, indices, room, out):
+    """lᵢ of the drawn rows, or their residuals."""
+    n, numbers, table, at = out.size, model.numbers, model.numbers.table, model.numbers.anchor
+    stored = at >= 0
+    rows = indices if stored else rest_rows(model, indices)
+    old, new, proxy = room[0, :n], room[1, :n], room[2, :n]
+    y, extra, weight = room[Y, :n], room[EXTRA, :n], room[WEIGHT, :n]
+    for k in range(n):
+        i = rows[k]
+        before, after = two_products(model.design, i, theta, theta_new)
+        offset = number(numbers, i, numbers.offset, 0.0)
+        before, after = before + offset, after + offset
+        old[k], new[k], proxy[k] = before, after, 0.0
+        if stored:
+            bend = 0.5 * table[i, at + 2] * (after + before - 2.0 * table[i, at])
+            proxy[k] = (after - before) * (table[i, at + 1] + bend)
+        elif model.order > 0:
+            proxy[k] = one_product(model.design, i, model.centre) + offset
+        y[k] = table[i, numbers.y]
+        extra[k] = number(numbers, i, numbers.extra, 0.0)
+        weight[k] = number(numbers, i, numbers.weight, 1.0)
+    family = model.family
+    if model.order > 0 and not stored:
+        second = float(model.order - 1)
+        family.expansions(family.shape, old, new, proxy, y, extra, weight, model.scale, second)
+    family.changes(family.shape, old, new, y, extra, weight, model.scale, proxy, out)
+
+
+# --- log-likelihoods of many rows, log priors -------------------------------------------------------------------------
+
+
+@kernel_with(fastmath=SUMS)
+def plain_sum(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
+@kernel
+def glm_sum(design, numbers, family, theta, first, size, room):
+    """The sum of log p over consecutive rows, at most ROOM."""
+    eta, values = room[0, :size], room[1, :size]
+    y, extra, weight = room[Y, :size], room[EXTRA, :size], room[WEIGHT, :size]
+    fill_predictors(design, theta, first, eta)
+    for k in range(size):
+        i = first + k
+        eta[k] += number(numbers, i, numbers.offset, 0.0)
+        y[k] = numbers.table[i, numbers.y]
+        extra[k] = number(numbers, i, numbers.extra, 0.0)
+        weight[k] = number(numbers, i, numbers.weight, 1.0)
+    family.values(family.shape, eta, y, extra, weight, values)
+    return plain_sum(values)
+
+
+@kernel
+def glm_heavy(model, theta):
+    """The log-likelihood of the heavy rows, which every step reads."""
+    n, room, total = model.heavy_numbers.table.shape[0], np.empty((WEIGHT + 1, ROOM)), 0.0
+    for first in range(0, n, ROOM):
+        size = min(ROOM, n - first)
+        total += glm_sum(model.heavy_design, model.heavy_numbers, model.family, theta, first, size, room)
+    return model.scale * total
+
+
+@kernel
+def glm_log_prior(model, theta):
+    """The log prior, with the sum of the proxies and the heavy rows if there are control variates."""
+    total = compiled_log_prior(model.prior, theta)
+    if model.order > 0:
+        total += proxies(model, theta)
+        if model.heavy_numbers.table.shape[0] > 0:
+            total += glm_heavy(model, theta)
+    return total
+
+
+@kernel
+def glm_rest(model, theta, total):
+    """The log-likelihood of the data of a test, from that of all rows, heavy ones included if they are among them."""
+    total *= model.scale
+    if model.order > 0:
+        total -= proxies(model, theta)
+        if model.numbers.anchor < 0 and model.heavy_numbers.table.shape[0] > 0:
+            total -= glm_heavy(model, theta)
+    return total

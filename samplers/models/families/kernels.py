@@ -1,0 +1,178 @@
+"""The functions of a family for many rows at once, compiled with one signature for all families.
+
+Whole blocks of steps call them by their address, a few hundred rows at a time: so a block is compiled once for all
+families, and a further family costs only these loops.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import float64, types
+from numba.extending import overload
+
+from designer.core.arrays import Floats
+from designer.core.jit import kernel_with
+from samplers.models.arrays import frozen
+from samplers.models.families.binary import Cloglog, Probit
+from samplers.models.families.counts import Gamma, Poisson
+from samplers.models.families.errors import Gaussian, Student
+from samplers.models.families.logit import Bernoulli, Binomial, NegativeBinomial
+from samplers.models.families.scalar import change, curvature, second_bound, slope, third, third_bound, value
+
+BUILT_IN = (Bernoulli, Binomial, NegativeBinomial, Probit, Cloglog, Poisson, Gamma, Gaussian, Student)
+CONTRACT = {"contract"}
+ROW = float64[::1]
+CHANGES = types.void(ROW, ROW, ROW, ROW, ROW, ROW, float64, ROW, ROW)
+VALUES = types.void(ROW, ROW, ROW, ROW, ROW, ROW)
+EXPANSIONS = types.void(ROW, ROW, ROW, ROW, ROW, ROW, ROW, float64, float64)
+
+
+class Kernels(NamedTuple):
+    """A family's loops over rows.
+
+    changes(shape, old, new, y, extra, weight, scale, proxy, out): lᵢ less the change of its proxy.
+    values(shape, eta, y, extra, weight, out): log p.
+    expansions(shape, old, new, centre, y, extra, weight, scale, second): in place of η*, the change of the proxy that
+    is expanded there; its curvature is multiplied by `second`.
+    each(shape, order, eta, y, extra, weight, out): log p or a derivative, for several states.
+    bounds(shape, order, low, high, y, extra, weight, out): the largest |derivative|; None if there is no bound.
+    """
+
+    changes: Any
+    values: Any
+    expansions: Any
+    each: Any
+    bounds: Any
+
+
+class CompiledFamily(NamedTuple):
+    """A family in the form that compiled blocks take: the same type for all families."""
+
+    shape: Floats
+    changes: Any
+    values: Any
+    expansions: Any
+
+
+class FirstClass(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A kernel whose address compiled code can call."""
+
+    def __init__(self, kernel: Any, signature: Any) -> None:
+        kernel.compile(signature.args)
+        result = kernel.overloads[signature.args]
+        self.kernel, self.kind = kernel, signature  # the kernel keeps its code in memory
+        self.address = int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
+
+    def __wrapper_address__(self) -> int:
+        return self.address
+
+    def signature(self) -> Any:
+        return self.kind
+
+
+def family_from(kind: Any, shape: Any) -> Any:
+    """The family of this type with these shape numbers."""
+
+
+@overload(family_from, inline="always")
+def _family_from(kind, shape):
+    fields = len(kind.instance_class._fields)
+    if fields == 0:
+        return lambda kind, shape: kind()
+    if fields == 1:
+        return lambda kind, shape: kind(shape[0])
+    return lambda kind, shape: kind(shape[0], shape[1])
+
+
+@cache
+def kernels_of(kind: Any) -> Kernels:
+    """The loops of a built-in family, compiled on first use and kept on disk."""
+
+    @kernel_with(fastmath=CONTRACT)
+    def changes(shape, old, new, y, extra, weight, scale, proxy, out):
+        family = family_from(kind, shape)
+        for k in range(out.size):
+            out[k] = scale * weight[k] * change(family, old[k], new[k], y[k], extra[k]) - proxy[k]
+
+    @kernel_with(fastmath=CONTRACT)
+    def values(shape, eta, y, extra, weight, out):
+        family = family_from(kind, shape)
+        for k in range(out.size):
+            out[k] = weight[k] * value(family, eta[k], y[k], extra[k])
+
+    @kernel_with(fastmath=CONTRACT)
+    def expansions(shape, old, new, centre, y, extra, weight, scale, second):
+        family = family_from(kind, shape)
+        for k in range(old.size):
+            bend = second * curvature(family, centre[k], y[k], extra[k]) * (new[k] + old[k] - 2.0 * centre[k])
+            rise = slope(family, centre[k], y[k], extra[k]) + 0.5 * bend
+            centre[k] = scale * weight[k] * (new[k] - old[k]) * rise
+
+    @kernel_with()
+    def each(shape, order, eta, y, extra, weight, out):
+        family = family_from(kind, shape)
+        for s in range(eta.shape[0]):
+            for k in range(eta.shape[1]):
+                if order == 0:
+                    out[s, k] = weight[k] * value(family, eta[s, k], y[k], extra[k])
+                elif order == 1:
+                    out[s, k] = weight[k] * slope(family, eta[s, k], y[k], extra[k])
+                elif order == 2:
+                    out[s, k] = weight[k] * curvature(family, eta[s, k], y[k], extra[k])
+                else:
+                    out[s, k] = weight[k] * third(family, eta[s, k], y[k], extra[k])
+
+    @kernel_with()
+    def bounds(shape, order, low, high, y, extra, weight, out):
+        family = family_from(kind, shape)
+        for k in range(out.size):
+            if order == 2:
+                out[k] = weight[k] * second_bound(family, low[k], high[k], y[k], extra[k])
+            else:
+                out[k] = weight[k] * third_bound(family, low[k], high[k], y[k], extra[k])
+
+    return Kernels(changes, values, expansions, each, bounds)
+
+
+def kernels(family: Any) -> Kernels:
+    """The loops of any family: built in, or with loops of its own."""
+    kind: Any = type(family)
+    own: Kernels = kernels_of(kind) if kind in BUILT_IN else family.kernels
+    return own
+
+
+def shape_of(family: Any) -> Floats:
+    """The shape numbers of a family."""
+    shape: Floats = frozen(np.array(family if type(family) in BUILT_IN else family.shape, dtype=np.float64))
+    return shape
+
+
+@cache
+def _first_class(loops: Kernels) -> tuple[Any, Any, Any]:
+    signatures = CHANGES, VALUES, EXPANSIONS
+    made = [FirstClass(loop, kind) for loop, kind in zip(loops[:3], signatures, strict=True)]
+    return made[0], made[1], made[2]
+
+
+def compiled_family(family: Any) -> CompiledFamily:
+    """The form that compiled blocks take."""
+    return CompiledFamily(np.array(shape_of(family)), *_first_class(kernels(family)))
+
+
+def each(family: Any, order: int, eta: Floats, y: Floats, extra: Floats, weight: Floats) -> Floats:
+    """log p (order 0), or its derivative of this order, at η of each row; η may have several states, one a row."""
+    states = np.ascontiguousarray(eta, dtype=np.float64).reshape(-1, y.size)
+    out = np.empty(states.shape)
+    kernels(family).each(shape_of(family), order, states, y, extra, weight, out)
+    return out.reshape(np.shape(eta))
+
+
+def bounds(family: Any, order: int, low: Floats, high: Floats, y: Floats, extra: Floats, weight: Floats) -> Floats:
+    """The largest |derivative| of order 2 or 3 for η in [low, high], for each row."""
+    out = np.empty(np.size(low))
+    ends = np.ascontiguousarray(low, dtype=np.float64), np.ascontiguousarray(high, dtype=np.float64)
+    kernels(family).bounds(shape_of(family), order, *ends, y, extra, weight, out)
+    return out

@@ -1,0 +1,280 @@
+"""Generalised linear models with one predictor and known shape: log p_i is a function of η_i = rows_i . θ + offset_i.
+
+Such a model is a `LinearModel`: offsets and weights are the model's own affair, so η in its functions has no offset.
+`samplers.models.multi_glm` has the others: several classes, or shape parameters that are sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from designer.core.arrays import Floats, Ints
+from designer.core.errors import BadInput
+from samplers.models import Rows
+from samplers.models.arrays import finite_array, frozen, mapped_array
+from samplers.models.families.catalogue import family_of, fixed_family, responses, row_numbers
+from samplers.models.families.kernels import bounds, each
+from samplers.models.priors import Flat, Prior, as_prior
+
+Names = tuple[str, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """Numbers of each row: y, and where there are any, offset, weight and trials, one after the other in memory.
+
+    Parameters
+    ----------
+    table
+        (N, k).
+    offset, weight, extra
+        Their columns, -1 if there are none; y is column 0.
+    """
+
+    table: Floats
+    offset: int = -1
+    weight: int = -1
+    extra: int = -1
+
+    @classmethod
+    def of(
+        cls, y: Floats, offset: Floats | None = None, weight: Floats | None = None, extra: Floats | None = None
+    ) -> RowTable:
+        """From one array each."""
+        columns, places = [y], []
+        for some in (offset, weight, extra):
+            places.append(-1 if some is None else len(columns))
+            columns += [] if some is None else [some]
+        return cls(frozen(np.stack(columns, axis=1)), *places)
+
+    def column(self, place: int, indices: Rows, default: float) -> Floats:
+        """A column of these rows, or the default."""
+        rows = self.table[indices]
+        return np.full(rows.shape[0], default) if place < 0 else np.ascontiguousarray(rows[:, place])
+
+    def of_family(self, indices: Rows) -> tuple[Floats, Floats, Floats]:
+        """y, extra and weight of these rows."""
+        return (
+            self.column(0, indices, 0.0),
+            self.column(self.extra, indices, 0.0),
+            self.column(self.weight, indices, 1.0),
+        )
+
+    def add_offset(self, eta: Floats, indices: Rows) -> Floats:
+        """η with the offset."""
+        return eta if self.offset < 0 else eta + self.table[indices][:, self.offset]
+
+
+@dataclass(frozen=True, eq=False)
+class GLM:
+    """A generalised linear model; make one with `GLM.from_data` or `glm_model`.
+
+    Parameters
+    ----------
+    rows
+        Covariates (N, D), float32 or float64, in memory or in a file.
+    numbers
+        y, offset, weight and trials of each row.
+    family
+        A NamedTuple of shape numbers, whose type chooses the functions (`samplers.models.families`).
+    prior
+        Of the coefficients.
+    names
+        Of the coefficients.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.standard_normal((500, 2))
+    >>> model = GLM.from_data(x, rng.poisson(np.exp(0.5 * x[:, 0])), "poisson", prior=1.0)
+    >>> from samplers import find_mode
+    >>> find_mode(model).round(1)
+    array([0.5, 0. ])
+    """
+
+    rows: Floats
+    numbers: RowTable
+    family: Any
+    prior: Any
+    names: Names = None
+    n_data: int = field(init=False)
+    dimension: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_data", self.rows.shape[0])
+        object.__setattr__(self, "dimension", self.rows.shape[1])
+
+    @classmethod
+    def from_data(cls, x: npt.ArrayLike, y: npt.ArrayLike, family: Any = "bernoulli", **options: Any) -> Any:
+        """The same as `glm_model`."""
+        return glm_model(x, y, family, **options)
+
+    @cached_property
+    def y(self) -> Floats:
+        """The response of each row."""
+        return self.numbers.column(0, slice(None), 0.0)
+
+    def log_prior(self, theta: Floats) -> float:
+        """Log prior, up to a constant."""
+        return float(self.prior.log_prior(theta))
+
+    def prior_gradient(self, theta: Floats) -> Floats:
+        """Gradient of the log prior."""
+        gradient: Floats = self.prior.gradient(theta)
+        return gradient
+
+    def prior_curvature(self, theta: Floats) -> Floats:
+        """Hessian of the log prior."""
+        return np.diag(self.prior.curvature(theta))
+
+    @property
+    def flat(self) -> Ints:
+        """The coefficients whose prior is flat."""
+        return np.flatnonzero(self.prior.flat)
+
+    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """lᵢ of these data."""
+        rows = self.rows[indices]
+        return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
+
+    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data, up to a term without θ."""
+        return self.value(self.rows[indices] @ theta, indices)
+
+    def gradient(self, theta: Floats, indices: Rows) -> Floats:
+        """Gradient of the sum of log p over these data."""
+        rows = self.rows[indices]
+        total: Floats = rows.T @ self.slope(rows @ theta, indices)
+        return total
+
+    def value(self, eta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data, given its η without offset."""
+        return each(self.family, 0, self.numbers.add_offset(eta, indices), *self.numbers.of_family(indices))
+
+    def slope(self, eta: Floats, indices: Rows) -> Floats:
+        """Derivative of log p in η."""
+        return each(self.family, 1, self.numbers.add_offset(eta, indices), *self.numbers.of_family(indices))
+
+    def curvature(self, eta: Floats, indices: Rows) -> Floats:
+        """Second derivative of log p in η."""
+        return each(self.family, 2, self.numbers.add_offset(eta, indices), *self.numbers.of_family(indices))
+
+    def value_and_slope(self, eta: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        """Both."""
+        return self.value(eta, indices), self.slope(eta, indices)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedGLM(GLM):
+    """A `GLM` whose family bounds its derivatives, as heavy rows and the exact mini-batch test need."""
+
+    def second_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |second derivative| for η in [low, high]."""
+        return self._bound(2, low, high, indices)
+
+    def third_bound(self, low: Floats, high: Floats, indices: Rows) -> Floats:
+        """Largest |third derivative| for η in [low, high]."""
+        return self._bound(3, low, high, indices)
+
+    def _bound(self, order: int, low: Floats, high: Floats, indices: Rows) -> Floats:
+        low, high = self.numbers.add_offset(low, indices), self.numbers.add_offset(high, indices)
+        return bounds(self.family, order, low, high, *self.numbers.of_family(indices))
+
+
+def glm_model(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    family: Any = "bernoulli",
+    *,
+    prior: Prior | npt.ArrayLike | None = None,
+    offset: npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    trials: npt.ArrayLike | None = None,
+    names: Any = None,
+    **shapes: float | None,
+) -> Any:
+    """A generalised linear model of rows (N, D) and responses y.
+
+    Parameters
+    ----------
+    x
+        Covariates, with a column of ones if there is an intercept. Arrays of float32 or float64 are not copied: a
+        memory-mapped file stays on disk.
+    y
+        Responses.
+    family
+        "bernoulli" (logit link), "probit", "cloglog", "binomial" (with `trials`), "poisson", "negative-binomial",
+        "gaussian", "student-t", "gamma" (log link), "softmax" (y = 0 .. K-1), or an `OwnFamily`.
+    prior
+        `Normal`, `StudentT`, `Laplace`, `Flat` (the default), or numbers, the precisions of normal ones.
+    offset
+        Added to η; for counts the logarithm of the exposure.
+    weights
+        Multiply log p.
+    trials
+        Of "binomial".
+    names
+        Of the columns.
+    **shapes
+        `sigma` ("gaussian", "student-t"), `degrees` ("student-t"; 4 if not given), `dispersion` ("negative-binomial":
+        variance = mean + dispersion mean²), `shape` ("gamma"). A number is fixed. None, the default, is sampled: its
+        logarithm is one more parameter, with prior N(0, 5²), for degrees N(2, 1).
+
+    Returns
+    -------
+    GLM or MultiGLM
+        A `GLM`, which is a `LinearModel`; a `MultiGLM`, which is a `SmoothModel`, for "softmax" and sampled shapes.
+
+    Examples
+    --------
+    >>> model = glm_model(np.ones((3, 1)), [2, 0, 1], "poisson", names=["intercept"])
+    >>> model.names, model.log_likelihood(np.zeros(1), np.arange(3))
+    (('intercept',), array([-1., -1., -1.]))
+    >>> glm_model(np.ones((3, 1)), [2, 0, 1.5], "poisson")
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: y[2] = 1.5: family poisson: must be a whole number, 0 or more
+    """
+    rows = _rows(x)
+    n, d = rows.shape
+    if family == "student-t":
+        shapes.setdefault("degrees", 4.0)
+    described = family_of(family, shapes)
+    if described.sampled or described.name == "softmax":
+        raise BadInput(f"family = {family!r}: give {' and '.join(described.sampled) or 'another one'} as a number")
+    if (described.name == "binomial") != (trials is not None):
+        raise BadInput("trials: family binomial needs them, one number for each row, and no other family takes them")
+    extra = None if trials is None else row_numbers("trials", trials, n, 0.0, whole=True)
+    table = RowTable.of(
+        responses(described.name, y, n, extra),
+        None if offset is None else row_numbers("offset", offset, n, -1e300),
+        None if weights is None else row_numbers("weights", weights, n, 0.0),
+        extra,
+    )
+    chosen = Flat() if prior is None else as_prior(prior)
+    return BoundedGLM(rows, table, fixed_family(described), chosen.over(d), _names(names, d))
+
+
+def _rows(x: npt.ArrayLike) -> Floats:
+    """Covariates as they are, or converted to floats."""
+    if isinstance(x, np.ndarray) and x.dtype in (np.float32, np.float64) and x.flags.c_contiguous and x.ndim == 2:
+        rows = mapped_array("x", x, 2)
+    else:
+        rows = frozen(finite_array("x", x, 2))
+    if rows.shape[0] < 2:
+        raise BadInput(f"x has shape {rows.shape}: must be (N, D) with N >= 2 and D >= 1")
+    return rows
+
+
+def _names(given: Any, count: int) -> Names:
+    """Names of the columns, or BadInput."""
+    if given is None:
+        return None
+    names = tuple(str(name) for name in given)
+    if len(names) != count:
+        raise BadInput(f"names: {len(names)} of them, but x has {count} columns")
+    return names
