@@ -23,6 +23,8 @@ Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 TermBounds, AliasTable
     bounds on the terms of a model of your own, for the exact mini-batch test
+glm, model_frame, ModelFrame, DataWarning
+    a model from a formula and a table: CSV, Parquet, pandas, polars, Arrow; what the formula makes of the table
 GLM, glm_model
     generalised linear models: counts, positive numbers, classes, outliers
 Normal, StudentT, Laplace, Flat
@@ -69,7 +71,7 @@ weighted_draws, WeightedDraws
 
 Runs and results:
 
-SamplerConfig, run_config, Cluster
+SamplerConfig, config_from_table, run_config, Cluster
     a run as a TOML file; on a Dask cluster
 collect, summary, to_netcdf, from_netcdf
     draws as ArviZ uses them, and their summary
@@ -117,6 +119,9 @@ if TYPE_CHECKING:
     from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
     from samplers.config.config import SamplerConfig
+    from samplers.config.from_table import config_from_table
+    from samplers.data.formula.frame import ModelFrame, model_frame
+    from samplers.data.formula.model import DataWarning, glm
     from samplers.decide import (
         AcceptTest,
         AliasTable,
@@ -187,6 +192,7 @@ __all__ = [
     "Comparison",
     "ConcentrationTest",
     "Controlled",
+    "DataWarning",
     "Decision",
     "DenseMRF",
     "Draws",
@@ -206,6 +212,7 @@ __all__ = [
     "MarkovChain",
     "Mixture",
     "Model",
+    "ModelFrame",
     "Normal",
     "Observed",
     "PosteriorPairs",
@@ -240,16 +247,19 @@ __all__ = [
     "collect",
     "collect_pairs",
     "compare_tests",
+    "config_from_table",
     "find_mode",
     "fit",
     "from_jax",
     "from_netcdf",
     "gibbs",
     "gibbs_values",
+    "glm",
     "glm_model",
     "independent_pairs",
     "laplace_config",
     "laplace_verdict",
+    "model_frame",
     "observe",
     "predict_minibatch",
     "run",
@@ -282,6 +292,9 @@ _HOMES = {
     "chains.parallel": "RunProgress",
     "cluster.client": "Cluster",
     "config.config": "SamplerConfig",
+    "config.from_table": "config_from_table",
+    "data.formula.frame": "ModelFrame model_frame",
+    "data.formula.model": "DataWarning glm",
     "models.control": "Controlled find_mode",
     "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
     "chains.jump_chain": "JumpChain",

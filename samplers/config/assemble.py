@@ -33,9 +33,12 @@ from samplers.config.schema import (
     SliceTable,
     StiefelTable,
     WalkTable,
+    WithProxies,
 )
 from samplers.config.starts import best_single, lasso_mode, mixture_moments
 from samplers.data import memory
+from samplers.data.formula.frame import ModelFrame, model_frame
+from samplers.data.formula.model import model_of
 from samplers.data.load import Dataset, load
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
@@ -44,13 +47,14 @@ from samplers.decide.exact import ExactTest
 from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.decide.sequential import SequentialTest, check_designed_for
 from samplers.models.control import Controlled, find_mode
+from samplers.models.groups import Grouped
 from samplers.models.ica import ICA, whiten
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
 from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
-from samplers.proposals import Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
+from samplers.proposals import ArrowStep, Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
 
 
 class ModelParts(NamedTuple):
@@ -65,7 +69,7 @@ class ModelParts(NamedTuple):
 
 def build(config: SamplerConfig) -> ChainSpec:
     """Load the data and make model, proposal and test; the chains start at the posterior mode, or near it."""
-    data = load(config.data, config.model.labels)
+    data = _data(config)
     n_rows, heavy = data.x.shape[0], _heavy_asked(config)
     if heavy is not None:  # it is known already how many data can be sampled
         _test(config, n_rows, heavy)
@@ -93,7 +97,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         rule=config.rule,
         temperature=config.run.temperature,
         adaptive=config.proposal.kind == "adaptive",
-        recentre=isinstance(config.model, LogisticTable) and config.model.recentre,
+        recentre=isinstance(config.model, WithProxies) and config.model.recentre,
         design=config.test if isinstance(config.test, Design) else None,
         names=parts.names,
         kind=config.model.kind,
@@ -106,10 +110,26 @@ def build(config: SamplerConfig) -> ChainSpec:
     return spec
 
 
+def _data(config: SamplerConfig) -> Dataset | ModelFrame:
+    """The data of a config: arrays as they are, or what a formula makes of a table."""
+    table = config.model
+    if not isinstance(table, GlmTable):
+        return load(config.data, table.labels)
+    with prefix_errors("model."):
+        return model_frame(
+            table.formula,
+            config.data.path,
+            table.family,
+            positive=table.positive,
+            missing=table.missing,
+            weights=table.weights,
+        )
+
+
 def _heavy_asked(config: SamplerConfig) -> int | None:
     """How many rows every step reads, as far as the config says; None: it depends on the data."""
     table = config.model
-    if not isinstance(table, LogisticTable) or not table.control:
+    if not isinstance(table, WithProxies) or not table.control:
         return 0
     return None if table.chooses_heavy else 0 if table.heavy == "auto" else table.heavy
 
@@ -143,13 +163,16 @@ def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
     return BarkerTest(**options)
 
 
-def _parts(config: SamplerConfig, data: Dataset) -> ModelParts:
+def _parts(config: SamplerConfig, data: Dataset | ModelFrame) -> ModelParts:
     """Model, proposal, start and the parameters' names; `load` has checked that the data suit the model."""
+    if isinstance(data, ModelFrame):
+        assert isinstance(config.model, GlmTable)
+        return _glm(config.model, config, data)
     match config.model:
         case LogisticTable():
             return _logistic(config.model, config, data)
         case GlmTable():
-            raise BadInput("model.kind = 'glm': cannot be built yet")
+            raise AssertionError("a formula makes a frame")
         case IcaTable():
             return _ica(config.model, config, data)
         case MixtureTable():
@@ -163,35 +186,58 @@ def _parts(config: SamplerConfig, data: Dataset) -> ModelParts:
 def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> ModelParts:
     assert data.y is not None
     make = Logistic.mapped if isinstance(data.x, np.memmap) else Logistic.from_data
-    asked = config.proposal
     with prefix_errors(f"{config.data.location}: "):
         precision = prior_precision(table, data.names, data.x.shape[1])
         base: Any = tempered(make(data.x, data.y, precision), config.run.temperature)
-        try:
-            mode = find_mode(base, names=data.names)
-        except NumericalFailure as failure:
-            given = f" = {precision:g}" if isinstance(precision, float) else ""
-            raise NumericalFailure(f"model.prior_precision{given}: {failure}") from None
-        controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
-        if table.control and (table.chooses_heavy or table.heavy != "auto"):
-            by_bounds = table.chooses_heavy and isinstance(config.test, ExactMinibatchTable)
-            controls[table.control] = controls[table.control].with_heavy("bounds" if by_bounds else table.heavy)
+        given = f" = {precision:g}" if isinstance(precision, float) else ""
+        return _with_proxies(table, config, base, data.names, f"model.prior_precision{given}")
+
+
+def _glm(table: GlmTable, config: SamplerConfig, frame: ModelFrame) -> ModelParts:
+    shapes: dict[str, float | None] = dict(table.shape or {})
+    with prefix_errors(f"{config.data.location}: "):
+        model, _ = model_of(frame, table.prior, table.prior_tails, shapes, config.run.temperature)
+        return _with_proxies(table, config, model, model.names, "model.prior")
+
+
+def _with_proxies(
+    table: WithProxies, config: SamplerConfig, base: Any, names: tuple[str, ...] | None, prior: str
+) -> ModelParts:
+    """A model with its control variates and a proposal that knows its curvature, at the mode."""
+    asked = config.proposal
+    try:
+        mode = find_mode(base, names=names)
+    except NumericalFailure as failure:
+        raise NumericalFailure(f"{prior}: {failure}") from None
+    controls = {order: Controlled.around(base, mode, order) for order in _orders(table, asked)}
+    if table.control and (table.chooses_heavy or table.heavy != "auto"):
+        by_bounds = table.chooses_heavy and isinstance(config.test, ExactMinibatchTable)
+        controls[table.control] = controls[table.control].with_heavy("bounds" if by_bounds else table.heavy)
     model = controls[table.control] if table.control else base
+    if isinstance(base, Grouped):
+        return ModelParts(model, _grouped_step(asked, controls), mode, names)
     if isinstance(asked, LangevinTable):
-        return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, data.names)
+        return ModelParts(model, Langevin(base, asked.step, asked.batch), mode, names)
     if isinstance(asked, ProxyTable):
         choice = choose_proposal(controls[2], asked.beta, asked.tails, asked.profile)
-        return ModelParts(model, choice.proposal, mode, data.names, choice)
+        return ModelParts(model, choice.proposal, mode, names, choice)
     covariance = np.linalg.inv(controls[2].posterior_precision())
     if isinstance(asked, SliceTable):
-        return ModelParts(
-            model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, data.names
-        )
+        return ModelParts(model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, names)
     assert isinstance(asked, (WalkTable, AdaptiveTable))
-    return ModelParts(model, RandomWalk.with_covariance(covariance, asked.scale), mode, data.names)
+    return ModelParts(model, RandomWalk.with_covariance(covariance, asked.scale), mode, names)
 
 
-def _orders(table: LogisticTable, proposal: object) -> set[int]:
+def _grouped_step(asked: Any, controls: dict[int, Controlled]) -> Proposal:
+    """The proposal of a model with group terms."""
+    if not isinstance(asked, ProxyTable):
+        raise BadInput(f"proposal.kind = {asked.kind!r}: a model with group terms takes 'proxy'")
+    if asked.tails not in ("auto", "normal") or asked.profile is True:
+        raise BadInput("proposal.tails and profile: a model with group terms takes normal proposals, not bent")
+    return ArrowStep.of(controls[2], asked.beta)
+
+
+def _orders(table: WithProxies, proposal: object) -> set[int]:
     """Orders of the control variates needed: the model's own, and 2 for proposals that use the curvature."""
     return {table.control, 0 if isinstance(proposal, LangevinTable) else 2} - {0}
 

@@ -7,6 +7,7 @@ priors leave out constants.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -188,6 +189,10 @@ class Joint(NamedTuple):
     second: Any
     split: int
 
+    def over(self, dimension: int) -> Joint:
+        """With one number for each of so many coefficients, or BadInput."""
+        return Joint(self.first.over(self.split), self.second.over(dimension - self.split), self.split)
+
     def log_prior(self, theta: Floats) -> float:
         """The sum of both."""
         return float(self.first.log_prior(theta[: self.split]) + self.second.log_prior(theta[self.split :]))
@@ -206,7 +211,19 @@ class Joint(NamedTuple):
         return np.concatenate([self.first.flat, self.second.flat])
 
 
-Prior: TypeAlias = Normal | StudentT | Laplace | Flat
+Prior: TypeAlias = Normal | StudentT | Laplace | Flat | Joint
+
+
+def joined(parts: Sequence[tuple[int, Prior]]) -> Prior:
+    """Priors of runs of coefficients, with the length of each run, as one.
+
+    Examples
+    --------
+    >>> joined([(1, Flat()), (2, Laplace(0.5))]).over(3).log_prior(np.array([7.0, 1.0, -2.0]))
+    -6.0
+    """
+    (size, prior), *rest = parts
+    return Joint(prior, joined(rest), size) if rest else prior
 
 
 def as_prior(given: object) -> Prior:
@@ -217,7 +234,7 @@ def as_prior(given: object) -> Prior:
     >>> as_prior(0.5)
     Normal(precision=0.5, mean=0.0)
     """
-    if isinstance(given, (Normal, StudentT, Laplace, Flat)):
+    if isinstance(given, (Normal, StudentT, Laplace, Flat, Joint)):
         return given
     if isinstance(given, (str, bool, type(None))) or np.asarray(given).dtype.kind not in "iuf":
         raise BadInput(f"prior = {given!r}: must be Normal, StudentT, Laplace, Flat, or a number, the precision")

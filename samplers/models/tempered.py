@@ -34,6 +34,10 @@ class Tempered:
     def dimension(self) -> int | None:
         return getattr(self.model, "dimension", None)
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return getattr(self.model, "names", None)
+
     def log_prior(self, theta: Floats) -> float:
         return float(self.model.log_prior(theta))
 

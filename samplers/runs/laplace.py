@@ -14,7 +14,7 @@ from samplers.chains.blas import blas_threads
 from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
-from samplers.config.schema import LogisticTable, ProxyTable
+from samplers.config.schema import ProxyTable, WithProxies
 from samplers.models import LinearModel, SmoothModel
 from samplers.models.control import Controlled, find_mode
 from samplers.runs.results import collect, to_netcdf
@@ -111,7 +111,7 @@ def trial_with_verdict(
 
 def _with_plain_proposal(config: SamplerConfig) -> SamplerConfig:
     """The same posterior, without a search for the best proposal, which nobody would use."""
-    if not isinstance(config.model, LogisticTable):
+    if not isinstance(config.model, WithProxies):
         return config
     return config.model_copy(update={"proposal": ProxyTable(tails="normal", profile=False)})
 

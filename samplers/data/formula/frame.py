@@ -72,6 +72,20 @@ class ModelFrame(NamedTuple):
     redundant: dict[str, tuple[str, ...]]  # sentences about columns that are constant, duplicated or collinear
 
     @property
+    def x(self) -> Floats:
+        """The rows, as other data call them."""
+        return self.rows
+
+    @property
+    def standardised(self) -> None:
+        """Nothing is scaled; `scale(x)` in a formula is."""
+
+    @property
+    def origin(self) -> str | None:
+        """What a reader of the results should know about the table."""
+        return "; ".join(self.remarks) or None
+
+    @property
     def digest(self) -> str:
         """SHA-256 of all numbers."""
         sha = hashlib.sha256()
