@@ -164,6 +164,8 @@ def compiled_family(family: Any) -> CompiledFamily:
 
 def each(family: Any, order: int, eta: Floats, y: Floats, extra: Floats, weight: Floats) -> Floats:
     """log p (order 0), or its derivative of this order, at η of each row; η may have several states, one a row."""
+    if not y.size:
+        return np.empty(np.shape(eta))
     states = np.ascontiguousarray(eta, dtype=np.float64).reshape(-1, y.size)
     out = np.empty(states.shape)
     kernels(family).each(shape_of(family), order, states, y, extra, weight, out)
