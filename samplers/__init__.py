@@ -2,6 +2,11 @@
 
 A chain has a model (what the data say), a proposal and a test, each built in or your own.
 
+All in one call:
+
+sample
+    from a model, or a config, to an audited posterior: a `SampleResult`, with every decision and its reason
+
 Chains:
 
 run
@@ -134,6 +139,8 @@ if TYPE_CHECKING:
         SequentialTest,
         TermBounds,
     )
+    from samplers.flow.result import SampleResult
+    from samplers.flow.sample import sample
     from samplers.models import LinearModel, Model, SmoothModel
     from samplers.models.adapters.jax_model import from_jax
     from samplers.models.control import Controlled, find_mode
@@ -224,6 +231,7 @@ __all__ = [
     "RandomWalk",
     "Remembering",
     "RunProgress",
+    "SampleResult",
     "SamplerConfig",
     "SequentialTest",
     "Slice",
@@ -265,6 +273,7 @@ __all__ = [
     "run",
     "run_chains",
     "run_config",
+    "sample",
     "summary",
     "tempered",
     "time_costs",
@@ -295,6 +304,8 @@ _HOMES = {
     "config.from_table": "config_from_table",
     "data.formula.frame": "ModelFrame model_frame",
     "data.formula.model": "DataWarning glm",
+    "flow.result": "SampleResult",
+    "flow.sample": "sample",
     "models.control": "Controlled find_mode",
     "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
     "chains.jump_chain": "JumpChain",

@@ -22,7 +22,7 @@ ROOMS = {  # of each package, from the ground up: a room imports only the rooms 
     "designer": ["core", "rule", "pairs", "engine", "check", "search", "further", "plotdata"],
     "samplers": [
         *("data", "decide", "models", "proposals", "compiled", "chains", "fit"),
-        *("config", "study", "adapt", "runs", "experiments", "cluster"),
+        *("config", "study", "adapt", "runs", "flow", "experiments", "cluster"),
     ],
     "app": ["figures", "dashboard", "cli"],
 }

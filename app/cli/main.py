@@ -14,10 +14,8 @@ from importlib.metadata import version
 
 from app.cli.commands import (
     app,
-    audit,
     boundary,
     budget,
-    certify,
     compare,
     delta,
     demo,
@@ -28,12 +26,12 @@ from app.cli.commands import (
     laplace,
     pairs,
     posterior,
-    run,
     selfcheck,
     steps,
     summary,
     trial,
 )
+from app.cli.commands.sampling import audit, certify, run, sample
 from app.cli.errors import describe, expected_errors
 from app.cli.options import Parser
 from app.cli.signals import Stopped, stopped_by_signals
@@ -45,7 +43,7 @@ the samplers that use them."""
 GROUPS = {
     "calculator": (evaluate, delta, design, frontier, boundary, steps, posterior, budget, selfcheck, demo),
     "trial runs": (laplace, trial, pairs, summary, compare),
-    "sampling": (run, audit, certify),
+    "sampling": (sample, run, audit, certify),
     "experiments": (experiment,),
     "dashboard": (app,),
 }

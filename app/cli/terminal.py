@@ -7,15 +7,11 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from designer.core.progress import ShowProgress
     from samplers.chains.parallel import RunProgress
-
-BAR = "{percentage:3.0f}% |{bar}| {remaining} left{postfix}"
-START_UP = 0.01  # a first report of less than this share took most of its time to load data and compile
-REDRAW = 0.2  # seconds, at least
-SMOOTHING = 0.05  # weight of the latest speed in the time left: that of the last few seconds counts
 
 
 class CommandOutput(NamedTuple):
@@ -24,12 +20,6 @@ class CommandOutput(NamedTuple):
     data: dict[str, Any]
     lines: list[str]
     code: int = 0
-
-
-class ShowProgress(Protocol):
-    """Draws the progress bar."""
-
-    def __call__(self, done: int, total: int, note: str = "", /) -> None: ...
 
 
 def heavy_lines(notes: Mapping[Any, Any]) -> list[str]:
@@ -72,29 +62,13 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 @contextmanager
 def progress_bar(options: argparse.Namespace, *, counts: bool = True) -> Iterator[ShowProgress | None]:
-    """A progress bar with the time left, or None if nobody watches; `counts`: also show the numbers done and total.
-
-    Work may have several parts: when `done` falls, a new part begins and the clock starts again. The total may
-    shrink, as when chains of a resumed run find their earlier steps.
-    """
+    """A progress bar with the time left, or None if nobody watches (`designer.core.progress.progress_line`)."""
     if not shows_progress(options):
         yield None
         return
-    with _tqdm("starting …") as bar:
+    from designer.core.progress import progress_line
 
-        def show(done: int, total: int, note: str = "") -> None:
-            count = f"{done:,}/{total:,}" if counts else ""
-            bar.set_postfix_str(", ".join(filter(None, [count, note])), refresh=False)
-            starting = bar.bar_format != BAR
-            bar.bar_format, bar.total = BAR, total
-            if starting and done < START_UP * total:
-                bar.reset()
-            elif done < bar.n:
-                begin = bar.last_print_t  # what is done of the new part took the time since the last report
-                bar.reset()
-                bar.start_t = bar.last_print_t = begin
-            bar.update(done - bar.n)
-
+    with progress_line(sys.stderr, counts=counts) as show:
         yield show
 
 
@@ -104,25 +78,10 @@ def status(what: str, options: argparse.Namespace) -> Iterator[None]:
     if not shows_progress(options):
         yield
         return
-    with _tqdm(f"{what} …"):
+    from designer.core.progress import text_line
+
+    with text_line(sys.stderr, f"{what} …"):
         yield
-
-
-def _tqdm(text: str) -> Any:
-    """A line on standard error that shows this text, and disappears in the end."""
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # no thread to redraw a bar that waits: chains run in threads and processes of their own
-    return tqdm(
-        desc=text,
-        bar_format="{desc}",
-        leave=False,
-        dynamic_ncols=True,
-        mininterval=REDRAW,
-        miniters=1,  # or a slow part after a fast one would not be drawn
-        smoothing=SMOOTHING,
-        file=sys.stderr,
-    )
 
 
 def chain_progress(show: ShowProgress | None) -> Callable[[RunProgress], None] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -98,8 +98,15 @@ class Certificate(NamedTuple):
     passes: int
 
 
+class Sampled(Protocol):
+    """Results that know their chain, as `sample` returns them."""
+
+    def sampled_chain(self) -> tuple[MarkovChain, Floats | None, tuple[str, ...] | None]:
+        """The chain, states that it visited, and the names of the coordinates."""
+
+
 def certify(
-    source: MarkovChain | SamplerConfig | DataTree | str | Path,
+    source: MarkovChain | SamplerConfig | Sampled | DataTree | str | Path,
     passes: int = PASSES,
     *,
     wish: float = WISH,
@@ -115,8 +122,8 @@ def certify(
     Parameters
     ----------
     source
-        A chain after its warm-up; a config; the results of `run_config`; or the path of a config or of a run's
-        directory. Results and directories also give the states to start from.
+        A chain after its warm-up; a config; the results of `run_config` or of `sample`; or the path of a config or of a
+        run's directory. Results and directories also give the states to start from.
     passes
         Over the data, in all; each step of an exact chain is one.
     wish
@@ -150,6 +157,24 @@ def certify(
     >>> found.outcome, found.bound < 0.05
     ('certified', True)
     """
+    integer("passes", passes, FEWEST, 10**8)  # before anything is read
+    with blas_threads(BLAS_THREADS):
+        chain, states, names = _chain(source)
+        return certify_chain(chain, states, names, passes, wish=wish, seed=seed, progress=progress, cancelled=cancelled)
+
+
+def certify_chain(
+    chain: MarkovChain,
+    states: Floats | None,
+    names: tuple[str, ...] | None,
+    passes: int = PASSES,
+    *,
+    wish: float = WISH,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Certificate:
+    """The certificate of a chain, given states that it visited, if they are known, and the names of the coordinates."""
     passes = integer("passes", passes, FEWEST, 10**8)
     wish, seed = real("wish", wish, 0.0, 10.0, open_low=True), integer("seed", seed, 0, MAX_SEED)
 
@@ -159,7 +184,6 @@ def certify(
             progress(done, passes)
 
     with blas_threads(BLAS_THREADS):
-        chain, states, names = _chain(source)
         _check(chain)
         each = passes // PAIRS
         burn_in = max(1, int(BURN_IN * each))
@@ -178,6 +202,9 @@ def _chain(source: Any) -> tuple[MarkovChain, Floats | None, tuple[str, ...] | N
     """The chain after its warm-up, states that it visited if they are known, and the names of the coordinates."""
     if isinstance(source, SamplerConfig):
         return _of_config(source)
+    if hasattr(source, "sampled_chain"):  # what `sample` returns
+        sampled: tuple[MarkovChain, Floats | None, tuple[str, ...] | None] = source.sampled_chain()
+        return sampled
     if hasattr(source, "advance") and hasattr(source, "propose"):
         return source, None, None
     if hasattr(source, "encoding"):

@@ -10,9 +10,10 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.files import check_target, write_table
 from app.cli.options import Commands, add_command
-from app.cli.terminal import CommandOutput, ShowProgress, progress_bar
+from app.cli.terminal import CommandOutput, progress_bar
 
 if TYPE_CHECKING:
+    from designer.core.progress import ShowProgress
     from designer.further.budget.epsilon import Option, Quantity
     from designer.further.budget.phases import TimePlan
     from designer.pairs.trial_run import TrialRun

@@ -10,9 +10,10 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.files import check_target
 from app.cli.options import Commands, Parser, add_command
-from app.cli.terminal import CommandOutput, ShowProgress, progress_bar, status
+from app.cli.terminal import CommandOutput, progress_bar, status
 
 if TYPE_CHECKING:
+    from designer.core.progress import ShowProgress
     from designer.pairs.trial_run import TrialRun
     from samplers.study.compare_tests import Candidates, Measurement, Prediction
     from samplers.study.laplace import LaplaceVerdict

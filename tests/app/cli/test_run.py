@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.cli.commands import run as run_command
+from app.cli.commands.sampling import run as run_command
 from designer import Design
 from designer.rule.design import Predicted
 

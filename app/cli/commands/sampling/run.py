@@ -97,7 +97,9 @@ def run(options: argparse.Namespace) -> CommandOutput:
 
 def can_resume(options: argparse.Namespace) -> bool:
     """Whether a command that was stopped is a run that has saved something."""
-    return hasattr(options, "resume") and (Path(options.output) / "run.bin").exists()
+    if not hasattr(options, "resume") or options.output is None:
+        return False
+    return any((Path(options.output) / name).exists() for name in ("run.bin", "steps"))
 
 
 def _check_resumable(directory: Path) -> None:

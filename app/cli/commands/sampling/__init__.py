@@ -1,0 +1,1 @@
+"""Commands that make draws and judge them."""

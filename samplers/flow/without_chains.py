@@ -1,0 +1,75 @@
+"""Need one sample at all? Draws of the Laplace approximation, or weighted ones, where they are good enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designer.core.arrays import Floats
+from samplers.flow.steps import DRAWS, ENOUGH, Flow
+from samplers.models.control import Controlled
+from samplers.study.laplace import LaplaceVerdict, laplace_verdict, verdict_by
+from samplers.study.weighted_draws import weighted_draws
+
+IMPORTANCE_DRAWS, MOST_IMPORTANCE = 2000, 16_000  # weighted draws
+
+
+def laplace_draws(flow: Flow, proxied: Controlled) -> dict[str, Any]:
+    """The verdict on the Laplace approximation and, where no chain is needed, draws."""
+    return flow.step("laplace", lambda: _laplace(flow, proxied))
+
+
+def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
+    wishes, rng = flow.wishes, flow.rng(1)
+    nothing: dict[str, Any] = {"verdict": None, "theta": None}
+    if wishes.laplace == "never":
+        flow.decide("need I sample?", "not asked", 'laplace="never"', 'laplace="auto"')
+        return nothing
+    verdict = laplace_verdict(proxied, rng, wish=wishes.error)
+    if why := _wants_chain(flow):
+        flow.decide("need I sample?", f"chains will run ({why})", verdict.sentence, 'laplace="always"')
+        return {"verdict": verdict, "theta": None}
+    size, shape = proxied.dimension, (wishes.chains, wishes.draws or DRAWS)
+    if verdict.method == "importance":
+        verdict, theta = _importance(flow, proxied, verdict, rng)
+        if theta is not None:
+            flow.decide("need I sample?", "no: weighted draws", verdict.sentence, 'laplace="never"')
+            return {"verdict": verdict, "theta": theta}
+    if verdict.method == "laplace" or wishes.laplace == "always":
+        asked = ' (laplace="always")' if verdict.method != "laplace" else ""
+        flow.decide("need I sample?", f"no: Laplace draws{asked}", verdict.sentence, 'laplace="never"')
+        theta = verdict.laplace_draws(rng, shape[0] * shape[1]).reshape(*shape, size)
+        return {"verdict": verdict, "theta": theta}
+    flow.decide("need I sample?", "yes", verdict.sentence, 'laplace="always"')
+    return {"verdict": verdict, "theta": None}
+
+
+def _wants_chain(flow: Flow) -> str:
+    """Why draws of Laplace are not returned, whatever their quality; empty if they may be."""
+    wishes = flow.wishes
+    if wishes.laplace == "always":
+        return ""
+    if wishes.tolerance is not None:
+        return "a tolerance is of chains"
+    return "a test was asked for" if wishes.test != "auto" or wishes.design is not None else ""
+
+
+def _importance(
+    flow: Flow, proxied: Controlled, verdict: LaplaceVerdict, rng: np.random.Generator
+) -> tuple[LaplaceVerdict, Floats | None]:
+    """Weighted draws, resampled to as many as are effective; none if more of them change the verdict."""
+    draws, chains = IMPORTANCE_DRAWS, flow.wishes.chains
+    while True:
+        drawn = weighted_draws(proxied, rng, draws)
+        again = verdict_by(drawn, flow.wishes.error)[0]
+        if again.method == "sample":
+            return again, None
+        if drawn.ess >= max(ENOUGH, chains * 4) or 2 * draws > MOST_IMPORTANCE:
+            break
+        draws *= 2
+    each = int(drawn.ess) // chains
+    if each < 4:
+        return again._replace(method="sample"), None
+    theta = drawn.resampled(rng, each * chains).reshape(chains, each, proxied.dimension)
+    return again, theta
