@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "Sample a posterior to a wished accuracy, in one command."
 EXAMPLE = "austerity sample policies.csv --formula claimed~age+power --prior 10 --posterior-error 0.02 --output out"
-    "austerity sample policies.csv --formula 'claimed ~ age + power' --prior 10 --posterior-error 0.02 --output out"
-)
 
 
 def add(commands: Commands) -> None:
