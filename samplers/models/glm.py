@@ -19,6 +19,7 @@ from samplers.models import Rows
 from samplers.models.arrays import finite_array, frozen, mapped_array
 from samplers.models.families.catalogue import family_of, fixed_family, responses, row_numbers
 from samplers.models.families.kernels import bounds, each
+from samplers.models.families.pulls import pulls
 from samplers.models.priors import Flat, Prior, as_prior
 
 Names = tuple[str, ...] | None
@@ -123,6 +124,10 @@ class GLM:
         """Log prior, up to a constant."""
         return float(self.prior.log_prior(theta))
 
+    def smooth_log_prior(self, theta: Floats) -> float:
+        """The log prior whose gradient `prior_gradient` is: kinks are rounded off."""
+        return float(self.prior.smooth(theta))
+
     def prior_gradient(self, theta: Floats) -> Floats:
         """Gradient of the log prior."""
         gradient: Floats = self.prior.gradient(theta)
@@ -163,6 +168,10 @@ class GLM:
     def curvature(self, eta: Floats, indices: Rows) -> Floats:
         """Second derivative of log p in η."""
         return each(self.family, 2, self.numbers.add_offset(eta, indices), *self.numbers.of_family(indices))
+
+    def pulls(self, indices: Rows) -> Floats | None:
+        """Which way each row pulls its predictor for ever, if it does (`samplers.models.families.pulls`)."""
+        return pulls(self.family, *self.numbers.of_family(indices))
 
     def value_and_slope(self, eta: Floats, indices: Rows) -> tuple[Floats, Floats]:
         """Both."""

@@ -46,6 +46,10 @@ class Normal(NamedTuple):
         away = theta - self.mean
         return -0.5 * float(self.precision @ (away * away))
 
+    def smooth(self, theta: Floats) -> float:
+        """The log prior that `gradient` belongs to."""
+        return self.log_prior(theta)
+
     def gradient(self, theta: Floats) -> Floats:
         """Of the log prior."""
         gradient: Floats = -self.precision * (theta - self.mean)
@@ -87,6 +91,10 @@ class StudentT(NamedTuple):
         """Up to a constant."""
         x = (theta - self.mean) / self.scale
         return -0.5 * float(np.sum((self.degrees + 1.0) * np.log1p(x * x / self.degrees)))
+
+    def smooth(self, theta: Floats) -> float:
+        """The log prior that `gradient` belongs to."""
+        return self.log_prior(theta)
 
     def gradient(self, theta: Floats) -> Floats:
         """Of the log prior."""
@@ -131,6 +139,11 @@ class Laplace(NamedTuple):
         """Up to a constant."""
         return -float(np.sum(np.abs(theta - self.mean) / self.scale))
 
+    def smooth(self, theta: Floats) -> float:
+        """The log prior that `gradient` belongs to."""
+        x = (theta - self.mean) / self.scale
+        return -float(np.sum(np.sqrt(x * x + KINK**2)))
+
     def gradient(self, theta: Floats) -> Floats:
         """Of the log prior, rounded off at the kink."""
         x = (theta - self.mean) / self.scale
@@ -168,6 +181,10 @@ class Flat(NamedTuple):
         """0."""
         return 0.0
 
+    def smooth(self, theta: Floats) -> float:
+        """The log prior that `gradient` belongs to."""
+        return self.log_prior(theta)
+
     def gradient(self, theta: Floats) -> Floats:
         """0."""
         return np.zeros(self.size)
@@ -196,6 +213,10 @@ class Joint(NamedTuple):
     def log_prior(self, theta: Floats) -> float:
         """The sum of both."""
         return float(self.first.log_prior(theta[: self.split]) + self.second.log_prior(theta[self.split :]))
+
+    def smooth(self, theta: Floats) -> float:
+        """The log prior that `gradient` belongs to."""
+        return float(self.first.smooth(theta[: self.split]) + self.second.smooth(theta[self.split :]))
 
     def gradient(self, theta: Floats) -> Floats:
         """Of the log prior."""

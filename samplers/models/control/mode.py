@@ -16,6 +16,10 @@ from samplers.models.control.propriety import check_columns, check_precision, ch
 from samplers.models.control.smooth_mode import smooth_mode
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
+SHORTEST = 1e-15  # part of a step: counts of 10^9 need steps as short as 10^-9 at first
+RISE = 1e-4  # of the rise that a step promises, at least
+ROUNDED = 1e-8  # eigenvalues above minus this are 0 up to rounding, at unit diagonal
+LEAST = 1e-3  # eigenvalue of a turned step, relative to the largest
 
 
 def find_mode(
@@ -26,9 +30,10 @@ def find_mode(
 ) -> Floats:
     """The posterior mode: Newton on some rows, evenly spread, then on all of them.
 
-    Steps are halved while they do not raise the log posterior. A posterior without a mode is refused, with the columns
-    that are the reason (`samplers.models.control.propriety`). Models that are not linear climb by L-BFGS first, and
-    where their log posterior is not concave the steps are damped (`samplers.models.control.smooth_mode`).
+    Steps are halved while they do not raise the log posterior, and turned upwards where it is not concave. A posterior
+    without a mode is refused, with the columns that are the reason (`samplers.models.control.propriety`). Models that
+    are not linear climb by L-BFGS first, and where their log posterior is not concave the steps are damped
+    (`samplers.models.control.smooth_mode`).
 
     Parameters
     ----------
@@ -60,14 +65,25 @@ def find_mode(
     if not isinstance(model, LinearModel):
         return smooth_mode(check_smooth(model), start, tolerance, names)
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
+    names = names if names is not None else getattr(getattr(model, "model", model), "names", None)
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
         flat = flat_columns(model, theta)
         check_columns(model, flat, names)
+        theta = _better_start(model, theta)
         if model.n_data > 2 * SUBSAMPLE:
             some = slice(None, None, model.n_data // SUBSAMPLE)
             with suppress(NumericalFailure):
                 theta = _newton(model, theta, [some], 1e-3, ridge=_ridge(model, flat, some))
         return _newton(model, theta, blocks(model.n_data), tolerance, names)
+
+
+def _better_start(model: LinearModel, theta: Floats) -> Floats:
+    """Zeros instead of a given start that is far worse: e^η far above all y comes down by only 1 in each step."""
+    if not np.any(theta) or getattr(model, "pulls", None) is None:
+        return theta
+    parts, zeros = [slice(None, None, max(1, model.n_data // SUBSAMPLE))], np.zeros(theta.size)
+    here, there = (_log_posterior(model, state, parts, 1.0, zeros) for state in (theta, zeros))
+    return theta if here >= there else zeros
 
 
 def _ridge(model: LinearModel, flat: Ints, some: slice) -> Floats:
@@ -99,27 +115,56 @@ def _newton(
             hessian += scale * ((rows * model.curvature(eta, block)[:, None]).T @ rows)
         if not (np.all(np.isfinite(hessian)) and np.all(np.isfinite(gradient))):
             raise BadInput("no mode: sums of the columns' squares are not finite; the columns are too large")
-        if ridge is None:
-            check_precision(model, theta, -hessian, names)
-        try:
-            step: Floats = np.linalg.solve(-hessian, gradient).astype(np.float64, copy=False)
-        except np.linalg.LinAlgError:
-            raise NumericalFailure("no mode: the log posterior is flat somewhere; add a prior") from None
-        if ridge is None:
-            check_step(model, theta, step, float(np.sqrt(abs(step @ gradient))), names)
+        concave = _is_concave(-hessian)
+        if concave:
+            if ridge is None:
+                check_precision(model, theta, -hessian, names)
+            try:
+                step: Floats = np.linalg.solve(-hessian, gradient).astype(np.float64, copy=False)
+            except np.linalg.LinAlgError:
+                raise NumericalFailure("no mode: the log posterior is flat somewhere; add a prior") from None
+            if ridge is None:
+                check_step(model, theta, step, float(np.sqrt(abs(step @ gradient))), names)
+        else:
+            step = _turned(-hessian, gradient)
         length = 1.0
-        while length > 1e-6:
+        while length > SHORTEST:
             candidate = theta + length * step
             new_value = _log_posterior(model, candidate, parts, scale, added)
-            if new_value >= value - 1e-9 * abs(value):
+            if new_value >= value + RISE * length * abs(float(step @ gradient)) - 1e-9 * abs(value):
                 break
             length *= 0.5
         theta, value = candidate, new_value
         if length * float(np.sqrt(abs(step @ gradient))) < tolerance:  # in posterior standard deviations
+            if not concave:
+                raise NumericalFailure("no mode: the log posterior has no curvature at its highest point; add a prior")
             return theta
     raise NumericalFailure("no mode found in 100 Newton steps")
 
 
+def _is_concave(precision: Floats) -> bool:
+    """Whether no eigenvalue is below 0, but for rounding: singular matrices are for `check_precision`."""
+    diagonal = np.diag(precision)
+    if np.all(diagonal >= 0.0):
+        try:
+            np.linalg.cholesky(precision)
+        except np.linalg.LinAlgError:
+            scale = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.maximum(diagonal, 1e-300)), 1.0)
+            return bool(np.linalg.eigvalsh(precision * scale * scale[:, None])[0] > -ROUNDED)
+        return True
+    return False
+
+
+def _turned(precision: Floats, gradient: Floats) -> Floats:
+    """A step that goes up where the log posterior is not concave: eigenvalues with their signs turned, if need be."""
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(precision)), 1e-300))
+    values, vectors = np.linalg.eigh(precision * scale * scale[:, None])
+    size = np.maximum(np.abs(values), LEAST * np.abs(values).max())
+    step: Floats = scale * (vectors @ ((vectors.T @ (scale * gradient)) / size))
+    return step
+
+
 def _log_posterior(model: LinearModel, theta: Floats, parts: list[slice], scale: float, ridge: Floats) -> float:
     likelihood = sum(float(model.value(rows_of(model, block) @ theta, block).sum()) for block in parts)
-    return model.log_prior(theta) - 0.5 * float(np.sum(ridge * theta * theta)) + scale * likelihood
+    log_prior = getattr(getattr(model, "model", model), "smooth_log_prior", model.log_prior)
+    return float(log_prior(theta)) - 0.5 * float(np.sum(ridge * theta * theta)) + scale * likelihood

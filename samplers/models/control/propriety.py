@@ -1,7 +1,8 @@
-"""Whether a logistic regression with a flat prior has a proper posterior, and which columns are the reason if not.
+"""Whether a linear model with a flat prior has a proper posterior, and which columns are the reason if not.
 
-Along a direction d of coefficients with a flat prior the posterior does not fall if no row's log-likelihood does:
-y_i x_i . d >= 0 for every row (separation), or x_i . d = 0 (collinear columns). Such a posterior has no mode, and no
+Along a direction d of coefficients with a flat prior the posterior does not fall if no row's log-likelihood does: for
+logistic regression y_i x_i . d >= 0 for every row (separation), for counts x_i . d <= 0 where y_i = 0, and 0 elsewhere;
+or x_i . d = 0 (collinear columns). Such a posterior has no mode, and no
 integral. One column alone is checked before anything else; a combination of several shows in the Newton steps, which
 then go on for ever in steps of about 1 in some rows' predictors.
 """
@@ -33,19 +34,21 @@ FIX = "give it a prior (prior_precision above 0) or leave it out"
 
 def flat_columns(model: LinearModel, theta: Floats) -> Ints:
     """The coefficients whose prior is flat."""
-    return np.flatnonzero(np.diag(model.prior_curvature(theta)) == 0.0)
+    known: Ints | None = getattr(_inner(model), "flat", None)
+    return known if known is not None else np.flatnonzero(np.diag(model.prior_curvature(theta)) == 0.0)
 
 
 def check_columns(model: LinearModel, flat: Ints, names: Names = None) -> None:
     """Refuse a column with a flat prior that is 0, or that all its rows push the same way: one pass over the data."""
-    inner: Any = getattr(model, "model", model)  # of a tempered model
-    if not isinstance(inner, Logistic) or not flat.size:
+    inner = _inner(model)
+    if not flat.size or not (isinstance(inner, Logistic) or hasattr(inner, "pulls")):
         return
     low, high = np.zeros(flat.size), np.zeros(flat.size)
     for block in blocks(model.n_data):
-        part = inner.signed(np.asarray(inner.rows[block][:, flat], dtype=np.float64), block)
-        np.minimum(low, part.min(axis=0), out=low)
-        np.maximum(high, part.max(axis=0), out=high)
+        columns = np.asarray(inner.rows[block][:, flat], dtype=np.float64)
+        downwards, upwards = _pulled(inner, columns, block)
+        np.minimum(low, downwards.min(axis=0), out=low)
+        np.maximum(high, upwards.max(axis=0), out=high)
     empty = (low == 0.0) & (high == 0.0)
     if np.any(empty):
         raise NumericalFailure(
@@ -62,6 +65,23 @@ def check_columns(model: LinearModel, flat: Ints, names: Names = None) -> None:
         )
 
 
+def _inner(model: Any) -> Any:
+    """The model itself, not the tempered one around it."""
+    return getattr(model, "model", model)
+
+
+def _pulled(model: Any, columns: Floats, block: slice) -> tuple[Floats, Floats]:
+    """How far each row pulls each coefficient down and up, for ever: both ways if its log-likelihood holds it."""
+    if isinstance(model, Logistic):
+        signed = model.signed(columns, block)
+        return signed, signed
+    pulls = model.pulls(block)
+    way = np.zeros(columns.shape[0]) if pulls is None else pulls
+    signed = columns * np.nan_to_num(way)[:, None]
+    size = np.abs(columns) * (way == 0.0)[:, None]
+    return signed - size, signed + size
+
+
 def check_precision(model: LinearModel, theta: Floats, precision: Floats, names: Names = None) -> None:
     """Refuse a log posterior that is flat in some direction, up to rounding: its precision at θ is singular."""
     if flat_columns(model, theta).size and (direction := _flattest(precision)) is not None:
@@ -73,7 +93,10 @@ def check_step(model: LinearModel, theta: Floats, step: Floats, length: float, n
 
     `length` is that of the step in posterior standard deviations.
     """
+    inner = _inner(model)
     if length >= SETTLED or not flat_columns(model, theta).size:
+        return
+    if hasattr(inner, "pulls") and inner.pulls(slice(0, 2)) is None:  # no row pulls for ever
         return
     if max(float(np.abs(_rows(model, block) @ step).max()) for block in blocks(model.n_data)) > ENDLESS:
         _refuse(model, step, names)
