@@ -150,6 +150,8 @@ def refusing(text: str) -> Iterator[None]:
             yield
     except BadInput:
         raise
+    except SyntaxError:
+        raise BadInput(f"formula: {shown(text)}: is not a sum of terms such as x + log(z) + x:z") from None
     except Exception as error:  # formulaic evaluates, so anything can come
         reason = str(error.__cause__ or error).partition("⧛")[0]
         raise BadInput(f"formula: {shown(text)}: cannot be used: {shorten(reason, 150)}") from None

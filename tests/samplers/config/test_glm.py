@@ -93,25 +93,30 @@ def test_a_binary_response_in_words_and_other_proposals(folder):
         rest = f"[proposal]\nkind = '{kind}'\n[run]\nwarmup = 5"
         spec = build(config(folder, "positive = 'yes'", rest, formula=formula))
         assert spec.chain(np.random.default_rng(1)).advance(3).theta.shape == (3, 4)
-    logistic = build(config(folder, "positive = 'yes'\ncontrol = 0", "[proposal]\nkind = 'random-walk'", formula=formula))
+    logistic = build(
+        config(folder, "positive = 'yes'\ncontrol = 0", "[proposal]\nkind = 'random-walk'", formula=formula)
+    )
     assert np.array_equal(logistic.start, spec.start)
 
 
 def test_group_terms_in_a_config(folder, refuses):
     formula = "claims ~ scale(age) + offset(log(time)) + (1 | agent)"
-    spec = build(config(folder, POISSON, formula=formula))
+    spec = build(config(folder, f"{POISSON}\nheavy = 0", formula=formula))
     assert spec.names[:3] == ("intercept", "scale(age)", "agent[0]") and spec.names[-1] == "log scale agent"
     draws = spec.chain(np.random.default_rng(1)).advance(20)
     assert draws.theta.shape == (20, 15)
     walk = "[proposal]\nkind = 'random-walk'"
-    refuses(lambda: build(config(folder, POISSON, walk, formula=formula)), "a model with group terms takes 'proxy'")
+    refuses(
+        lambda: build(config(folder, f"{POISSON}\nheavy = 0", walk, formula=formula)),
+        "a model with group terms takes 'proxy'",
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "formula", "words"),
     [
         (POISSON, "claims ~ agee", ["model.formula: no column 'agee'; did you mean 'age'?"]),
-        (POISSON, "claims ~ __import__('os').getcwd()", ["model.formula", "is not known"]),
+        (POISSON, "claims ~ __import__('os')", ["model.formula", "'__import__' is not known"]),
         (POISSON, "age ~ region", ["response 'age' is", "family poisson needs whole numbers"]),
         (POISSON, "claims ~ age + I(2 * age)", ["say the same", "flat prior"]),
         ("family = 'negative-binomial'\nshape = {sigma = 1.0}", "claims ~ age", ["sigma = 1.0", "dispersion"]),

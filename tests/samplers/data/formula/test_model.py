@@ -44,7 +44,11 @@ def test_the_mode_with_a_flat_prior_is_the_estimate_of_statsmodels(family, formu
 def test_offsets_weights_and_trials_do_what_they_do_in_statsmodels():
     model = glm("mdvis ~ lncoins + disea + offset(log(time))", RAND, "poisson", weights="times")
     theirs = smf.glm(
-        "mdvis ~ lncoins + disea", RAND, family=families.Poisson(), offset=np.log(RAND["time"]), freq_weights=RAND["times"]
+        "mdvis ~ lncoins + disea",
+        RAND,
+        family=families.Poisson(),
+        offset=np.log(RAND["time"]),
+        freq_weights=RAND["times"],
     ).fit(tol=1e-12)
     np.testing.assert_allclose(find_mode(model), theirs.params, rtol=1e-6)
     model = glm("NABOVE | trials(total) ~ LOWINC + PERASIAN", STAR, "binomial")
@@ -57,8 +61,8 @@ def test_a_model_with_group_terms_has_their_names():
     assert model.names[:3] == ("intercept", "lncoins", "hlthg[0]")
     assert model.dimension == 2 + 4 + 2
     assert model.names[2:] == (
-        *("hlthg[0]", "hlthg[0] disea", "hlthg[1]", "hlthg[1] disea"),
-        *("log scale hlthg", "log scale hlthg disea"),
+        *("hlthg[0]", "hlthg[0].disea", "hlthg[1]", "hlthg[1].disea"),
+        *("log scale hlthg", "log scale hlthg.disea"),
     )
 
 
