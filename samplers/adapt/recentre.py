@@ -15,7 +15,7 @@ import numpy as np
 from designer.core.arrays import Floats
 from samplers.chains.draws import Draws
 from samplers.models.control import Controlled
-from samplers.proposals import Proposal, ProxyStep
+from samplers.proposals import ArrowStep, Proposal, ProxyStep
 
 FAR = 1.0  # root mean square over coordinates of (mean - centre) / sd of the latest states
 SLIGHTLY = 0.25  # of FAR: nearer than that there is nothing to gain, however much is read
@@ -80,7 +80,7 @@ class Recentring:
 
     def follow(self, proposal: Proposal) -> Proposal:
         """The proposal for the current model: a proxy proposal is made again from its proxies, others stay the same."""
-        if isinstance(proposal, ProxyStep) and self.model.order == 2 and self.moves:
+        if isinstance(proposal, (ProxyStep, ArrowStep)) and self.model.order == 2 and self.moves:
             return proposal.made_again(self.model)
         return proposal
 

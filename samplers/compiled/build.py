@@ -12,6 +12,7 @@ import numpy as np
 from designer.engine.step_error import Rule
 from samplers.compiled import parts
 from samplers.compiled.build_glm import LINEAR, controlled_glm, fused_glm
+from samplers.compiled.build_groups import arrow_whitening, fused_arrow_step
 from samplers.compiled.logistic import ROOM
 from samplers.data.memory import too_large
 from samplers.decide.barker import BarkerTest
@@ -25,12 +26,13 @@ from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
 from samplers.models.control.residual_bounds import ResidualBounds
 from samplers.models.glm import GLM
+from samplers.models.groups.bounds import GroupedBounds
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
 from samplers.models.tempered import Tempered, TemperedLinear
-from samplers.proposals import Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
+from samplers.proposals import ArrowStep, Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
 FIRST_LOOKS = 4096  # looks whose bounds are computed before any decision needs more
 
@@ -112,6 +114,8 @@ def fused_proposal(proposal: Proposal, model: Model) -> Any:
         profile = Profile.none(proposal.centre.size) if proposal.profile is None else proposal.profile
         # contiguous: kernels see one type of array, whoever made the profile
         return parts.ShapedStep(*normal, proposal.degrees, Profile(*map(np.ascontiguousarray, profile)))
+    if type(proposal) is ArrowStep:
+        return fused_arrow_step(proposal)
     if type(proposal) is StiefelWalk:
         return parts.Rotation(proposal.scale, proposal.size)
     if type(proposal) is Langevin and _same(proposal.model, model) and type(_cold(model)) is Lasso:
@@ -144,10 +148,13 @@ def fused_test(test: AcceptTest, model: Model, rule: Rule, looks: int | None = N
     return None
 
 
-def _exact_minibatch(test: ExactMinibatchTest, bounds: ResidualBounds, n_data: int, barker: bool) -> Any:
+def _exact_minibatch(
+    test: ExactMinibatchTest, bounds: ResidualBounds | GroupedBounds, n_data: int, barker: bool
+) -> Any:
     most = float(n_data if test.most is None else test.most)
-    rest = bounds.centre, bounds.whitening, bounds.radius, bounds.order, bounds.rounding
-    room = np.zeros((3, bounds.centre.size)), np.empty(ROOM, dtype=np.int64)
+    whitening = bounds.whitening if isinstance(bounds, ResidualBounds) else arrow_whitening(bounds.factor)
+    rest = bounds.centre, whitening, bounds.radius, bounds.order, bounds.rounding
+    room = np.zeros((3, bounds.whitened(bounds.centre).size)), np.empty(ROOM, dtype=np.int64)
     return parts.ExactMinibatch(
         n_data, barker, test.chi, most, bounds.weights.table, bounds.weights.total, *rest, *room
     )

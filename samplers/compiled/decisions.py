@@ -14,10 +14,10 @@ from samplers.compiled.fetching import fetch
 from samplers.compiled.logistic import ROOM
 from samplers.compiled.models import fill_terms, full_log_likelihood
 from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, ExactMinibatch, Sequential
+from samplers.compiled.whitening import reach_between, to_white
 from samplers.decide._minibatch_kernels import draw_rows, log_ratio_of_kept
 from samplers.decide._moments import add_shifted
 from samplers.decide._permutation import draw, is_a, put_back
-from samplers.models.control._bound_kernels import reach, whiten
 
 
 def accept(
@@ -148,8 +148,8 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation
-            whiten(test.whitening, test.centre, theta_new, test.white[2], test.white[1])
-            m = reach(test.white[0], test.white[1], test.radius, test.order)
+            to_white(test.whitening, test.centre, theta_new, test.white[2], test.white[1])
+            m = reach_between(test.whitening, test.white[0], test.white[1], test.radius, test.order)
             mean = test.total * m if test.total > 0.0 else 0.0
             rows = mean * (1.0 + test.chi * mean)
             if not rows <= test.most:
@@ -222,7 +222,9 @@ def _forget(model, test, theta, room):
 
         return again
     if is_a(ExactMinibatch, test):
-        return lambda model, test, theta, room: whiten(test.whitening, test.centre, theta, test.white[2], test.white[0])
+        return lambda model, test, theta, room: to_white(
+            test.whitening, test.centre, theta, test.white[2], test.white[0]
+        )
     return lambda model, test, theta, room: None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numba.extending import overload
 
 from designer.core.jit import kernel
+from samplers.compiled.arrow import ArrowMove, propose_arrow
 from samplers.compiled.fetching import fetch
 from samplers.compiled.logistic import dot, quadratic
 from samplers.compiled.models import gradient
@@ -99,6 +100,12 @@ def _propose(rng, proposal, model, permutation, theta, xi, out):
             return heights - new_slope + old_slope, permutation
 
         return shaped
+    if is_a(ArrowMove, proposal):
+
+        def arrow(rng, proposal, model, permutation, theta, xi, out):
+            return propose_arrow(rng, proposal, theta, xi, out), permutation
+
+        return arrow
     if is_a(Rotation, proposal):
 
         def rotation(rng, proposal, model, permutation, theta, xi, out):

@@ -199,7 +199,7 @@ class ExactMinibatch(NamedTuple):
     table: Floats
     total: float  # C
     centre: Floats
-    whitening: Floats
+    whitening: Any  # a matrix, or an `ArrowWhitening`
     radius: float
     order: int
     rounding: float

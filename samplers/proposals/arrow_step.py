@@ -72,6 +72,11 @@ class ArrowStep:
         return ArrowStep(model, self.beta, self.scale_steps)
 
     @property
+    def plain(self) -> bool:
+        """Nothing is bent, and tails are normal."""
+        return True
+
+    @property
     def grouped(self) -> Grouped:
         """The model with group effects."""
         assert isinstance(self.model.model, Grouped)

@@ -20,7 +20,9 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 from samplers.models import LinearModel
 from samplers.models.control import Controlled
+from samplers.models.groups import Grouped
 from samplers.models.totals import log_posteriors
+from samplers.proposals.arrow_step import ArrowStep
 from samplers.proposals.profile import PEAKED, SKEWED, Profile, Shape, shape_of
 from samplers.proposals.proxy import MOST_DEGREES, ProxyStep
 
@@ -93,7 +95,7 @@ class ProposalChoice(NamedTuple):
     'proxy proposals: normal; the posterior is nearly so (largest skewness 0.097)'
     """
 
-    proposal: ProxyStep
+    proposal: ProxyStep | ArrowStep
     kind: str
     sentence: str
     candidates: tuple[Candidate, ...] = ()
@@ -139,6 +141,8 @@ def choose_proposal(
     degrees = check_tails(tails)
     if profile != "auto" and not isinstance(profile, bool):
         raise BadInput(f'profile = {profile!r}: must be true, false or "auto"')
+    if isinstance(model.model, Grouped):
+        return _given_scales(model, beta, tails, profile)
     plain = ProxyStep.of(model, beta)
     if not isinstance(model.model, LinearModel):
         return _without_profile(model, plain, degrees, tails, profile)
@@ -174,6 +178,14 @@ def _chosen(model: Controlled, proposals: list[ProxyStep], shapes: tuple[Profile
     best = max(found, key=lambda one: one.effective)
     chosen = next(k for k, one in enumerate(found) if GAIN * one.effective >= best.effective)
     return ProposalChoice(proposals[chosen], found[chosen].words, _sentence(found, chosen), tuple(found))
+
+
+def _given_scales(model: Controlled, beta: float, tails: Tails, profile: Profiled) -> ProposalChoice:
+    """The only proposal for group effects."""
+    if tails not in ("auto", "normal") or profile is True:
+        raise BadInput("tails and profile: proposals for group effects are normal given the scales; leave them out")
+    words = "normal given the scales of the group effects"
+    return ProposalChoice(ArrowStep.of(model, beta), words, f"proxy proposals: {words}, which are sampled too")
 
 
 def check_tails(tails: Tails) -> float:

@@ -11,6 +11,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 from samplers.models import LinearModel
 from samplers.models.control import Controlled
+from samplers.models.groups import Grouped
 from samplers.proposals.basic import Proposed, factor_of
 from samplers.proposals.profile import Profile
 
@@ -73,6 +74,11 @@ class ProxyStep:
         """
         if model.order != 2:
             raise BadInput("a proxy proposal needs control variates of order 2")
+        if isinstance(model.model, Grouped):
+            raise BadInput(
+                "scales of group effects are sampled, so there is no single normal approximation: no Laplace verdict, "
+                "and ArrowStep instead of ProxyStep"
+            )
         if profile and not isinstance(model.model, LinearModel):
             raise BadInput(f"profile: {type(model.model).__name__} has no linear predictor; leave it out")
         if degrees != math.inf:

@@ -28,7 +28,7 @@ from samplers.decide.comparison import Comparison, NonFiniteTerm, draw_threshold
 from samplers.decide.exact import ExactTest
 from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.moments import moments
-from samplers.proposals import ProxyStep
+from samplers.proposals import ArrowStep, ProxyStep
 from samplers.study.integrated import PRECISION, StepError, all_terms, step_error
 
 WITHOUT_ERROR = ExactTest, ExactMinibatchTest
@@ -243,7 +243,7 @@ def spacing(proposal: object) -> int:
     >>> spacing(RandomWalk.isotropic(0.1, 2))
     10
     """
-    if not isinstance(proposal, ProxyStep):
+    if not isinstance(proposal, (ProxyStep, ArrowStep)):
         return SPACING
     keep = math.sqrt(1.0 - proposal.beta**2)
     return 1 if keep < CORRELATED else min(SPACING, math.ceil(math.log(CORRELATED) / math.log(keep)))

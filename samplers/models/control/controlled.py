@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -198,18 +199,22 @@ class Controlled:
         return theta if move is None else move(rng, theta)
 
     @cached_property
-    def residual_bounds(self) -> ResidualBounds:
+    def residual_bounds(self) -> Any:
         """Bounds on the residuals, for the exact mini-batch test; a pass over the data, once."""
-        if not isinstance(self.model, LinearModel):
+        own = getattr(self.model, "residual_bounds", None)
+        if own is None and not isinstance(self.model, LinearModel):
             name = type(self.model).__name__
             raise BadInput(f"bounds: {name} has none, which the exact mini-batch test needs; use a sequential test")
-        precision = self.posterior_precision() if self.order == 2 else precision_at(self.linear, self.centre)
+        precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
         rest = self.split.rows_of(slice(0, self.n_data))
+        if own is not None:
+            return own(self.centre, self.order, self.radius, precision, rest)
         return ResidualBounds.of(self.linear, self.centre, self.order, self.radius, factor_of(precision), rest)
 
     def bounds(self, theta: Floats, theta_new: Floats) -> TermBounds:
         """Bounds on the residual of each lᵢ."""
-        return self.residual_bounds.between(theta, theta_new)
+        found: TermBounds = self.residual_bounds.between(theta, theta_new)
+        return found
 
     def posterior_gradient(self) -> Floats:
         """The gradient of the log posterior of all rows at the centre."""

@@ -205,7 +205,7 @@ def heaviest(model: BoundedModel, centre: Floats, order: int, factor: Floats, co
 
 def heaviest_residuals(proxies: RowProxies, n_rows: int, centre: Floats, factor: Floats, count: int) -> Ranking:
     """The same without bounds: rows by their largest residual on some draws from the normal approximation."""
-    states = centre + np.random.default_rng(SEED + 1).standard_normal((RANKED_BY, centre.size)) @ factor.T
+    states = centre + (factor @ np.random.default_rng(SEED + 1).standard_normal((RANKED_BY, centre.size)).T).T
 
     def weights_of(block: slice) -> Floats:
         missed = residuals_at(proxies, states, block) - residuals_at(proxies, centre[None], block)

@@ -12,7 +12,7 @@ with weights in proportion to 1 or t - s. So K_i is a mean too, of bounds over e
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -65,7 +65,8 @@ def posterior_factor(model: LinearModel, centre: Floats) -> Floats:
     >>> posterior_factor(Logistic.from_data([[2.0], [2.0]], [1, 0]), np.zeros(1)).round(4)  # curvature 2 * 4 / 4
     array([[0.7071]])
     """
-    return factor_of(precision_at(model, centre))
+    factor: Floats = factor_of(precision_at(model, centre))
+    return factor
 
 
 def precision_at(model: LinearModel | SmoothModel, centre: Floats) -> Floats:
@@ -76,8 +77,10 @@ def precision_at(model: LinearModel | SmoothModel, centre: Floats) -> Floats:
     return precision
 
 
-def factor_of(precision: Floats) -> Floats:
-    """L, lower triangular, with (L L')⁻¹ = precision."""
+def factor_of(precision: Any) -> Any:
+    """L, lower triangular, with (L L')⁻¹ = precision; a precision that is no array brings its own."""
+    if hasattr(precision, "factor"):
+        return precision.factor()
     try:
         np.linalg.cholesky(precision)
         factor: Floats = np.linalg.cholesky(np.linalg.inv(precision))
@@ -129,8 +132,13 @@ def block_weights(
     """The same for some of the data, given their rows."""
     if not isinstance(model, BoundedModel):
         raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
-    bound, eta, white = (model.third_bound if order == 2 else model.second_bound), rows @ centre, rows @ factor
-    h = np.sqrt(np.einsum("ij,ij->i", white, white))
+    white = rows @ factor
+    return weights_along(model, rows @ centre, np.sqrt(np.einsum("ij,ij->i", white, white)), block, radius, order)
+
+
+def weights_along(model: BoundedModel, eta: Floats, h: Floats, block: slice, radius: float, order: int) -> Floats:
+    """c_i of consecutive data from η_i* and h_i, the standard deviation of η_i."""
+    bound = model.third_bound if order == 2 else model.second_bound
     largest = np.zeros(h.size)
     for share, shell in zip(SHARES[order], SHELLS, strict=True):
         largest += share * bound(eta - shell * radius * h, eta + shell * radius * h, block)

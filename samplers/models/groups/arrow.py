@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.core.arrays import Floats
+from designer.core.arrays import Floats, Ints
 from designer.core.errors import NumericalFailure
 
 
@@ -148,6 +148,11 @@ class ArrowFactor:
         leaves = np.linalg.solve(np.swapaxes(self.leaves, 1, 2), rest[:, :, None])
         return np.concatenate([root, leaves.ravel(), np.zeros(self.scales)])
 
+    def __matmul__(self, white: Floats) -> Floats:
+        """Draws with precision P from columns of white noise, as long as θ; the scales stay."""
+        first = white.shape[0] - self.scales
+        return np.stack([self.colour(column[:first]) for column in white.T], axis=1)
+
     def solve(self, vector: Floats) -> Floats:
         """P⁻¹ v; 0 at the scales."""
         groups, width, size = self.wide.shape
@@ -163,9 +168,9 @@ class ArrowFactor:
         leaves = np.square(inverse).sum(axis=1) + np.square(through).sum(axis=2)
         return np.concatenate([np.square(top).sum(axis=0), leaves.ravel(), np.zeros(self.scales)])
 
-    def lengths(self, root: Floats, groups: Floats, columns: Floats) -> Floats:
+    def lengths(self, root: Floats, groups: Ints, columns: Floats) -> Floats:
         """h_i = |M⁻¹ row_i| of rows with root part (n, R), in these groups, with these columns (n, k)."""
-        leaves = np.linalg.solve(self.leaves[groups], columns[:, :, None])[:, :, 0]
+        leaves = np.einsum("nij,nj->ni", np.linalg.inv(self.leaves)[groups], columns)
         rest = root - np.einsum("njr,nj->nr", self.wide[groups], leaves)
         white = np.linalg.solve(self.root, rest.T)
         squares: Floats = np.square(leaves).sum(axis=1) + np.square(white).sum(axis=0)

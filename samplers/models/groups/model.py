@@ -21,6 +21,7 @@ from samplers.models.arrays import as_indices, blocks, check_size
 from samplers.models.control.expansion import expansion
 from samplers.models.groups import _scale_kernels
 from samplers.models.groups.arrow import Arrow
+from samplers.models.groups.bounds import GroupedBounds
 from samplers.models.groups.centre import find_centre
 from samplers.models.groups.terms import Groups
 from samplers.models.logistic import Logistic
@@ -195,6 +196,24 @@ class Grouped:
             flat = block.reshape(term.size, width)
             hessian.root[start : start + term.size, columns] = flat
             hessian.root[columns, start : start + term.size] = flat.T
+
+    def arrow_rows(self, indices: Rows) -> tuple[Floats, Ints, Floats]:
+        """Of these rows their part in the Hessian's root, (n, R), and their group and columns among the leaves."""
+        every = as_indices(self.n_data, indices)
+        root = np.zeros((every.size, int(self.layout.starts[-1])))
+        root[:, : self.n_coefficients] = self.model.rows[indices]
+        for term, start in zip(self.groups[:-1], self.layout.starts, strict=False):
+            at = start + term.width * term.index[every].astype(np.int64)
+            for j, column in enumerate(_columns(term, every).T):
+                root[np.arange(every.size), at + j] = column
+        last = self.groups[-1]
+        return root, last.index[every].astype(np.int64), _columns(last, every)
+
+    def residual_bounds(
+        self, centre: Floats, order: int, radius: float | None, precision: Arrow, rest: Rows
+    ) -> GroupedBounds:
+        """Bounds on the residuals of control variates, for the exact mini-batch test."""
+        return GroupedBounds.of(self, centre, order, radius, precision.factor(), rest)
 
     def no_curvature(self) -> Arrow:
         """A Hessian of zeros."""

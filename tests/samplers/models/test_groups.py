@@ -171,6 +171,29 @@ def test_scales_given_effects_have_their_distribution(groups, squares, degrees):
         assert abs(batches.mean() - density @ grid**power) < 4.0 * error < 0.2
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_residuals_are_within_their_bounds(order):
+    """Also far from the centre; outside the ball there is no bound."""
+    model, rng = grouped(), np.random.default_rng(7)
+    proxied, every, tightest = Controlled.around(model, find_mode(model), order), np.arange(model.n_data), 0.0
+    bounds = proxied.residual_bounds
+    weights = bounds.weights.weights
+    for _ in range(300):
+        states = []
+        for _ in range(2):
+            white = rng.standard_normal(model.layout.first)
+            white[: rng.integers(1, white.size)] *= rng.choice([0.0, 1.0, 2.0])
+            states.append(proxied.centre + bounds.factor.colour(white * rng.choice([0.3, 1.0, 1.5])))
+        reach = proxied.bounds(*states).reach
+        assert reach == proxied.bounds(*states[::-1]).reach
+        ratio = np.abs(proxied.terms(*states, every)) / (weights * reach)
+        assert np.all(ratio <= 1.0 + 1e-9)
+        tightest = max(tightest, ratio.max() if math.isfinite(reach) else 0.0)
+    assert tightest > 0.1
+    assert proxied.bounds(proxied.centre, proxied.centre + 99.0).reach == math.inf
+    assert proxied.bounds(proxied.centre, proxied.centre).reach == 0.0
+
+
 def test_thousands_of_groups_need_no_dense_matrix():
     """2,000 groups and 10^5 rows: a dense Hessian alone would take 32 MB, this way it is below 1 MB."""
     rng = np.random.default_rng(6)
