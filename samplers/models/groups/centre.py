@@ -26,7 +26,7 @@ PASSES = 60
 EM, SETTLED = 100, 1e-3  # steps in the scales without data, and the change of log τ that ends them
 
 
-def find_centre(model: Grouped, start: Floats | None = None, tolerance: float = 1e-6) -> Floats:
+def find_centre(model: Grouped, start: Floats | None = None, tolerance: float = 1e-3) -> Floats:
     """Newton steps in coefficients and effects, EM steps in the scales between them.
 
     Parameters
@@ -36,7 +36,7 @@ def find_centre(model: Grouped, start: Floats | None = None, tolerance: float = 
     start
         Zeros by default: all scales 1.
     tolerance
-        Length of the last Newton step, in posterior standard deviations.
+        Length of the last Newton step, in posterior standard deviations; what is left is about its square.
     """
     theta = np.zeros(model.dimension) if start is None else np.array(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
@@ -70,8 +70,9 @@ def _pass(model: Grouped, theta: Floats, parts: list[slice]) -> tuple[float, Flo
     """Log-likelihood, gradient and Hessian of these rows."""
     value, gradient, hessian = 0.0, np.zeros(theta.size), model.no_curvature()
     for part in parts:
-        value += float(model.log_likelihood(theta, part).sum())
-        slope, curvature = model.derivatives(theta, part, 2)
+        eta = model.predictor(theta, part)
+        value += float(model.model.value(eta, part).sum())
+        slope, curvature = model.derivatives_at(eta, part, 2)
         gradient, hessian = gradient + slope, hessian + curvature
     return value, gradient, hessian
 

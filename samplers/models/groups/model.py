@@ -160,7 +160,11 @@ class Grouped:
     def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Any]:
         """Gradient and Hessian (an `Arrow`, 0 at order 1) of the sum of log p over these data."""
         check_size(theta, self.dimension)
-        _, slope, curvature = expansion(self.model, self.predictor(theta, indices), indices, order).T
+        return self.derivatives_at(self.predictor(theta, indices), indices, order)
+
+    def derivatives_at(self, eta: Floats, indices: Rows, order: int) -> tuple[Floats, Arrow]:
+        """The same from the predictors of these data."""
+        _, slope, curvature = expansion(self.model, eta, indices, order).T
         gradient, hessian = np.zeros(self.dimension), self.no_curvature()
         rows = np.asarray(self.model.rows[indices], dtype=np.float64)
         d = self.n_coefficients
@@ -254,7 +258,7 @@ class Grouped:
         curvature.root[:d, :d] = self.model.prior_curvature(theta[:d])
         return curvature
 
-    def find_centre(self, start: Floats | None = None, tolerance: float = 1e-6) -> Floats:
+    def find_centre(self, start: Floats | None = None, tolerance: float = 1e-3) -> Floats:
         """Where to expand: the mode of coefficients and effects, given scales near their marginal maximum."""
         return find_centre(self, start, tolerance)
 
