@@ -12,7 +12,7 @@ import numpy as np
 from designer.engine.step_error import Rule
 from samplers.compiled import parts
 from samplers.compiled.build_glm import LINEAR, controlled_glm, fused_glm
-from samplers.compiled.build_groups import arrow_whitening, fused_arrow_step
+from samplers.compiled.build_groups import arrow_whitening, controlled_groups, fused_arrow_step
 from samplers.compiled.logistic import ROOM
 from samplers.data.memory import too_large
 from samplers.decide.barker import BarkerTest
@@ -26,6 +26,7 @@ from samplers.models.arrays import frozen
 from samplers.models.control import Controlled
 from samplers.models.control.residual_bounds import ResidualBounds
 from samplers.models.glm import GLM
+from samplers.models.groups import Grouped
 from samplers.models.groups.bounds import GroupedBounds
 from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
@@ -72,6 +73,8 @@ def fused_model(model: Model) -> Any:
 
 def _residuals(model: Controlled) -> Any:
     linear: Any = model.model
+    if type(linear) is Grouped:
+        return controlled_groups(model, linear)
     scale = 1.0
     if type(linear) is TemperedLinear:
         linear, scale = linear.model, linear.scale

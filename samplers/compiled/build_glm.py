@@ -29,7 +29,7 @@ def fused_glm(model: GLM) -> GLMData:
     rows, zeros = frozen(model.rows), np.zeros(model.rows.shape[1])
     none = RowSplit(model.n_data, np.empty(0, dtype=np.int64))
     sums: Any = zeros, zeros, np.zeros((0, 0))
-    parts = *_seen(model, rows), 1.0, 0, *sums, *_heavy(model, none.heavy), *_swaps(none), too_large(rows)
+    parts = *_seen(model, rows), 1.0, 0, *sums, *_heavy(model, none.heavy), *swaps_of(none), too_large(rows)
     return GLMData(*parts)
 
 
@@ -38,7 +38,7 @@ def controlled_glm(model: Controlled, linear: GLM, scale: float) -> GLMData:
     how: Any = scale, model.order, model.centre, model.gradient, model.hessian, *_heavy(linear, model.heavy)
     if model.anchor is None:
         rows = frozen(linear.rows)
-        parts = *_seen(linear, rows), *how, *_swaps(model.split), too_large(rows)
+        parts = *_seen(linear, rows), *how, *swaps_of(model.split), too_large(rows)
         return GLMData(*parts)
     with _packing:
         if model not in _packed:
@@ -49,7 +49,7 @@ def controlled_glm(model: Controlled, linear: GLM, scale: float) -> GLMData:
             numbers = numbers_of(linear.numbers, d + 3, d)._replace(table=packed)
             design, _, *rest = _seen(linear, packed)
             none = RowSplit(split.n_rest, np.empty(0, dtype=np.int64))
-            parts = design, numbers, *rest, *how, *_swaps(none), False
+            parts = design, numbers, *rest, *how, *swaps_of(none), False
             _packed[model] = GLMData(*parts)
         return _packed[model]
 
@@ -64,7 +64,7 @@ def _heavy(model: GLM, rows: Ints) -> Any:
     return DenseRows(frozen(heavy)), numbers_of(table_of(model.numbers, rows))
 
 
-def _swaps(split: RowSplit) -> Any:
+def swaps_of(split: RowSplit) -> Any:
     return frozen(split.holes), frozen(split.fillers), frozen(split.buckets), split.shift
 
 

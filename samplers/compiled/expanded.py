@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba.extending import overload
 
 from designer.core.jit import kernel
+from samplers.compiled.arrow import ArrowSums, arrow_quadratic
 from samplers.compiled.logistic import dot, quadratic
+from samplers.decide._permutation import is_a
+
+
+def quadratic_form(matrix: Any, d: Any) -> Any: ...
+
+
+@overload(quadratic_form)
+def _quadratic_form(matrix, d):
+    """d' matrix d, by the type of the matrix."""
+    if is_a(ArrowSums, matrix):
+        return lambda matrix, d: arrow_quadratic(matrix, d)
+    return lambda matrix, d: quadratic(matrix, d)
 
 
 @kernel
 def proxies(model, theta):
     """The sum of all proxies minus their values at the centre."""
     d = theta - model.centre
-    return dot(model.gradient, d) + 0.5 * quadratic(model.hessian, d)
+    return dot(model.gradient, d) + 0.5 * quadratic_form(model.hessian, d)
 
 
 @kernel

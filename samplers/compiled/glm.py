@@ -54,7 +54,7 @@ class GLMData(NamedTuple):
     design: Any
     numbers: RowNumbers
     family: CompiledFamily
-    prior: CompiledPrior
+    prior: Any  # a `CompiledPrior`, or one with group effects
     scale: float  # of the log-likelihood: 1 / temperature
     order: int  # of the control variates; 0: none
     centre: Floats
@@ -180,10 +180,21 @@ def glm_heavy(model, theta):
     return model.scale * total
 
 
+def log_prior_of(prior: Any, theta: Any) -> Any:
+    """The log prior, by the type of the prior."""
+
+
+@overload(log_prior_of)
+def _log_prior_of(prior, theta):
+    if is_a(CompiledPrior, prior):
+        return lambda prior, theta: compiled_log_prior(prior, theta)
+    return None
+
+
 @kernel
 def glm_log_prior(model, theta):
     """The log prior, with the sum of the proxies and the heavy rows if there are control variates."""
-    total = compiled_log_prior(model.prior, theta)
+    total = log_prior_of(model.prior, theta)
     if model.order > 0:
         total += proxies(model, theta)
         if model.heavy_numbers.table.shape[0] > 0:

@@ -6,6 +6,11 @@ from typing import Any
 
 from numba.extending import overload
 
+from samplers.compiled.glm import GLMData, log_prior_of
+from samplers.compiled.groups import GroupedPrior
+from samplers.decide._permutation import is_a
+from samplers.models.groups._scale_kernels import refresh_scales
+
 
 def refresh(rng: Any, model: Any, theta: Any, here: Any) -> Any: ...
 
@@ -13,4 +18,13 @@ def refresh(rng: Any, model: Any, theta: Any, here: Any) -> Any: ...
 @overload(refresh)
 def _refresh(rng, model, theta, here):
     """Moves θ in place, as the model's `refresh`; `here` is its log prior, that of the new θ is returned."""
+    if is_a(GLMData, model) and is_a(GroupedPrior, model.types[model.fields.index("prior")]):
+
+        def scales(rng, model, theta, here):
+            p = model.prior
+            before = log_prior_of(p, theta)
+            refresh_scales(rng, theta, p.starts, p.groups, p.widths, p.scales, p.degrees, p.first)
+            return here + (log_prior_of(p, theta) - before)  # the rest has not changed
+
+        return scales
     return lambda rng, model, theta, here: here

@@ -218,7 +218,8 @@ class Controlled:
 
     def posterior_gradient(self) -> Floats:
         """The gradient of the log posterior of all rows at the centre."""
-        return self.gradient + self.model.prior_gradient(self.centre) + self._heavy_derivatives()[0]
+        gradient: Floats = self.gradient + self.model.prior_gradient(self.centre)
+        return gradient + self._heavy_derivatives()[0] if self.n_heavy else gradient
 
     def posterior_precision(self) -> Floats:
         """Minus the Hessian of the log posterior of all rows at the centre: needs order 2."""
