@@ -6,6 +6,7 @@ Such a model is a `LinearModel`: offsets and weights are the model's own affair,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from samplers.models.arrays import finite_array, frozen, mapped_array
 from samplers.models.families.catalogue import family_of, fixed_family, responses, row_numbers
 from samplers.models.families.kernels import bounds, each
 from samplers.models.families.pulls import pulls
+from samplers.models.groups import Grouped, Groups
 from samplers.models.priors import Flat, Prior, as_prior
 
 Names = tuple[str, ...] | None
@@ -205,6 +207,7 @@ def glm_model(
     weights: npt.ArrayLike | None = None,
     trials: npt.ArrayLike | None = None,
     names: Any = None,
+    groups: Sequence[Groups] | None = None,
     **shapes: float | None,
 ) -> Any:
     """A generalised linear model of rows (N, D) and responses y.
@@ -229,6 +232,8 @@ def glm_model(
         Of "binomial".
     names
         Of the columns.
+    groups
+        Group terms, each a `Groups`: effects with sampled scales. They need one predictor and fixed shapes.
     **shapes
         `sigma` ("gaussian", "student-t"), `degrees` ("student-t"; 4 if not given), `dispersion` ("negative-binomial":
         variance = mean + dispersion mean²), `shape` ("gamma"). A number is fixed. None, the default, is sampled: its
@@ -237,7 +242,8 @@ def glm_model(
     Returns
     -------
     GLM or MultiGLM
-        A `GLM`, which is a `LinearModel`; a `MultiGLM`, which is a `SmoothModel`, for "softmax" and sampled shapes.
+        A `GLM`, which is a `LinearModel`; a `MultiGLM`, which is a `SmoothModel`, for "softmax" and sampled shapes;
+        with group terms a `Grouped`, which is a `SmoothModel`, too.
 
     Examples
     --------
@@ -253,6 +259,8 @@ def glm_model(
     if family == "student-t":
         shapes.setdefault("degrees", 4.0)
     described = family_of(family, shapes)
+    if groups is not None:
+        check_groups(described)
     if described.sampled or described.name == "softmax":
         raise BadInput(f"family = {family!r}: give {' and '.join(described.sampled) or 'another one'} as a number")
     if (described.name == "binomial") != (trials is not None):
@@ -265,7 +273,16 @@ def glm_model(
         extra,
     )
     chosen = Flat() if prior is None else as_prior(prior)
-    return BoundedGLM(rows, table, fixed_family(described), chosen.over(d), _names(names, d))
+    model = BoundedGLM(rows, table, fixed_family(described), chosen.over(d), _names(names, d))
+    return model if groups is None else Grouped.of(model, groups)
+
+
+def check_groups(family: Any) -> None:
+    """Refuse group terms where they are not possible."""
+    if family.name == "softmax":
+        raise BadInput("groups: family softmax has a predictor for each class; group effects need a single one")
+    if family.sampled:
+        raise BadInput(f"groups: give {' and '.join(family.sampled)} as a number: group effects need a fixed shape")
 
 
 def _rows(x: npt.ArrayLike) -> Floats:
