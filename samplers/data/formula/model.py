@@ -115,10 +115,9 @@ def model_of(
     made, free = _prior(prior, tails, frame)
     remarks = [*frame.remarks, *_collinear(frame, free)]
     options: dict[str, Any] = {"offset": frame.offset, "weights": frame.weights, "trials": frame.trials}
+    options |= shapes or {}
     with prefix_errors(f"family {frame.family}: "):
-        model: Any = glm_model(
-            frame.rows, frame.y, frame.family, prior=made, names=frame.names, **options, **(shapes or {})
-        )
+        model: Any = glm_model(frame.rows, frame.y, frame.family, prior=made, names=frame.names, **options)
     model = tempered(model, temperature)
     if frame.groups:
         groups = [
