@@ -76,6 +76,7 @@ SECTIONS: dict[str, Section] = {
     "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
     "trust": _of("samplers.trust"),
+    "flow": _of("samplers.flow"),
     "certify": _of("samplers.certify"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),

@@ -11,7 +11,8 @@ from designer.core.errors import BadInput
 from samplers.flow.steps import Flow
 from samplers.flow.without_control import tuned
 from samplers.models.control import Controlled
-from samplers.proposals import RandomWalk, choose_proposal
+from samplers.models.groups import Grouped
+from samplers.proposals import ArrowStep, RandomWalk, choose_proposal
 
 TUNING = 500  # steps of a round in which a random walk learns, at least; and 50 for each parameter
 WALK_EFFICIENCY = 0.3  # effective draws per step of a good random walk, times D
@@ -23,8 +24,18 @@ def proposed(flow: Flow, proxied: Controlled | None, mode: Floats) -> tuple[Any,
     if not isinstance(given, str):
         flow.step("proposal", lambda: flow.decide("proposal", f"{type(given).__name__}, as given"))
         return given, mode
+    if proxied is not None and isinstance(proxied.model, Grouped):
+        flow.step("proposal", lambda: _of_groups(flow))
+        return ArrowStep.of(proxied, flow.problem.beta), mode
     found = flow.step("proposal", lambda: _proposal(flow, proxied, mode))
     return found["proposal"], found["start"]
+
+
+def _of_groups(flow: Flow) -> None:
+    if flow.wishes.proposal == "random-walk":
+        raise BadInput('proposal = "random-walk": with group effects, "proxy" is the proposal that follows the scales')
+    why = "given the scales, coefficients and effects are nearly normal; scales move along in half of the steps"
+    flow.decide("proposal", "proxy proposals for group effects", why, "proposal=")
 
 
 def _proposal(flow: Flow, proxied: Controlled | None, mode: Floats) -> dict[str, Any]:

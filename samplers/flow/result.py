@@ -104,7 +104,7 @@ class SampleResult:
     >>> result = sample(Logistic.from_data(x, y), progress=False)
     >>> print(result)
     5,000 data, 2 parameters: draws of the Laplace approximation, 4 × 1,000
-    posterior error: shown: Laplace is off by at most 0.0053 sd in every mean and sd (95%), the wish is 0.05
+    posterior error: shown: Laplace is off by at most 0.00083 sd in every mean and sd (95%), the wish is 0.05
     no warnings; `.report()` has the decisions and the table
     """
 

@@ -31,11 +31,13 @@ from samplers.flow.which_test import (
 from samplers.models.control import Controlled
 from samplers.models.control.heavy import RowSplit
 from samplers.models.control.term_bounds import BoundedModel
-from samplers.proposals import ProxyStep, RandomWalk
+from samplers.models.groups import Grouped
+from samplers.proposals import ArrowStep, ProxyStep, RandomWalk
 from samplers.study.independent_pairs import independent_pairs
 from samplers.study.observe import Observed, Pair, independent, observing, spacing
 from samplers.study.predict_minibatch import predict_minibatch
 
+ARROW_SPACING = 3  # steps from one pair to the next: coefficients and effects are new in each, scales are not
 CHEAPER = 0.5  # data use at which a test evaluates as much as exact decisions with a cache
 
 
@@ -94,9 +96,9 @@ def _split(flow: Flow, whole: Any, *, for_bounds: bool = False) -> RowSplit | No
             raise BadInput("heavy: needs control variates, which this model does not have")
         return None
     wish = flow.wishes.heavy
-    if isinstance(wish, str) and not isinstance(whole.model, BoundedModel):
+    if isinstance(whole.model, Grouped) and isinstance(wish, str):
         return None
-    if isinstance(wish, str) and wish == "auto" and for_bounds:
+    if isinstance(wish, str) and wish == "auto" and for_bounds and isinstance(whole.model, BoundedModel):
         wish = "bounds"
     return whole.with_heavy(wish).split
 
@@ -201,7 +203,7 @@ def trial_run(flow: Flow, model: Any, proposal: Any, start: Floats) -> TrialRun:
 
 
 def _trial(flow: Flow, model: Any, proposal: Any, start: Floats) -> dict[str, Any]:
-    pairs, every = flow.pairs(proposal), spacing(proposal)
+    pairs, every = flow.pairs(proposal), ARROW_SPACING if isinstance(proposal, ArrowStep) else spacing(proposal)
     warmup = min(flow.warmup(proposal), INDEPENDENT_WARMUP) if independent(proposal) else flow.warmup(proposal)
     chain = Chain(model, proposal, ExactTest(), start, flow.rng(4), flow.problem.rule)
     recorded: list[Pair] = []
@@ -214,8 +216,9 @@ def _trial(flow: Flow, model: Any, proposal: Any, start: Floats) -> dict[str, An
             accepted += int(np.count_nonzero(part.accepted))
             if show is not None:
                 show(chain.steps, steps)
-    kind = "proxy" if isinstance(proposal, ProxyStep) else "random-walk" if isinstance(proposal, RandomWalk) else None
-    notes: dict[str, Note] = {"chain_acceptance": accepted / (pairs * every)} | ({"proposal": kind} if kind else {})
+    notes: dict[str, Note] = {"chain_acceptance": accepted / (pairs * every)}
+    if isinstance(proposal, (ArrowStep, ProxyStep, RandomWalk)):
+        notes["proposal"] = "random-walk" if isinstance(proposal, RandomWalk) else "proxy"
     if heavy := getattr(model, "n_heavy", 0):
         notes |= {"n_heavy": heavy, "heavy": model.split.sentence}
     trial = Observed(Draws.empty(0, start.size), recorded, flow.problem.rule).trial(chain.n_data, notes)
