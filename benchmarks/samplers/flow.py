@@ -1,7 +1,7 @@
 """One call on every permanent case: right within the wish, refused or warned, and never silently wrong.
 
-`sample` with its defaults, with chains where it would have taken Laplace, with a sequential test, with random walks; the
-draws against exact posteriors that the samplers had no part in (`tests/cases`).
+`sample` with its defaults, with chains where it would have taken Laplace, with a sequential test, and with random
+walks; the draws against exact posteriors that the samplers had no part in (`tests/cases`).
 """
 
 from __future__ import annotations
@@ -87,9 +87,10 @@ def report() -> list[str]:
     return [
         "## One call on the permanent cases",
         "",
-        f"`au.sample(model, posterior_error={WISH:g})` on each case, with its defaults and in three other ways. *Right*:",
-        f"as in the section on trust (means and sds within {WISH:g}, extreme quantiles within 0.25 sd, or {CHANCE:g}",
-        "standard errors). *Claim*: what the result says about its posterior error. Errors contain the Monte Carlo error.",
+        f"`au.sample(model, posterior_error={WISH:g})` on each case, with its defaults and in three other ways.",
+        f"*Right*: as in the section on trust (means and sds within {WISH:g}, extreme quantiles within 0.25 sd, or",
+        f"{CHANCE:g} standard errors). *Claim*: what the result says about its posterior error. Errors contain the Monte",
+        "Carlo error.",
         "",
         _row("case", "way", "method", "outcome", "claim", "mean off, sd", "sd off", "seconds", "warnings"),
         _row(*["---"] * 9),
