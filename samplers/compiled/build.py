@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.engine.step_error import Rule
 from samplers.compiled import parts
-from samplers.compiled.build_glm import LINEAR, controlled_glm, fused_glm
+from samplers.compiled.build_glm import LINEAR, controlled_glm, controlled_multi, fused_glm, fused_multi, multi_parts
 from samplers.compiled.build_groups import arrow_whitening, controlled_groups, fused_arrow_step
 from samplers.compiled.logistic import ROOM
 from samplers.data.memory import too_large
@@ -32,7 +32,8 @@ from samplers.models.ica import ICA
 from samplers.models.lasso import Lasso
 from samplers.models.logistic import Logistic
 from samplers.models.mixture import Mixture
-from samplers.models.tempered import Tempered, TemperedLinear
+from samplers.models.multi_glm import MultiGLM
+from samplers.models.tempered import Tempered, TemperedLinear, TemperedSmooth
 from samplers.proposals import ArrowStep, Langevin, Profile, Proposal, ProxyStep, RandomWalk, StiefelWalk
 
 FIRST_LOOKS = 4096  # looks whose bounds are computed before any decision needs more
@@ -58,6 +59,8 @@ def fused_model(model: Model) -> Any:
         return _residuals(model)
     if type(model) in LINEAR:
         return fused_glm(cast(GLM, model))
+    if type(model) is MultiGLM:
+        return fused_multi(model)
     if type(model) is ICA:
         return parts.ICARows(frozen(model.rows), too_large(model.rows))
     if type(model) is Mixture:
@@ -65,7 +68,7 @@ def fused_model(model: Model) -> Any:
         return parts.MixtureData(frozen(model.x), *rest)
     if type(model) is Lasso:
         return parts.LassoRows(frozen(model.rows), model.precision, model.penalty, too_large(model.rows))
-    if isinstance(model, Tempered) and type(model) in (Tempered, TemperedLinear):
+    if isinstance(model, Tempered) and type(model) in (Tempered, TemperedLinear, TemperedSmooth):
         inner = fused_model(model.model)
         return None if inner is None else parts.Hot(inner, model.scale)
     return None
@@ -80,6 +83,9 @@ def _residuals(model: Controlled) -> Any:
         linear, scale = linear.model, linear.scale
     if type(linear) in LINEAR:
         return controlled_glm(model, linear, scale)
+    multi = multi_parts(model)
+    if multi is not None:
+        return controlled_multi(model, *multi)
     if type(linear) is not Logistic:
         return None
     sums, split = (model.centre, model.gradient, model.hessian), model.split

@@ -16,6 +16,7 @@ from numba.extending import overload
 from designer.core.jit import kernel
 from samplers.compiled.expanded import rest_rows
 from samplers.compiled.glm import GLMData
+from samplers.compiled.multi import MultiData
 from samplers.compiled.parts import Hot, ICARows, LassoRows, LogisticExpanded, LogisticRows, MixtureData
 from samplers.decide._permutation import is_a
 
@@ -71,7 +72,7 @@ def _fetch(model, indices):
                 ask_for(model.design.rows, rest_rows(model, indices))
 
         return glm_rows
-    if is_a(ICARows, model) or is_a(LassoRows, model):
+    if is_a(ICARows, model) or is_a(LassoRows, model) or is_a(MultiData, model):
 
         def rows(model, indices):
             if model.on_disk:

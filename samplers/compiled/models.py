@@ -21,6 +21,7 @@ from samplers.compiled.logistic import (
     two_dots,
     weighted_square,
 )
+from samplers.compiled.multi import MultiData, multi_log_prior, multi_rest, multi_sum, multi_terms
 from samplers.compiled.parts import (
     Hot,
     ICARows,
@@ -79,6 +80,8 @@ def _log_prior(model, theta):
         return known
     if is_a(GLMData, model):
         return lambda model, theta: glm_log_prior(model, theta)
+    if is_a(MultiData, model):
+        return lambda model, theta: multi_log_prior(model, theta)
     if is_a(ICARows, model):
         return lambda model, theta: 0.0 if departure(theta, model.rows.shape[1]) <= ORTHONORMAL else -math.inf
     if is_a(MixtureData, model):
@@ -167,6 +170,10 @@ def _fill_terms(model, theta, theta_new, indices, room, out):
         return lambda model, theta, theta_new, indices, room, out: glm_terms(
             model, theta, theta_new, indices, room, out
         )
+    if is_a(MultiData, model):
+        return lambda model, theta, theta_new, indices, room, out: multi_terms(
+            model, theta, theta_new, indices, room, out
+        )
     if is_a(ICARows, model):
         return lambda model, theta, theta_new, indices, room, out: ica_terms(model.rows, theta, theta_new, indices, out)
     if is_a(MixtureData, model):
@@ -206,6 +213,10 @@ def _sum_block(model, theta, first, size, room):
     if is_a(GLMData, model):
         return lambda model, theta, first, size, room: glm_sum(
             model.design, model.numbers, model.family, theta, first, size, room
+        )
+    if is_a(MultiData, model):
+        return lambda model, theta, first, size, room: multi_sum(
+            model, model.rows, model.numbers, theta, first, size, room
         )
 
     def one_by_one(model, theta, first, size, room):
@@ -251,6 +262,8 @@ def _full_log_likelihood(model, theta, n_data, room):
         return lambda model, theta, n_data, room: glm_rest(
             model, theta, sum_blocks(model, theta, model.numbers.table.shape[0], room)
         )
+    if is_a(MultiData, model):
+        return lambda model, theta, n_data, room: multi_rest(model, theta, sum_blocks(model, theta, n_data, room))
     return lambda model, theta, n_data, room: sum_blocks(model, theta, n_data, room)
 
 

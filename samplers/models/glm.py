@@ -18,59 +18,22 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.models import Rows
 from samplers.models.arrays import finite_array, frozen, mapped_array
-from samplers.models.families.catalogue import family_of, fixed_family, responses, row_numbers
+from samplers.models.families.catalogue import (
+    SHAPE_PRIORS,
+    FamilyRow,
+    classes,
+    family_of,
+    fixed_family,
+    responses,
+    row_numbers,
+)
+from samplers.models.families.joint import SAMPLED, JointFamily
 from samplers.models.families.kernels import bounds, each
 from samplers.models.families.pulls import pulls
 from samplers.models.groups import Grouped, Groups
-from samplers.models.priors import Flat, Prior, as_prior
-
-Names = tuple[str, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class RowTable:
-    """Numbers of each row: y, and where there are any, offset, weight and trials, one after the other in memory.
-
-    Parameters
-    ----------
-    table
-        (N, k).
-    offset, weight, extra
-        Their columns, -1 if there are none; y is column 0.
-    """
-
-    table: Floats
-    offset: int = -1
-    weight: int = -1
-    extra: int = -1
-
-    @classmethod
-    def of(
-        cls, y: Floats, offset: Floats | None = None, weight: Floats | None = None, extra: Floats | None = None
-    ) -> RowTable:
-        """From one array each."""
-        columns, places = [y], []
-        for some in (offset, weight, extra):
-            places.append(-1 if some is None else len(columns))
-            columns += [] if some is None else [some]
-        return cls(frozen(np.stack(columns, axis=1)), *places)
-
-    def column(self, place: int, indices: Rows, default: float) -> Floats:
-        """A column of these rows, or the default."""
-        rows = self.table[indices]
-        return np.full(rows.shape[0], default) if place < 0 else np.ascontiguousarray(rows[:, place])
-
-    def of_family(self, indices: Rows) -> tuple[Floats, Floats, Floats]:
-        """y, extra and weight of these rows."""
-        return (
-            self.column(0, indices, 0.0),
-            self.column(self.extra, indices, 0.0),
-            self.column(self.weight, indices, 1.0),
-        )
-
-    def add_offset(self, eta: Floats, indices: Rows) -> Floats:
-        """η with the offset."""
-        return eta if self.offset < 0 else eta + self.table[indices][:, self.offset]
+from samplers.models.multi_glm import MultiGLM
+from samplers.models.priors import Flat, Joint, Normal, Prior, as_prior
+from samplers.models.row_table import Names, RowTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,19 +224,23 @@ def glm_model(
     described = family_of(family, shapes)
     if groups is not None:
         check_groups(described)
-    if described.sampled or described.name == "softmax":
-        raise BadInput(f"family = {family!r}: give {' and '.join(described.sampled) or 'another one'} as a number")
     if (described.name == "binomial") != (trials is not None):
         raise BadInput("trials: family binomial needs them, one number for each row, and no other family takes them")
     extra = None if trials is None else row_numbers("trials", trials, n, 0.0, whole=True)
+    response = responses(described.name, y, n, extra)
+    if described.name == "gamma" and described.sampled:
+        extra = np.log(response)
     table = RowTable.of(
-        responses(described.name, y, n, extra),
+        response,
         None if offset is None else row_numbers("offset", offset, n, -1e300),
         None if weights is None else row_numbers("weights", weights, n, 0.0),
         extra,
     )
     chosen = Flat() if prior is None else as_prior(prior)
-    model = BoundedGLM(rows, table, fixed_family(described), chosen.over(d), _names(names, d))
+    called = _names(names, d)
+    if described.name == "softmax" or described.sampled:
+        return _multi(rows, table, described, chosen, called)
+    model = BoundedGLM(rows, table, fixed_family(described), chosen.over(d), called)
     return model if groups is None else Grouped.of(model, groups)
 
 
@@ -283,6 +250,23 @@ def check_groups(family: Any) -> None:
         raise BadInput("groups: family softmax has a predictor for each class; group effects need a single one")
     if family.sampled:
         raise BadInput(f"groups: give {' and '.join(family.sampled)} as a number: group effects need a fixed shape")
+
+
+def _multi(rows: Floats, table: RowTable, family: FamilyRow, prior: Prior, names: Names) -> MultiGLM:
+    """A model with several predictors."""
+    d, linear, sampled = rows.shape[1], 1, family.sampled
+    called = tuple(str(k) for k in range(d)) if names is None else names
+    if family.name == "softmax":
+        linear = classes(table.column(0, slice(None), 0.0)) - 1
+        called = tuple(f"{j + 1}: {name}" for j in range(linear) for name in called)
+    joint: Any = prior.over(linear * d)
+    if sampled:
+        means = np.array([SHAPE_PRIORS[name][0] for name in sampled])
+        precisions = np.array([SHAPE_PRIORS[name][1] ** -2 for name in sampled])
+        joint = Joint(joint, Normal(precisions, means).over(len(sampled)), linear * d)
+    shape = tuple(SAMPLED if value is None else value for value in family.shapes.values())
+    called = (*called, *(f"log {name}" for name in sampled))
+    return MultiGLM(rows, table, JointFamily(family.name, shape), linear, sampled, joint, called)
 
 
 def _rows(x: npt.ArrayLike) -> Floats:

@@ -23,6 +23,11 @@ SHAPES = {  # of each family; a number is fixed, None is sampled on the log scal
 }
 NAMES = ("bernoulli", "probit", "cloglog", "binomial", "poisson", "negative-binomial", *("gaussian", "student-t"))
 FAMILIES = (*NAMES, "gamma", "softmax")
+SHAPE_PRIORS = {  # mean and standard deviation of the normal prior of a sampled parameter's logarithm
+    **dict.fromkeys(("sigma", "dispersion", "shape"), (0.0, 5.0)),
+    "degrees": (2.0, 1.0),
+}
+MOST_CLASSES = 1000
 SUPPORT = {
     **dict.fromkeys(("bernoulli", "probit", "cloglog"), "must be 0 or 1"),
     "binomial": "must be a whole number from 0 to its trials",
@@ -127,3 +132,20 @@ def row_numbers(name: str, given: npt.ArrayLike, n: int, low: float, *, whole: b
         least = f", {low:g} or more" if low > -1e300 else ""
         raise BadInput(f"{name}[{place}] = {values[place]:g}: must be {kind}{least}")
     return values
+
+
+def classes(y: Floats) -> int:
+    """Number of classes K of softmax: y = 0 .. K-1, none missing, or BadInput.
+
+    Examples
+    --------
+    >>> classes(np.array([0.0, 2.0, 1.0]))
+    3
+    """
+    found = np.unique(y)
+    if found.size < 2 or found.size > MOST_CLASSES:
+        raise BadInput(f"y: {found.size:,} classes; family softmax: must have 2 to {MOST_CLASSES:,}")
+    missing = np.flatnonzero(found != np.arange(found.size))
+    if missing.size:
+        raise BadInput(f"y: no row has class {missing[0]}; family softmax: classes must be 0 to K - 1, none missing")
+    return int(found.size)

@@ -1,0 +1,219 @@
+"""Generalised linear models with several predictors: classes (softmax), and shape parameters that are sampled.
+
+θ holds the coefficients, class by class for softmax, then the logarithms of the shape parameters. Every datum's
+log-likelihood is a function of q predictors, the linear ones and the log shapes; its control variate needs its q first
+and q (q + 1) / 2 second derivatives in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designer.core.arrays import Floats, Ints
+from samplers.models import Rows
+from samplers.models.arrays import as_indices, blocks, check_size
+from samplers.models.families.joint import JointFamily, joint_slopes, joint_values
+from samplers.models.row_table import Names, RowTable
+
+
+@dataclass(frozen=True, eq=False)
+class MultiGLM:
+    """A model with several predictors; make one with `glm_model`.
+
+    Parameters
+    ----------
+    rows
+        Covariates (N, D).
+    numbers
+        y, offset, weight and the like of each row.
+    family
+        With its shape parameters, sampled or fixed.
+    linear
+        Number of linear predictors: K - 1 for softmax, else 1.
+    shapes
+        Names of the shape parameters that are sampled.
+    prior
+        Of all parameters.
+    names
+        Of all parameters.
+
+    Examples
+    --------
+    >>> from samplers import glm_model
+    >>> model = glm_model(np.ones((4, 1)), [1.0, 2.0, 3.0, 6.0], "gaussian", names=["intercept"])
+    >>> model.names
+    ('intercept', 'log sigma')
+    >>> from samplers import find_mode
+    >>> np.exp(find_mode(model)[1]).round(1)  # the prior of log sigma is N(0, 5²)
+    np.float64(1.9)
+    """
+
+    rows: Floats
+    numbers: RowTable
+    family: JointFamily
+    linear: int
+    shapes: tuple[str, ...]
+    prior: Any
+    names: Names = None
+
+    @property
+    def n_data(self) -> int:
+        """Number of data N."""
+        return int(self.rows.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return self.linear * int(self.rows.shape[1]) + len(self.shapes)
+
+    @property
+    def predictors(self) -> int:
+        """Number of predictors of a datum, q."""
+        return self.linear + len(self.shapes)
+
+    @cached_property
+    def y(self) -> Floats:
+        """The response of each row."""
+        return self.numbers.column(0, slice(None), 0.0)
+
+    def unpack(self, draws: Floats) -> dict[str, Floats]:
+        """Draws (..., D) by name; shape parameters on their own scale."""
+        count = self.dimension - len(self.shapes)
+        names = self.names or tuple(str(k) for k in range(count))
+        found = {name: draws[..., k] for k, name in enumerate(names[:count])}
+        return found | {name: np.exp(draws[..., count + k]) for k, name in enumerate(self.shapes)}
+
+    def log_prior(self, theta: Floats) -> float:
+        """Log prior, up to a constant."""
+        return float(self.prior.log_prior(theta))
+
+    def smooth_log_prior(self, theta: Floats) -> float:
+        """The log prior whose gradient `prior_gradient` is: kinks are rounded off."""
+        return float(self.prior.smooth(theta))
+
+    def prior_gradient(self, theta: Floats) -> Floats:
+        """Gradient of the log prior."""
+        gradient: Floats = self.prior.gradient(theta)
+        return gradient
+
+    def prior_curvature(self, theta: Floats) -> Floats:
+        """Hessian of the log prior."""
+        return np.diag(self.prior.curvature(theta))
+
+    @property
+    def flat(self) -> Ints:
+        """The parameters whose prior is flat."""
+        return np.flatnonzero(self.prior.flat)
+
+    def predictors_at(self, theta: Floats, indices: Rows) -> Floats:
+        """Predictors (q, n) of these data; every column has the log shapes."""
+        check_size(theta, self.dimension)
+        rows = np.asarray(self.rows[indices], dtype=np.float64)
+        count = self.linear * rows.shape[1]
+        eta = np.empty((self.predictors, rows.shape[0]))
+        eta[: self.linear] = theta[:count].reshape(self.linear, -1) @ rows.T
+        if self.numbers.offset >= 0:
+            eta[: self.linear] += self.numbers.table[indices][:, self.numbers.offset]
+        eta[self.linear :] = theta[count:, None]
+        return eta
+
+    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
+        """lᵢ of these data."""
+        return self.log_likelihood(theta_new, indices) - self.log_likelihood(theta, indices)
+
+    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
+        """log p of each of these data, up to a term of y alone."""
+        return self.value(self.predictors_at(theta, indices), indices)
+
+    def value(self, eta: Floats, indices: Rows) -> Floats:
+        """The same, given the predictors."""
+        return joint_values(self.family, eta, *self.numbers.of_family(indices))
+
+    def slopes(self, eta: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        """First (q, n) and second derivatives (q (q + 1) / 2, n) in the predictors."""
+        return joint_slopes(self.family, eta, *self.numbers.of_family(indices))
+
+    def gradient(self, theta: Floats, indices: Rows) -> Floats:
+        """Gradient of the sum of log p over these data."""
+        return self.derivatives(theta, indices, 1)[0]
+
+    def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the sum of log p over these data; the Hessian is 0 at order 1."""
+        rows, d = np.asarray(self.rows[indices], dtype=np.float64), self.rows.shape[1]
+        slopes, curves = self.slopes(self.predictors_at(theta, indices), indices)
+        count, q = self.linear * d, self.predictors
+        gradient = np.concatenate([(slopes[: self.linear] @ rows).ravel(), slopes[self.linear :].sum(axis=1)])
+        hessian = np.zeros((self.dimension, self.dimension))
+        if order == 1:
+            return gradient, hessian
+        at = 0
+        places = [slice(j * d, (j + 1) * d) if j < self.linear else count + j - self.linear for j in range(q)]
+        for j in range(q):
+            for i in range(j, q):
+                if i < self.linear:
+                    part: Any = (rows * curves[at][:, None]).T @ rows
+                elif j < self.linear:
+                    part = curves[at] @ rows
+                else:
+                    part = curves[at].sum()
+                hessian[places[j], places[i]] = part
+                hessian[places[i], places[j]] = part.T if np.ndim(part) == 2 else part
+                at += 1
+        return gradient, hessian
+
+    def row_proxies(self, centre: Floats, order: int) -> MultiProxies:
+        """Proxies of order 1 or 2 of every datum's log-likelihood around a centre."""
+        return MultiProxies.of(self, centre, order)
+
+
+@dataclass(frozen=True, eq=False)
+class MultiProxies:
+    """Proxies in the predictors; `anchor` has predictors, slopes and curvatures at the centre, a row for each datum."""
+
+    model: MultiGLM
+    centre: Floats
+    order: int
+    anchor: Floats
+
+    @classmethod
+    def of(cls, model: MultiGLM, centre: Floats, order: int) -> MultiProxies:
+        """One pass over the data."""
+        q = model.predictors
+        anchor = np.empty((model.n_data, 2 * q + q * (q + 1) // 2))
+        for block in blocks(model.n_data):
+            eta = model.predictors_at(centre, block)
+            slopes, curves = model.slopes(eta, block)
+            anchor[block] = np.concatenate([eta, slopes, curves if order == 2 else np.zeros(curves.shape)]).T
+        return cls(model, centre.copy(), order, anchor)
+
+    def residuals(self, theta: Floats, theta_new: Floats, indices: Rows) -> Floats:
+        """r_i = lᵢ - [p_i(θ') - p_i(θ)]."""
+        rows = as_indices(self.model.n_data, indices)
+        old, new = self.model.predictors_at(theta, rows), self.model.predictors_at(theta_new, rows)
+        exact = self.model.value(new, rows) - self.model.value(old, rows)
+        return exact - self._change(new - old, old + new, rows)
+
+    def residual(self, theta: Floats, indices: Rows) -> Floats:
+        """log p_i(θ), less the proxy's change from the centre to θ."""
+        rows = as_indices(self.model.n_data, indices)
+        eta, q = self.model.predictors_at(theta, rows), self.model.predictors
+        centre = self.anchor[rows, :q].T
+        return self.model.value(eta, rows) - self._change(eta - centre, eta + centre, rows)
+
+    def _change(self, d: Floats, total: Floats, rows: Ints) -> Floats:
+        """Of the proxies along d, where `total` is the sum of the predictors at both ends."""
+        q = self.model.predictors
+        anchor = self.anchor[rows].T
+        middle = total - 2.0 * anchor[:q]
+        change: Floats = np.einsum("jn,jn->n", anchor[q : 2 * q], d)
+        at = 2 * q
+        for j in range(q):
+            for i in range(j, q):
+                product = d[j] * middle[i]
+                change += 0.5 * anchor[at] * (product if i == j else product + d[i] * middle[j])
+                at += 1
+        return change
