@@ -40,8 +40,8 @@ Groups, Grouped
     group effects (1 | g) and (x | g) with sampled scales, and a linear model with them
 Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
-from_jax
-    a model of your own in JAX, with control variates; any `SmoothModel` gets them
+from_jax, from_numpyro, from_pymc
+    a model of your own in JAX, NumPyro or PyMC, with control variates; any `SmoothModel` gets them
 RandomWalk, ProxyStep, ArrowStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 choose_proposal
@@ -143,6 +143,8 @@ if TYPE_CHECKING:
     from samplers.flow.sample import sample
     from samplers.models import LinearModel, Model, SmoothModel
     from samplers.models.adapters.jax_model import from_jax
+    from samplers.models.adapters.numpyro_model import from_numpyro
+    from samplers.models.adapters.pymc_model import from_pymc
     from samplers.models.control import Controlled, find_mode
     from samplers.models.glm import GLM, glm_model
     from samplers.models.groups import Grouped, Groups
@@ -260,6 +262,8 @@ __all__ = [
     "fit",
     "from_jax",
     "from_netcdf",
+    "from_numpyro",
+    "from_pymc",
     "gibbs",
     "gibbs_values",
     "glm",
@@ -312,6 +316,8 @@ _HOMES = {
     "models": "LinearModel Model SmoothModel",
     "models.adapters.jax_model": "from_jax",
     "models.glm": "GLM glm_model",
+    "models.adapters.numpyro_model": "from_numpyro",
+    "models.adapters.pymc_model": "from_pymc",
     "models.groups": "Grouped Groups",
     "models.ica": "ICA",
     "models.lasso": "Lasso",

@@ -4,7 +4,9 @@ jax_model
     `from_jax`: a log-likelihood of one row and a log prior, in JAX.
 numpyro_model, pymc_model
     `from_numpyro`, `from_pymc`: whole models, with their own names and shapes.
-row_program
+site_model
+    What NumPyro's and PyMC's models have in common.
+row_program, row_rules
     Which part of a computation over all rows gives the terms of some rows.
 prior_moves
     Moves of parameters that only the prior contains.

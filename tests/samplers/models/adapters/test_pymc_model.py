@@ -1,0 +1,118 @@
+"""PyMC models as they are: log densities equal PyMC's own, rows are read one by one, the rest is refused."""
+
+import sys
+
+import jax
+import numpy as np
+import pymc as pm
+import pytest
+
+from samplers import SmoothModel, from_pymc
+
+N = 500
+rng = np.random.default_rng(1)
+X, COUNTS, GROUP = rng.standard_normal((N, 2)), rng.poisson(1.5, N), np.arange(N) % 3
+
+
+def claims():
+    with pm.Model() as model:
+        x = pm.Data("x", X)
+        b = pm.Normal("b", 0.0, 1.0, shape=2)
+        tau = pm.HalfNormal("tau", 1.0)
+        effect = pm.Normal("effect", 0.0, tau, shape=3)
+        share = pm.Beta("share", 2.0, 2.0)
+        cuts = pm.Normal("cuts", 0.0, 2.0, shape=2, transform=pm.distributions.transforms.ordered, initval=[-1.0, 1.0])
+        eta = pm.Deterministic("eta", pm.math.dot(x, b) + effect[GROUP])
+        pm.Deterministic("twice", 2.0 * b)
+        pm.Potential("weak", -0.01 * b[0] ** 2)
+        pm.ZeroInflatedPoisson("y", share, pm.math.exp(eta), observed=COUNTS)
+        pm.OrderedLogistic("level", eta=eta, cutpoints=cuts, observed=np.minimum(COUNTS, 2))
+    return model
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return claims()
+
+
+@pytest.fixture(scope="module")
+def model(theirs):
+    return from_pymc(theirs)
+
+
+def test_parameters_and_rows(model):
+    assert isinstance(model, SmoothModel)
+    assert (model.n_data, model.dimension) == (N, 9)
+    assert model.names[2] == "log tau" and model.names[6:] == (
+        "unconstrained share",
+        "unconstrained cuts[0]",
+        "unconstrained cuts[1]",
+    )
+    assert [model.names[k] for k in model.prior_only] == ["log tau"]
+    assert not jax.config.jax_enable_x64  # PyTensor would change it
+
+
+def test_log_density_is_that_of_pymc(model, theirs):
+    log_density = theirs.compile_logp(mode="FAST_COMPILE")
+    for theta in 0.5 * np.random.default_rng(2).standard_normal((3, 9)):
+        pieces = np.split(theta, [2, 3, 6, 7])
+        given = {v.name: p.reshape(s) for v, p, (_, s) in zip(theirs.value_vars, pieces, model.parts, strict=True)}
+        total = model.log_prior(theta) + model.log_likelihood(theta, slice(0, N)).sum()
+        assert total == pytest.approx(float(log_density(given)), rel=1e-11)
+
+
+def test_some_rows_are_those_of_all(model):
+    theta = 0.5 * np.random.default_rng(3).standard_normal(9)
+    everything = model.log_likelihood(theta, slice(0, N))
+    for rows in (np.array([5]), np.array([7, 7, 1]), np.arange(0, N, 13)):
+        np.testing.assert_allclose(model.log_likelihood(theta, rows), everything[rows], rtol=1e-12)
+
+
+def test_unpacked_draws_are_constrained(model):
+    draws = np.random.default_rng(4).standard_normal((2, 3, 9))
+    found = model.unpack(draws)
+    assert {name: value.shape[2:] for name, value in found.items()} == {
+        "b": (2,), "tau": (), "effect": (3,), "share": (), "cuts": (2,), "twice": (2,),
+    }  # fmt: skip  # eta has a value per row
+    np.testing.assert_allclose(found["tau"], np.exp(draws[..., 2]))
+    np.testing.assert_allclose(found["share"], 1.0 / (1.0 + np.exp(-draws[..., 6])))
+    np.testing.assert_allclose(found["cuts"][..., 1] - found["cuts"][..., 0], np.exp(draws[..., 8]))
+
+
+def built(make):
+    with pm.Model() as model:
+        make()
+    return model
+
+
+def two_sets():
+    m = pm.Normal("m")
+    pm.Normal("y", m, observed=np.ones(50))
+    pm.Normal("z", m, observed=np.ones(40))
+
+
+def random_walk():
+    m = pm.Normal("m")
+    pm.Normal("y", (m * np.ones(50)).cumsum(), observed=np.ones(50))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: pm.Normal("y", pm.Bernoulli("k", 0.5), observed=np.ones(50)), "k is discrete"),
+        (lambda: pm.Normal("m"), "no observed variables"),
+        (lambda: pm.Normal("y", observed=np.ones(50)), "no free variables"),
+        (two_sets, "several data sets: z has shape (40,)"),
+        (lambda: pm.Normal("y", pm.Normal("m", shape=50), observed=np.ones(50)), "m has one value for each row"),
+        (lambda: pm.MvNormal("y", pm.Normal("m") * np.ones(9), np.eye(9), observed=np.ones(9)), "no rows to sample"),
+        (random_walk, "factorise over rows: operation 'cumsum'"),
+    ],
+)
+def test_refusals(refuses, make, words):
+    refuses(lambda: from_pymc(built(make)), words)
+    refuses(lambda: from_pymc(3), "must be a pymc.Model")
+
+
+def test_without_pymc(monkeypatch, refuses, theirs):
+    monkeypatch.setitem(sys.modules, "pymc", None)
+    refuses(lambda: from_pymc(theirs), "pymc is not installed", 'pip install "austerity[pymc]"')
