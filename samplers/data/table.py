@@ -8,6 +8,7 @@ for the numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -117,11 +118,20 @@ def _file(file: Path) -> Table:
         raise BadInput(f"table: {file}: no such file")
     if file.suffix.lower() in TEXT_FILES:
         return _csv(file)
-    try:
+    with _reading(file):
         return _parquet(file)
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Say in one line that a file is broken."""
+    import pyarrow as pa
+
+    try:
+        yield
     except BadInput:
         raise
-    except Exception as error:  # Arrow raises many types for broken files
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:  # what Arrow raises for broken files
         raise BadInput(f"table: {file}: cannot be read: {shorten(error, 100)}") from None
 
 
@@ -158,14 +168,16 @@ def _parquet(file: Path) -> Table:
     from pyarrow import parquet, types
 
     with parquet.ParquetFile(file) as opened:
-        schema = opened.schema_arrow
+        schema, n_rows = opened.schema_arrow, opened.metadata.num_rows
 
     def read(columns: Sequence[str], categories: Collection[str]) -> Stream:
         _check_types(str(file), {name: schema.field(name).type for name in columns})
         texts = [name for name in columns if types.is_string(schema.field(name).type)]
+        if (size := 8 * n_rows * len(columns)) > memory.MAX_BYTES:
+            raise BadInput(f"table: {file}: unpacks to {size:,} bytes, more than the limit of {memory.MAX_BYTES:,}")
 
         def blocks() -> Iterator[dict[str, Column]]:
-            with parquet.ParquetFile(file, read_dictionary=texts) as opened:
+            with _reading(file), parquet.ParquetFile(file, read_dictionary=texts) as opened:
                 for batch in opened.iter_batches(BLOCK, columns=list(columns)):
                     yield {name: _of_arrow(str(file), name, batch.column(name)) for name in columns}
 

@@ -158,6 +158,15 @@ def _posterior(*, prior: bool = False, packed: bool = False) -> bytes:
         return path.read_bytes()
 
 
+FORMULAS = [
+    "y ~ x",
+    "y ~ 0 + C(g, Treatment('b')) * x - x:g",
+    "n ~ poly(x, 2) + bs(x, df=4) + offset(log(x)) + (1 + x | g)",
+    "log1p(n) ~ scale(x) + I(x ** 2) + np.where(x > 1, n, 0) + `g`",
+    "y ~ (x + n + g) ** 2 + .",
+]
+
+
 def seeds() -> dict[str, list[bytes]]:
     """For every target, what it understands."""
     x, y = np.arange(18.0).reshape(9, 2), np.arange(9) % 2
@@ -182,6 +191,9 @@ def seeds() -> dict[str, list[bytes]]:
         "data_npz": [_npz(x=x, y=y), _npz(x=x, y=y, columns=np.array(["a", "b"]))],
         "data_npy": [_npy(x), _npy(x.astype(np.float32)), _npy(np.asfortranarray(x)), _npy(y)],
         "labels_npy": [_npy(y.astype(np.int8)), _npy(y.astype(float)), _npy(y.astype(str))],
+        "formula": [formula.encode() for formula in FORMULAS],
+        "table_csv": [b"y,a,g\n1,2,u\n0,3.5,v\n2,NA,u\n1,1,\n", b"y;a;g\n1,5;2;u\n0;3,5;v\n"],
+        "table_parquet": [_parquet(y=y, a=x[:, 0], g=pa.array(["u", None, "v"] * 3)), _parquet(y=y, a=y, g=x[:, 1])],
         "checkpoint": [_checkpoint("chain-0000/state-000000000000.bin")],
         "description": [_checkpoint("run.bin")],
         "netcdf": [_netcdf(sealed=True), _netcdf(sealed=False)],

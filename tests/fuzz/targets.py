@@ -27,6 +27,7 @@ from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import DataTable, Labels
+from samplers.data.formula.frame import model_frame
 from samplers.data.load import load
 from samplers.runs.checksummed_file import MAGIC
 from samplers.runs.results import from_netcdf
@@ -161,6 +162,36 @@ def _data(suffix: str, labels: Labels) -> Callable[[bytes], bool]:
     return parse
 
 
+_FORMULA_TABLE = {
+    "y": [0, 1, 1, 0, 1, 0],
+    "n": [3, 2, 1, 0, 5, 5],
+    "x": [0.5, 1.0, 2.0, 0.25, 3.0, 1.5],
+    "g": ["a", "b", "a", "c", "b", "a"],
+}
+
+
+def formula(data: bytes) -> bool:
+    """A formula on a small table: it may make a frame, or be refused."""
+    text = data.decode("utf-8", "replace")
+    return refused_in_words(lambda: model_frame(text, _FORMULA_TABLE, "gaussian"))
+
+
+def _table(suffix: str) -> Callable[[bytes], bool]:
+    """A table with columns of numbers and texts, and missing values."""
+
+    def parse(data: bytes) -> bool:
+        with _file(data, suffix) as path:
+
+            def read() -> None:
+                found = model_frame("y ~ a + g", path, "gaussian", missing="drop")
+                assert found.rows.size <= MOST_ROWS
+                assert np.isfinite(found.rows).all() and np.isfinite(found.y).all()
+
+            return refused_in_words(read)
+
+    return parse
+
+
 def _labels_npy(data: bytes) -> bool:
     """Labels of a mapped file."""
     with _file(data, ".npy") as labels, _file(_NINE_ROWS, ".npy") as rows:
@@ -247,6 +278,9 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "data_npz": _data(".npz", "binary"),
     "data_npy": _data(".npy", None),
     "labels_npy": _labels_npy,
+    "formula": formula,
+    "table_csv": _table(".csv"),
+    "table_parquet": _table(".parquet"),
     "checkpoint": checkpoint,
     "description": description,
     "netcdf": netcdf,

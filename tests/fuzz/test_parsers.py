@@ -50,7 +50,14 @@ def test_damaged_files_are_understood_or_refused(name, seed):
 @pytest.mark.parametrize("name", TARGETS)
 @given(data=st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join)))
 def test_nonsense_is_refused(name, data):
-    assert refused(name, data) or name in {"command_line", "trial_csv", "data_csv", "data_numbers_csv", "data_npy"}
+    assert refused(name, data) or name in {
+        "command_line",
+        "trial_csv",
+        "data_csv",
+        "data_numbers_csv",
+        "data_npy",
+        "table_csv",
+    }
 
 
 def test_most_damage_is_noticed():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from designer.core.arrays import Floats
+from designer.core.arrays import Floats, Ints
 from designer.core.files import shorten
 from samplers.models.arrays import blocks
 
@@ -39,7 +39,7 @@ def redundant(x: Floats, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     rest = np.flatnonzero(~constant)
     if rest.size < 2 and ones:
         return found
-    gram = _gram(x[:, rest] if rest.size < count else x, mean[rest], scale[rest], centred=bool(ones)) / n
+    gram = _gram(x, rest, mean, scale, centred=bool(ones)) / n
     for group in _groups(gram):
         listed = [names[int(rest[k])] for k in group]
         what = "say the same" if len(group) == 2 else "are collinear: one follows from the others"
@@ -62,13 +62,12 @@ def standard_deviations(x: Floats) -> Floats:
     return _moments(x)[1]
 
 
-def _gram(x: Floats, mean: Floats, scale: Floats, *, centred: bool) -> Floats:
-    """Correlations times N; without an intercept, of the columns as they are, each of length √N."""
-    size = x.shape[1]
-    gram = np.zeros((size, size))
+def _gram(x: Floats, columns: Ints, mean: Floats, scale: Floats, *, centred: bool) -> Floats:
+    """Correlations of some columns times N; without an intercept, of the columns as they are, each of length √N."""
+    gram = np.zeros((columns.size, columns.size))
     length = scale if centred else np.sqrt(scale**2 + mean**2)
     for block in blocks(x.shape[0]):
-        part = (x[block] - mean if centred else x[block]) / length
+        part = (x[block][:, columns] - mean[columns] if centred else x[block][:, columns]) / length[columns]
         gram += part.T @ part
     return gram
 

@@ -47,8 +47,12 @@ class Scan(NamedTuple):
         for block in self.stream.blocks():
             keep = ~_missing(block)
             frame = _frame(block, keep, self.levels)
+            if begin + len(frame) > self.n_kept:
+                break
             yield slice(begin, begin + len(frame)), frame
             begin += len(frame)
+        if begin != self.n_kept:
+            raise BadInput("the table changed while it was read; try again")
 
 
 def scan(table: Table, columns: Sequence[str], categories: Categories, whole: set[str], missing: Missing) -> Scan:

@@ -101,13 +101,13 @@ def test_a_binary_response_in_words_and_other_proposals(folder):
 
 def test_group_terms_in_a_config(folder, refuses):
     formula = "claims ~ scale(age) + offset(log(time)) + (1 | agent)"
-    spec = build(config(folder, f"{POISSON}\nheavy = 0", formula=formula))
+    spec = build(config(folder, POISSON, formula=formula))
     assert spec.names[:3] == ("intercept", "scale(age)", "agent[0]") and spec.names[-1] == "log scale agent"
     draws = spec.chain(np.random.default_rng(1)).advance(20)
     assert draws.theta.shape == (20, 15)
     walk = "[proposal]\nkind = 'random-walk'"
     refuses(
-        lambda: build(config(folder, f"{POISSON}\nheavy = 0", walk, formula=formula)),
+        lambda: build(config(folder, POISSON, walk, formula=formula)),
         "a model with group terms takes 'proxy'",
     )
 
