@@ -75,6 +75,7 @@ SECTIONS: dict[str, Section] = {
     "need_i_sample": _of("samplers.need_i_sample"),
     "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
+    "any_model": _timed("any_model.compare"),
     "trust": _of("samplers.trust"),
     "flow": _of("samplers.flow"),
     "certify": _of("samplers.certify"),
@@ -82,7 +83,7 @@ SECTIONS: dict[str, Section] = {
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
 }
-LONG = ("trust", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
+LONG = ("trust", "any_model", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
 
 
 def usual() -> list[str]:
