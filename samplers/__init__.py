@@ -42,7 +42,7 @@ Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
 from_jax, from_numpyro, from_pymc
     a model of your own in JAX, NumPyro or PyMC, with control variates; any `SmoothModel` gets them
-RandomWalk, ProxyStep, ArrowStep, StiefelWalk, Langevin, Slice
+RandomWalk, ProxyStep, ArrowStep, ConditionalStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 choose_proposal
     the proxy proposal for a posterior far from normal: Student tails, profile corrections; a `ProposalChoice`
@@ -159,6 +159,7 @@ if TYPE_CHECKING:
     from samplers.models.tempered import tempered
     from samplers.proposals import (
         ArrowStep,
+        ConditionalStep,
         Langevin,
         Proposal,
         ProposalChoice,
@@ -200,6 +201,7 @@ __all__ = [
     "Cluster",
     "Comparison",
     "ConcentrationTest",
+    "ConditionalStep",
     "Controlled",
     "DataWarning",
     "Decision",
@@ -328,7 +330,8 @@ _HOMES = {
     "models.priors": "Flat Laplace Normal StudentT",
     "models.rj_logistic": "RJLogistic",
     "models.tempered": "tempered",
-    "proposals": "ArrowStep Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk choose_proposal",
+    "proposals": "ArrowStep ConditionalStep Langevin Proposal ProposalChoice Proposed ProxyStep RandomWalk StiefelWalk "
+    "choose_proposal",
     "runs.results": "collect from_netcdf summary to_netcdf",
     "runs.run": "audit_config collect_pairs run_config",
     "runs.run_chains": "run run_chains",

@@ -11,8 +11,9 @@ from designer.core.errors import BadInput
 from samplers.flow.steps import Flow
 from samplers.flow.without_control import tuned
 from samplers.models.control import Controlled
+from samplers.models.control.scale_mode import prior_only
 from samplers.models.groups import Grouped
-from samplers.proposals import ArrowStep, RandomWalk, choose_proposal
+from samplers.proposals import ArrowStep, ConditionalStep, RandomWalk, choose_proposal
 
 TUNING = 500  # steps of a round in which a random walk learns, at least; and 50 for each parameter
 WALK_EFFICIENCY = 0.3  # effective draws per step of a good random walk, times D
@@ -27,6 +28,9 @@ def proposed(flow: Flow, proxied: Controlled | None, mode: Floats) -> tuple[Any,
     if proxied is not None and isinstance(proxied.model, Grouped):
         flow.step("proposal", lambda: _of_groups(flow))
         return ArrowStep.of(proxied, flow.problem.beta), mode
+    if proxied is not None and prior_only(proxied.model).size:
+        flow.step("proposal", lambda: _of_groups(flow))
+        return ConditionalStep.of(proxied, flow.problem.beta), mode
     found = flow.step("proposal", lambda: _proposal(flow, proxied, mode))
     return found["proposal"], found["start"]
 

@@ -32,7 +32,7 @@ from samplers.models.control import Controlled
 from samplers.models.control.heavy import RowSplit
 from samplers.models.control.term_bounds import BoundedModel
 from samplers.models.groups import Grouped
-from samplers.proposals import ArrowStep, ProxyStep, RandomWalk
+from samplers.proposals import ArrowStep, ConditionalStep, ProxyStep, RandomWalk
 from samplers.study.independent_pairs import independent_pairs
 from samplers.study.observe import Observed, Pair, independent, observing, spacing
 from samplers.study.predict_minibatch import predict_minibatch
@@ -203,7 +203,10 @@ def trial_run(flow: Flow, model: Any, proposal: Any, start: Floats) -> TrialRun:
 
 
 def _trial(flow: Flow, model: Any, proposal: Any, start: Floats) -> dict[str, Any]:
-    pairs, every = flow.pairs(proposal), ARROW_SPACING if isinstance(proposal, ArrowStep) else spacing(proposal)
+    pairs, every = (
+        flow.pairs(proposal),
+        ARROW_SPACING if isinstance(proposal, (ArrowStep, ConditionalStep)) else spacing(proposal),
+    )
     warmup = min(flow.warmup(proposal), INDEPENDENT_WARMUP) if independent(proposal) else flow.warmup(proposal)
     chain = Chain(model, proposal, ExactTest(), start, flow.rng(4), flow.problem.rule)
     recorded: list[Pair] = []
@@ -217,7 +220,7 @@ def _trial(flow: Flow, model: Any, proposal: Any, start: Floats) -> dict[str, An
             if show is not None:
                 show(chain.steps, steps)
     notes: dict[str, Note] = {"chain_acceptance": accepted / (pairs * every)}
-    if isinstance(proposal, (ArrowStep, ProxyStep, RandomWalk)):
+    if isinstance(proposal, (ArrowStep, ConditionalStep, ProxyStep, RandomWalk)):
         notes["proposal"] = "random-walk" if isinstance(proposal, RandomWalk) else "proxy"
     if heavy := getattr(model, "n_heavy", 0):
         notes |= {"n_heavy": heavy, "heavy": model.split.sentence}

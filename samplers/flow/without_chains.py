@@ -9,6 +9,7 @@ import numpy as np
 from designer.core.arrays import Floats
 from samplers.flow.steps import DRAWS, ENOUGH, Flow
 from samplers.models.control import Controlled
+from samplers.models.control.scale_mode import prior_only
 from samplers.models.groups import Grouped
 from samplers.study.laplace import LaplaceVerdict, laplace_verdict, verdict_by
 from samplers.study.weighted_draws import weighted_draws
@@ -27,7 +28,7 @@ def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
     if wishes.laplace == "never":
         flow.decide("need I sample?", "not asked", 'laplace="never"', 'laplace="auto"')
         return nothing
-    if isinstance(proxied.model, Grouped):
+    if isinstance(proxied.model, Grouped) or prior_only(proxied.model).size:
         why = "group effects with sampled scales are not normal, whatever the number of data"
         flow.decide("need I sample?", "yes", why)
         return nothing

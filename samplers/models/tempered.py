@@ -15,6 +15,7 @@ from samplers.models.arrays import value_and_slope
 from samplers.models.control import Controlled
 from samplers.models.control.expansion import LinearProxies
 from samplers.models.control.many_states import log_likelihoods_at, residuals_at, sums_at
+from samplers.models.control.scale_mode import prior_only
 from samplers.models.control.term_bounds import BoundedModel
 from samplers.models.mixture import Mixture
 
@@ -120,6 +121,10 @@ class TemperedSmooth(Tempered):
     def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Floats]:
         gradient, hessian = self.model.derivatives(theta, indices, order)
         return self.scale * gradient, self.scale * hessian
+
+    @property
+    def prior_only(self) -> Ints:
+        return prior_only(self.model)
 
     def row_proxies(self, centre: Floats, order: int) -> ScaledProxies:
         return ScaledProxies(self.model.row_proxies(centre, order), self.scale)

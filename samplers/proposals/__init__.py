@@ -11,6 +11,8 @@ profile
     `Profile`: proxy proposals bent to the shape of skewed directions.
 arrow_step
     `ArrowStep`, the same for models with group effects.
+conditional_step
+    `ConditionalStep`, the same for any model with parameters that only the prior contains.
 choice
     `choose_proposal`: tails and profile that promise the most effective draws.
 stiefel
@@ -24,6 +26,7 @@ from __future__ import annotations
 from samplers.proposals.arrow_step import ArrowStep
 from samplers.proposals.basic import Proposal, Proposed, RandomWalk
 from samplers.proposals.choice import Candidate, ProposalChoice, choose_proposal
+from samplers.proposals.conditional_step import ConditionalStep
 from samplers.proposals.langevin import GradientModel, Langevin
 from samplers.proposals.profile import Profile
 from samplers.proposals.proxy import ProxyStep
@@ -32,6 +35,7 @@ from samplers.proposals.stiefel import StiefelWalk
 __all__ = [
     "ArrowStep",
     "Candidate",
+    "ConditionalStep",
     "GradientModel",
     "Langevin",
     "Profile",

@@ -11,6 +11,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 from samplers.models import LinearModel
 from samplers.models.control import Controlled
+from samplers.models.control.scale_mode import prior_only
 from samplers.models.groups import Grouped
 from samplers.proposals.basic import Proposed, factor_of
 from samplers.proposals.profile import Profile
@@ -83,6 +84,8 @@ class ProxyStep:
             raise BadInput(f"profile: {type(model.model).__name__} has no linear predictor; leave it out")
         if degrees != math.inf:
             degrees = real("degrees", degrees, 1.0, MOST_DEGREES)
+        if prior_only(model.model).size:
+            raise BadInput("ProxyStep: some parameters are in the prior alone; use ConditionalStep")
         precision = model.posterior_precision()
         covariance: Floats = np.linalg.inv(precision).astype(np.float64)
         factor = factor_of(covariance)

@@ -4,7 +4,7 @@ expansion
     Taylor proxies of linear models, and what any other model must offer for them.
 controlled
     `Controlled`: a model whose tests see only what the proxies miss.
-mode, smooth_mode
+mode, smooth_mode, scale_mode
     `find_mode`: where to expand.
 propriety
     Whether there is a posterior at all.

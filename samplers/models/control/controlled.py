@@ -21,6 +21,7 @@ from samplers.models import LinearModel, RowProxies, Rows, SmoothModel
 from samplers.models.control.expansion import LinearProxies, derivatives, expand
 from samplers.models.control.heavy import RowSplit, Wish, split_rows
 from samplers.models.control.residual_bounds import ResidualBounds
+from samplers.models.control.scale_mode import prior_only
 from samplers.models.control.term_bounds import factor_of, precision_at
 
 
@@ -112,6 +113,10 @@ class Controlled:
             split = wish
         else:
             precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
+            alone = prior_only(self.model)
+            if alone.size:  # they change no residual, and all parameters together need not have a mode
+                precision[alone], precision[:, alone] = 0.0, 0.0
+                precision[alone, alone] = 1.0
             split = split_rows(self.model, self.centre, self.order, precision, wish, self.proxies)
         without = replace(self, split=split)
         gradient, hessian = without._heavy_derivatives()

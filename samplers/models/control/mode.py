@@ -13,6 +13,7 @@ from samplers.models import LinearModel, SmoothModel
 from samplers.models.arrays import blocks
 from samplers.models.control.expansion import check_smooth, rows_of
 from samplers.models.control.propriety import check_columns, check_precision, check_step, flat_columns
+from samplers.models.control.scale_mode import prior_only, scale_mode
 from samplers.models.control.smooth_mode import smooth_mode
 
 SUBSAMPLE = 20_000  # rows of the first Newton iterations, about
@@ -63,7 +64,8 @@ def find_mode(
         centre: Floats = own(start)
         return centre
     if not isinstance(model, LinearModel):
-        return smooth_mode(check_smooth(model), start, tolerance, names)
+        smooth = check_smooth(model)
+        return (scale_mode if prior_only(smooth).size else smooth_mode)(smooth, start, tolerance, names)
     theta = np.zeros(model.rows.shape[1]) if start is None else np.array(start, dtype=np.float64)
     names = names if names is not None else getattr(getattr(model, "model", model), "names", None)
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite values are refused
