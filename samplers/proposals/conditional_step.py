@@ -102,12 +102,12 @@ class ConditionalStep:
         at = self.model.centre.copy()
         at[self.alone] = theta[self.alone]
         prior: Floats = -self.model.model.prior_curvature(at)[np.ix_(self.free, self.free)]
-        factor: Floats
+
         try:
-            factor = np.linalg.cholesky(precision + prior)
+            factor = _cholesky(precision + prior)
         except np.linalg.LinAlgError:  # a prior that is not concave: its curvature is left out, here and from here on
             prior = np.diag(np.maximum(np.diag(prior), 0.0))
-            factor = np.linalg.cholesky(precision + prior + 1e-9 * np.diag(np.diag(precision)))
+            factor = _cholesky(precision + prior + 1e-9 * np.diag(np.diag(precision)))
         slope = gradient + self.model.model.prior_gradient(at)[self.free]
         centre: Floats = at[self.free] + np.linalg.solve(factor.T, np.linalg.solve(factor, slope))
         return centre, factor
@@ -128,3 +128,7 @@ class ConditionalStep:
 
 def _log_determinant(factor: Floats) -> float:
     return float(np.log(np.diag(factor)).sum())
+
+
+def _cholesky(precision: Floats) -> Floats:
+    return np.linalg.cholesky(precision).astype(np.float64, copy=False)
