@@ -42,6 +42,8 @@ Remembering
     a model of your own that keeps what it evaluated at the state, for costly likelihoods
 from_jax, from_numpyro, from_pymc
     a model of your own in JAX, NumPyro or PyMC, with control variates; any `SmoothModel` gets them
+check_model
+    shapes, derivatives and speed of a model of your own: a `ModelCheck`
 RandomWalk, ProxyStep, ArrowStep, ConditionalStep, StiefelWalk, Langevin, Slice
     proposals, and the lines of slice updates; a proposal of your own is a `Proposal` and returns `Proposed`
 choose_proposal
@@ -177,6 +179,7 @@ if TYPE_CHECKING:
     from samplers.study.audit import Audit, audit, audit_chain
     from samplers.study.best_tests import best_candidates
     from samplers.study.certify import Certificate, certify
+    from samplers.study.check_model import ModelCheck, check_model
     from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
@@ -223,6 +226,7 @@ __all__ = [
     "MarkovChain",
     "Mixture",
     "Model",
+    "ModelCheck",
     "ModelFrame",
     "Normal",
     "Observed",
@@ -255,6 +259,7 @@ __all__ = [
     "best_candidates",
     "best_minibatch_step",
     "certify",
+    "check_model",
     "choose_proposal",
     "collect",
     "collect_pairs",
@@ -339,6 +344,7 @@ _HOMES = {
     "runs.laplace": "laplace_config",
     "study.independent_pairs": "independent_pairs",
     "study.audit": "Audit audit audit_chain",
+    "study.check_model": "ModelCheck check_model",
     "study.certify": "Certificate certify",
     "study.laplace": "LaplaceVerdict laplace_verdict",
     "study.weighted_draws": "WeightedDraws weighted_draws",
