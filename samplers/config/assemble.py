@@ -65,6 +65,7 @@ class ModelParts(NamedTuple):
     start: Floats
     names: tuple[str, ...] | None
     choice: ProposalChoice | None = None  # of a proxy proposal
+    remarks: tuple[str, ...] = ()  # what a reader of the results should know about the data
 
 
 def build(config: SamplerConfig) -> ChainSpec:
@@ -82,6 +83,7 @@ def build(config: SamplerConfig) -> ChainSpec:
     test = _test(config, n_rows, n_heavy)
     notes: dict[str, Any] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
+    notes |= {"data": "; ".join(parts.remarks)} if parts.remarks else {}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
@@ -196,8 +198,9 @@ def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> Mod
 def _glm(table: GlmTable, config: SamplerConfig, frame: ModelFrame) -> ModelParts:
     shapes: dict[str, float | None] = dict(table.shape or {})
     with prefix_errors(f"{config.data.location}: "):
-        model, _ = model_of(frame, table.prior, table.prior_tails, shapes, config.run.temperature)
-        return _with_proxies(table, config, model, model.names, "model.prior")
+        model, remarks = model_of(frame, table.prior, table.prior_tails, shapes, config.run.temperature)
+        parts = _with_proxies(table, config, model, model.names, "model.prior")
+        return parts._replace(remarks=tuple(remarks))
 
 
 def _with_proxies(

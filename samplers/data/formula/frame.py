@@ -81,9 +81,8 @@ class ModelFrame(NamedTuple):
         """Nothing is scaled; `scale(x)` in a formula is."""
 
     @property
-    def origin(self) -> str | None:
-        """What a reader of the results should know about the table."""
-        return "; ".join(self.remarks) or None
+    def origin(self) -> None:
+        """Of built-in data only."""
 
     @property
     def digest(self) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from designer.core.arrays import Floats
 from designer.core.errors import BadInput, prefix_errors, shown
 from samplers.data.formula.collinear import standard_deviations
 from samplers.data.formula.frame import ModelFrame, model_frame
 from samplers.data.formula.priors import prior_scales
 from samplers.data.formula.scan import Missing
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class DataWarning(UserWarning):
@@ -108,6 +111,7 @@ def model_of(
     temperature: float = 1.0,
 ) -> tuple[Any, list[str]]:
     """The model of a frame, and what a reader should know about it."""
+    from samplers.models import LinearModel
     from samplers.models.glm import glm_model
     from samplers.models.groups import Grouped, Groups
     from samplers.models.tempered import tempered
@@ -118,6 +122,12 @@ def model_of(
     options |= shapes or {}
     with prefix_errors(f"family {frame.family}: "):
         model: Any = glm_model(frame.rows, frame.y, frame.family, prior=made, names=frame.names, **options)
+    if frame.classes is not None:
+        named = [f"{one}: {name}" for one in frame.classes[1:] for name in frame.names]
+        model = replace(model, names=(*named, *model.names[len(named) :]))
+    if frame.groups and not isinstance(model, LinearModel):
+        known = f"fix {' and '.join(model.shapes)}" if frame.classes is None else "this family has several"
+        raise BadInput(f"family {frame.family}: group terms need one predictor and known shape parameters; {known}")
     model = tempered(model, temperature)
     if frame.groups:
         groups = [
@@ -134,19 +144,20 @@ def model_of(
     return model, remarks
 
 
-def _prior(prior: Any, tails: Any, frame: ModelFrame) -> tuple[Any, Floats]:
+def _prior(prior: Any, tails: Any, frame: ModelFrame) -> tuple[Any, Mask]:
     """The prior as the models take it, and which coefficients it leaves free."""
     from samplers.models import priors
 
-    d = len(frame.names)
+    repeats = 1 if frame.classes is None else len(frame.classes) - 1  # the same prior for every class but the first
     if isinstance(prior, (priors.Normal, priors.StudentT, priors.Laplace, priors.Flat, priors.Joint)):
-        return prior, np.asarray(prior.over(d).flat)
+        return prior, np.asarray(prior.over(repeats * len(frame.names)).flat)[: len(frame.names)]
     scales = prior_scales(prior, frame.names, standard_deviations(frame.rows))
     free = np.isinf(scales)
     if free.all():
         return priors.Flat(), free
     if tails == "normal":
-        return priors.Normal(np.where(free, 0.0, 1.0 / np.where(free, 1.0, scales) ** 2)), free
+        precision = np.where(free, 0.0, 1.0 / np.where(free, 1.0, scales) ** 2)
+        return priors.Normal(np.tile(precision, repeats)), free
     if isinstance(tails, str) and tails != "laplace":
         raise BadInput(f"prior_tails = {shown(tails)}: must be 'normal', 'laplace' or degrees of freedom")
     parts: list[tuple[int, Any]] = []
@@ -154,16 +165,16 @@ def _prior(prior: Any, tails: Any, frame: ModelFrame) -> tuple[Any, Floats]:
         some = scales[begin:end]
         proper = priors.Laplace(some) if tails == "laplace" else priors.StudentT(some, tails)
         parts.append((end - begin, priors.Flat() if free[begin] else proper))
-    return priors.joined(parts), free
+    return priors.joined(repeats * parts), free
 
 
-def _runs(free: Floats) -> list[tuple[int, int]]:
+def _runs(free: Mask) -> list[tuple[int, int]]:
     """Where coefficients with and without a prior begin and end."""
     edges = [0, *(np.flatnonzero(np.diff(free.astype(int))) + 1).tolist(), len(free)]
     return list(pairwise(edges))
 
 
-def _collinear(frame: ModelFrame, free: Floats) -> list[str]:
+def _collinear(frame: ModelFrame, free: Mask) -> list[str]:
     """Refuse collinear columns that have no prior; say so about the others."""
     remarks, place = [], {name: k for k, name in enumerate(frame.names)}
     for sentence, columns in frame.redundant.items():

@@ -112,6 +112,14 @@ def test_group_terms_in_a_config(folder, refuses):
     )
 
 
+def test_classes_and_sampled_shapes_in_a_config(folder):
+    spec = build(config(folder, "family = 'softmax'", formula="region ~ age"))
+    assert spec.names == ("north: intercept", "north: age", "west: intercept", "west: age")
+    assert spec.chain(np.random.default_rng(1)).advance(5).theta.shape == (5, 4)
+    spec = build(config(folder, "family = 'negative-binomial'"))
+    assert spec.names == (*NAMES, "log dispersion")
+
+
 @pytest.mark.parametrize(
     ("model", "formula", "words"),
     [

@@ -56,6 +56,32 @@ def test_offsets_weights_and_trials_do_what_they_do_in_statsmodels():
     np.testing.assert_allclose(find_mode(model), theirs.params, rtol=1e-6)
 
 
+HEALTH = np.select([RAND[f"hlth{k}"] > 0 for k in "pfg"], ["poor", "fair", "good"], "excellent")
+
+
+def test_classes_of_a_softmax_and_sampled_shapes_are_those_of_statsmodels():
+    table = RAND.assign(health=HEALTH)
+    model = glm("health ~ lncoins + disea", table, "softmax")
+    assert model.names[:4] == ("fair: intercept", "fair: lncoins", "fair: disea", "good: intercept")
+    theirs = sm.MNLogit(table["health"].astype("category").cat.codes, np.asarray(model.rows)).fit(disp=0, tol=1e-12)
+    np.testing.assert_allclose(find_mode(model), theirs.params.to_numpy().T.ravel(), rtol=1e-4, atol=1e-5)
+    some = glm("health ~ disea", table, "softmax", prior=1.0)
+    assert some.log_prior(np.array([9.0, 1.0, 9.0, 2.0, 9.0, 0.0])) == pytest.approx(-2.5 * table["disea"].var(ddof=0))
+    counts = glm("mdvis ~ lncoins + disea", RAND, "negative-binomial")
+    assert counts.names[-1] == "log dispersion"
+    theirs = smf.negativebinomial("mdvis ~ lncoins + disea", RAND).fit(disp=0, maxiter=500, method="bfgs").params
+    expected = [*theirs[:-1], np.log(theirs.iloc[-1])]
+    np.testing.assert_allclose(find_mode(counts), expected, rtol=2e-3)  # the prior of log dispersion is N(0, 5²)
+
+
+def test_group_terms_need_one_predictor(refuses):
+    table = RAND.assign(health=HEALTH)
+    need = "group terms need one predictor and known shape parameters"
+    refuses(lambda: glm("mdvis ~ disea + (1 | health)", table, "negative-binomial"), need, "fix dispersion")
+    refuses(lambda: glm("health ~ disea + (1 | hlthg)", table, "softmax"), need)
+    assert glm("mdvis ~ disea + (1 | health)", table, "negative-binomial", dispersion=1.0).dimension == 7
+
+
 def test_a_model_with_group_terms_has_their_names():
     model = glm("mdvis ~ lncoins + (1 + disea | hlthg)", RAND, "poisson")
     assert model.names[:3] == ("intercept", "lncoins", "hlthg[0]")
