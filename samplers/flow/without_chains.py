@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.flow.steps import DRAWS, ENOUGH, Flow
+from samplers.flow.steps import DRAWS, Flow
 from samplers.models.control import Controlled
 from samplers.models.control.scale_mode import prior_only
 from samplers.models.groups import Grouped
 from samplers.study.laplace import LaplaceVerdict, laplace_verdict, verdict_by
 from samplers.study.weighted_draws import weighted_draws
 
-IMPORTANCE_DRAWS, MOST_IMPORTANCE = 2000, 16_000  # weighted draws
+LEAST = 2000  # weighted draws, with those in the tails
+MORE = 1.1  # times as many as are wanted
+WITH_TAILS = 1.5  # weighted draws for each draw of Laplace
+MOST = 3e10  # products of a weighted draw with a row: beyond, chains are quicker
 
 
 def laplace_draws(flow: Flow, proxied: Controlled) -> dict[str, Any]:
@@ -37,6 +40,11 @@ def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
         flow.decide("need I sample?", f"chains will run ({why})", verdict.sentence, 'laplace="always"')
         return {"verdict": verdict, "theta": None}
     size, shape = proxied.dimension, (wishes.chains, wishes.draws or DRAWS)
+    too_many = proxied.n_rows * proxied.dimension * LEAST > MOST
+    if verdict.method == "importance" and too_many and wishes.laplace == "auto":
+        why = f"{verdict.sentence}, but {LEAST:,} of them would read the data as often, and chains read less"
+        flow.decide("need I sample?", "yes", why, 'laplace="always"')
+        return {"verdict": verdict, "theta": None}
     if verdict.method == "importance":
         verdict, theta = _importance(flow, proxied, verdict, rng)
         if theta is not None:
@@ -65,17 +73,13 @@ def _importance(
     flow: Flow, proxied: Controlled, verdict: LaplaceVerdict, rng: np.random.Generator
 ) -> tuple[LaplaceVerdict, Floats | None]:
     """Weighted draws, resampled to as many as are effective; none if more of them change the verdict."""
-    draws, chains = IMPORTANCE_DRAWS, flow.wishes.chains
-    while True:
-        drawn = weighted_draws(proxied, rng, draws)
-        again = verdict_by(drawn, flow.wishes.error)[0]
-        if again.method == "sample":
-            return again, None
-        if drawn.ess >= max(ENOUGH, chains * 4) or 2 * draws > MOST_IMPORTANCE:
-            break
-        draws *= 2
-    each = int(drawn.ess) // chains
-    if each < 4:
-        return again._replace(method="sample"), None
+    chains, size = flow.wishes.chains, proxied.n_rows * proxied.dimension
+    wanted = chains * (flow.wishes.draws or DRAWS)
+    draws = max(LEAST, min(MORE * wanted * len(verdict.weighted.theta) / verdict.tail_ess, MOST / size))
+    drawn = weighted_draws(proxied, rng, round(draws / WITH_TAILS))
+    again = verdict_by(drawn, flow.wishes.error)[0]  # more draws may meet a tail that the first ones missed
+    if again.method != "importance":
+        return again, None
+    each = min(int(drawn.ess), wanted) // chains
     theta = drawn.resampled(rng, each * chains).reshape(chains, each, proxied.dimension)
     return again, theta

@@ -8,6 +8,7 @@ import pytest
 import austerity as au
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.flow.result import Claim
+from tests.cases import CASES
 from tests.samplers.smooth_models import NormalData, SmoothLogistic
 
 QUIET = {"progress": False}
@@ -28,7 +29,7 @@ def model(data):
 @pytest.fixture(scope="module")
 def truth(model):
     """Mean and sd by importance sampling."""
-    drawn = au.weighted_draws(au.Controlled.around(model, au.find_mode(model)), np.random.default_rng(9), 20_000)
+    drawn = au.weighted_draws(au.Controlled.around(model, au.find_mode(model)), np.random.default_rng(9), 6_000)
     mean = drawn.weight @ drawn.theta
     return mean, np.sqrt(drawn.weight @ (drawn.theta - mean) ** 2)
 
@@ -64,8 +65,16 @@ def test_laplace_where_it_is_enough(model):
 def test_weighted_draws_where_laplace_is_not(model, truth):
     result = au.sample(model, posterior_error=0.02, **QUIET)
     assert (result.method, result.claim.status) == ("importance", "shown")
+    assert result.theta.shape[1] > 900
     assert result.laplace.largest > 0.02
     assert_right(result, truth)
+
+
+def test_weighted_draws_of_very_many_data_cost_more_than_chains(model, monkeypatch):
+    monkeypatch.setattr("samplers.flow.without_chains.MOST", 1.0)
+    result = au.sample(model, posterior_error=0.02, **QUIET)
+    assert result.method == "exact-minibatch"
+    assert "chains read less" in decided(result, "need I sample?").reason
 
 
 def test_laplace_always_says_that_it_misses_the_wish(model, monkeypatch):
@@ -90,7 +99,7 @@ def test_the_exact_minibatch_test_needs_no_trial_run(model, truth):
 
 @pytest.fixture(scope="module")
 def sequential(model):
-    return au.sample(model, posterior_error=0.05, test="sequential", **QUIET)
+    return au.sample(model, posterior_error=0.05, test="sequential", pairs=60, **QUIET)
 
 
 def test_a_sequential_design_is_made_for_the_posterior_error(sequential, truth):
@@ -138,17 +147,23 @@ def test_a_hasty_design_is_found_out(model):
     assert result.warnings and "not kept" in result.warnings[0]
 
 
-def test_a_tolerance_is_of_chains(model):
-    result = au.sample(model, tolerance=0.05, proposal="random-walk", test="sequential", draws=300, pairs=40, **QUIET)
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(6)
+    x = np.column_stack([np.ones(1000), rng.standard_normal(1000)])
+    return au.Logistic.from_data(x, rng.random(1000) < 1.0 / (1.0 + np.exp(0.5 - x[:, 1])), 1.0)
+
+
+def test_a_tolerance_is_of_chains(small):
+    result = au.sample(small, tolerance=0.05, proposal="random-walk", test="sequential", draws=100, pairs=30, **QUIET)
     assert result.plan.basis == "asked" and result.plan.tolerance == 0.05
     assert result.claim.status == "not shown"
     assert decided(result, "proposal").choice.startswith("random walk")
 
 
-def test_without_a_theory_the_tolerance_is_cautious_and_nothing_is_claimed(model):
-    result = au.sample(
-        model, posterior_error=0.1, proposal="random-walk", test="sequential", draws=300, pairs=40, **QUIET
-    )
+def test_without_a_theory_the_tolerance_is_cautious_and_nothing_is_claimed(small):
+    walk = {"proposal": "random-walk", "test": "sequential", "draws": 100, "pairs": 30}
+    result = au.sample(small, posterior_error=0.1, **walk, **QUIET)
     assert result.plan.basis == "none" and result.plan.tolerance == pytest.approx(0.02)
     assert result.claim.status == "not shown"
 
@@ -165,10 +180,24 @@ def test_everything_can_be_given(model):
 
 
 def test_heavy_rows_and_order(model):
-    result = au.sample(model, tolerance=0.05, test="sequential", heavy=100, order=1, pairs=40, draws=100, **QUIET)
+    design = au.Design(7900, 100, 0.1)
+    result = au.sample(model, design=design, heavy=100, order=1, draws=100, audit=False, **QUIET)
     assert (result.spec.model.n_heavy, result.spec.model.order) == (100, 1)
     assert decided(result, "heavy rows").choice == "100 of 8,000"
-    assert result.design.n_data == 7900
+    assert result.design.without_notes == design
+    assert result.claim.status == "not shown" and "no audit was made" in result.claim.sentence
+
+
+def test_heavy_rows_are_chosen_and_explained():
+    """Dummies of twenty rows each: their rows are read in every step."""
+    x, y, precision = CASES["rare-dummies"].data()
+    rare = set(np.flatnonzero(x[:, 4:].any(axis=1)).tolist())
+    result = au.sample(au.Logistic.from_data(x, y, precision), laplace="never", draws=50, **QUIET)
+    heavy = decided(result, "heavy rows")
+    chosen = set(result.spec.model.heavy.tolist())
+    assert chosen and chosen <= rare
+    assert heavy.choice == f"{len(chosen)} of 5,000" and heavy.override == "heavy=0" and "instead of" in heavy.reason
+    assert result.method == "exact-minibatch"
 
 
 def test_a_design_of_another_number_of_data_is_refused(model):
@@ -213,10 +242,10 @@ def test_an_improper_posterior_is_refused():
 
 def test_a_model_with_its_own_names_and_shapes():
     x = np.random.default_rng(3).normal(2.0, 0.5, 3000)
-    result = au.sample(NormalData(x), posterior_error=0.02, test="sequential", draws=400, pairs=60, **QUIET)
+    result = au.sample(NormalData(x), posterior_error=0.1, test="sequential", draws=200, pairs=30, **QUIET)
     posterior = result.posterior["posterior"]
     assert set(posterior.data_vars) == {"mean", "sd"}
-    assert posterior["sd"].shape == (4, 400)
+    assert posterior["sd"].shape == (4, 200)
     assert float(posterior["sd"].mean()) == pytest.approx(x.std(), abs=0.002)
     assert "n_used" in result.posterior["sample_stats"]
     assert result.plan.basis in ("independent", "none")
@@ -263,6 +292,21 @@ def test_a_plain_model_needs_a_start():
         au.sample(Plain(np.zeros(10)), **QUIET)
     with pytest.raises(BadInput, match="order = 2: Plain has no derivatives"):
         au.sample(Plain(np.arange(10.0)), start=[0.0, 0.0], order=2, **QUIET)
+
+
+def test_group_effects():
+    rng = np.random.default_rng(5)
+    index, x = rng.integers(0, 8, 2000), np.column_stack([np.ones(2000), rng.standard_normal(2000)])
+    effects = 0.7 * rng.standard_normal(8)
+    y = rng.random(2000) < 1.0 / (1.0 + np.exp(-x[:, 1] - effects[index]))
+    grouped = au.Grouped.of(au.Logistic.mapped(x, y, prior_precision=1.0), [au.Groups(index, name="agent")])
+    result = au.sample(grouped, posterior_error=0.2, test="exact", draws=150, warmup=50, **QUIET)
+    posterior = result.posterior["posterior"]
+    assert posterior["agent"].shape == (4, 150, 8) and posterior["scale agent"].shape == (4, 150)
+    assert decided(result, "need I sample?").choice == "yes" and result.laplace is None
+    assert decided(result, "proposal").choice == "proxy proposals for group effects"
+    with pytest.raises(BadInput, match="with group effects"):
+        au.sample(grouped, proposal="random-walk", **QUIET)
 
 
 # --- configs ---
