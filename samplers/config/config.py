@@ -102,7 +102,8 @@ class SamplerConfig(Record):
         if not_tables := [name for name in (*TABLES, *MORE) if not isinstance(document.get(name, {}), dict)]:
             raise BadInput(f"{not_tables[0]} = {shown(document[not_tables[0]])}: must be a table")
         given = {name: document.get(name, {}) for name in TABLES}
-        model = validated(ModelTable, {"kind": "logistic"} | given["model"], "model")
+        usual = {"kind": "glm" if "formula" in given["model"] else "logistic"}
+        model = validated(ModelTable, usual | given["model"], "model")
         tables = {
             "test": design if design is not None or exact else _test(document),
             "data": validated(DataTable, given["data"], "data"),

@@ -136,6 +136,7 @@ def test_texts_and_numbers_round_trip_whatever_they_are(path, start, seed):
 def test_the_default_proposal_and_rule_are_the_model_s_and_the_test_s():
     assert config(EXACT + DATA).proposal.kind == "proxy"
     assert config(model("rj-logistic")).proposal.kind == "jumps"
+    assert config(EXACT + DATA + "[model]\nformula = 'y ~ x'\n").model.kind == "glm"
     assert config(EXACT + DATA).rule == "metropolis"
     assert config(EVERY_KIND["barker"]).rule == "barker"
     assert config(EVERY_KIND["run"]).rule == "barker"
