@@ -22,9 +22,12 @@ class CommandOutput(NamedTuple):
     code: int = 0
 
 
-def heavy_lines(notes: Mapping[Any, Any]) -> list[str]:
-    """A line about the rows that every step reads, if a trial run or results have any."""
-    return [f"heavy rows: {notes['heavy']}"] if notes.get("heavy") else []
+_NOTES = {"heavy": "heavy rows", "table": "table"}
+
+
+def note_lines(notes: Mapping[Any, Any]) -> list[str]:
+    """Lines about the rows that every step reads, and about rows left out, if a trial run or results have any."""
+    return [f"{what}: {notes[name]}" for name, what in _NOTES.items() if notes.get(name)]
 
 
 def as_json(value: Any) -> Any:

@@ -83,7 +83,7 @@ def build(config: SamplerConfig) -> ChainSpec:
     test = _test(config, n_rows, n_heavy)
     notes: dict[str, Any] = {} if data.standardised is None else {"standardised": json.dumps(data.standardised)}
     notes |= {} if data.origin is None else {"data": data.origin}
-    notes |= {"data": "; ".join(parts.remarks)} if parts.remarks else {}
+    notes |= {"table": "; ".join(parts.remarks)} if parts.remarks else {}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}

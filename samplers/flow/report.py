@@ -41,6 +41,7 @@ def text_report(result: SampleResult) -> str:
     lines = [f"WARNING: {line}" for line in result.warnings]
     lines += [""] if lines else []
     lines += [result.headline, f"posterior error: {result.claim.status}: {result.claim.sentence}", monte_carlo(result)]
+    lines += [f"table: {table}" for table in [result.posterior.attrs.get("table")] if table]
     lines += ["", result.summary().worst(SHOWN).text(), ""]
     lines += [cost(result), ""] if cost(result) else []
     lines += ["decisions:", *(f"- {decision}" for decision in result.decisions)]

@@ -10,7 +10,7 @@ from app.cli.errors import UsageError
 from app.cli.files import DESIGN_FILES, check_target
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, search_options
-from app.cli.terminal import CommandOutput, heavy_lines, progress_bar
+from app.cli.terminal import CommandOutput, note_lines, progress_bar
 
 if TYPE_CHECKING:
     from designer.pairs.trial_run import TrialRun
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
         where: Options = {"progress": show, "mapper": None if cluster is None else cluster.map}
         result = search(trial, options.tolerance, criterion, **(limits | where))
     output = _infeasible(result, options) if result.best is None else _feasible(result, trial, options, limits)
-    output.lines.extend([] if trial is None else heavy_lines(trial.notes))
+    output.lines.extend([] if trial is None else note_lines(trial.notes))
     if options.table:
         write_whole(options.table, csv_text(result.evaluated._fields, zip(*result.evaluated, strict=True)))
     if options.output and result.best is not None:

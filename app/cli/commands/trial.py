@@ -11,7 +11,7 @@ from app.cli.errors import UsageError
 from app.cli.files import check_target
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, given
-from app.cli.terminal import CommandOutput, heavy_lines, progress_bar
+from app.cli.terminal import CommandOutput, note_lines, progress_bar
 
 if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     lines = [
         f"{len(trial):,} pairs, N = {trial.n_data:,}: acceptance {summary.probability.mean:.3f}, "
         f"mean κ {summary.kappa.mean:.4g} (sd {summary.kappa.sd:.2g})",
-        *heavy_lines(trial.notes),
+        *note_lines(trial.notes),
         *remarks,
         *([] if verdict is None else [verdict.sentence]),
         ", ".join(written),

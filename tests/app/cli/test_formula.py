@@ -31,6 +31,10 @@ def test_a_table_is_sampled_as_its_config_is(run, table, tmp_path):
     config = au.config_from_table(table, "bought ~ age", **options)
     result = au.sample(config, draws=50, chains=2, seed=4, progress=False)
     assert code == 0
+    dropped = "1 of 3,000 rows have no value in a column: 'age' 1 (line 8); these rows are left out"
+    assert dropped in result.report(tmp_path / "report.html") and "1 of 3,000" in (tmp_path / "report.html").read_text()
+    (tmp_path / "c.toml").write_text(config.to_toml())
+    assert dropped in run(f"run {tmp_path}/c.toml --draws 5 --chains 2 --output {tmp_path}/run")[1]
     assert [row["mean"] for row in data["summary"]] == [row.mean for row in result.summary().rows]
     assert [row["name"] for row in data["summary"]] == ["theta[intercept]", "theta[age]"]
 

@@ -84,7 +84,7 @@ def test_rows_left_out_are_noted_in_the_results(folder, refuses):
     refuses(lambda: build(config(folder, POISSON, path="gaps.csv")), "1 of 6,000 rows have no value", "line 9")
     spec = build(config(folder, f"{POISSON}\nmissing = 'drop'", path="gaps.csv"))
     assert spec.model.n_data == 5999
-    assert "1 of 6,000 rows" in spec.notes["data"] and "left out" in spec.notes["data"]
+    assert "1 of 6,000 rows" in spec.notes["table"] and "left out" in spec.notes["table"]
 
 
 def test_a_binary_response_in_words_and_other_proposals(folder):

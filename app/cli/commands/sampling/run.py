@@ -13,7 +13,7 @@ from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.options import Commands, add_command
 from app.cli.resolve import cluster_at, design_file, given
-from app.cli.terminal import CommandOutput, chain_progress, heavy_lines, progress_bar, say_above, status
+from app.cli.terminal import CommandOutput, chain_progress, note_lines, progress_bar, say_above, status
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     lines = [
         table.worst(SHOWN).text(),
         *table.remarks,
-        *heavy_lines(results.attrs),
+        *note_lines(results.attrs),
         *mean_lines,
         *filter(None, [results.attrs.get("proposal")]),
         *redesign_lines,
