@@ -78,6 +78,7 @@ SECTIONS: dict[str, Section] = {
     "any_model": _timed("any_model.compare"),
     "trust": _of("samplers.trust"),
     "flow": _of("samplers.flow"),
+    "groups": _of("samplers.groups"),
     "certify": _of("samplers.certify"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),

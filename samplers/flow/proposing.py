@@ -26,20 +26,33 @@ def proposed(flow: Flow, proxied: Controlled | None, mode: Floats) -> tuple[Any,
         flow.step("proposal", lambda: flow.decide("proposal", f"{type(given).__name__}, as given"))
         return given, mode
     if proxied is not None and isinstance(proxied.model, Grouped):
-        flow.step("proposal", lambda: _of_groups(flow))
-        return ArrowStep.of(proxied, flow.problem.beta), mode
+        beta, scale_steps = flow.step("proposal", lambda: _of_groups(flow, proxied))
+        return ArrowStep(proxied, beta, np.asarray(scale_steps)), mode
     if proxied is not None and prior_only(proxied.model).size:
-        flow.step("proposal", lambda: _of_groups(flow))
+        flow.step("proposal", lambda: _given_scales(flow))
         return ConditionalStep.of(proxied, flow.problem.beta), mode
     found = flow.step("proposal", lambda: _proposal(flow, proxied, mode))
     return found["proposal"], found["start"]
 
 
-def _of_groups(flow: Flow) -> None:
-    if flow.wishes.proposal == "random-walk":
-        raise BadInput('proposal = "random-walk": with group effects, "proxy" is the proposal that follows the scales')
+def _of_groups(flow: Flow, proxied: Controlled) -> tuple[float, list[float]]:
+    _check_no_walk(flow)
+    proposal = choose_proposal(proxied, flow.problem.beta).proposal
+    assert isinstance(proposal, ArrowStep)
+    kind, _, why = proposal.words.partition("; ")
+    flow.decide("proposal", f"proxy proposals for group effects: {kind}", why, "proposal=")
+    return proposal.beta, proposal.scale_steps.tolist()
+
+
+def _given_scales(flow: Flow) -> None:
+    _check_no_walk(flow)
     why = "given the scales, coefficients and effects are nearly normal; scales move along in half of the steps"
     flow.decide("proposal", "proxy proposals for group effects", why, "proposal=")
+
+
+def _check_no_walk(flow: Flow) -> None:
+    if flow.wishes.proposal == "random-walk":
+        raise BadInput('proposal = "random-walk": with group effects, "proxy" is the proposal that follows the scales')
 
 
 def _proposal(flow: Flow, proxied: Controlled | None, mode: Floats) -> dict[str, Any]:

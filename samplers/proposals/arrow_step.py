@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from samplers.models.arrays import blocks
 from samplers.models.control import Controlled
+from samplers.models.control.term_bounds import factor_of
 from samplers.models.groups import Grouped
 from samplers.models.groups.arrow import Arrow, ArrowFactor
 from samplers.proposals.basic import Proposed
 
 SHARE = 0.5  # of the steps in which the scales move along
+OPEN = 0.2  # posterior variance of an effect over τ² from which its scale is slow if it only moves given the effects
+DRAWS, SEED, LEAST = 12, 17, 0.05  # states from which beta is chosen; their seed; the least beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +58,65 @@ class ArrowStep:
     scale_steps: Floats
 
     @classmethod
-    def of(cls, model: Controlled, beta: float = 1.0, scale_step: float = 1.0) -> ArrowStep:
+    def of(
+        cls, model: Controlled, beta: float | Literal["auto"] = "auto", scale_step: float | Literal["auto"] = "auto"
+    ) -> ArrowStep:
         """From the proxies of a controlled model with group effects.
 
-        `scale_step` is relative to sqrt(2 / G), twice the standard deviation of log τ given the effects of G groups.
+        Parameters
+        ----------
+        model
+            Of order 2.
+        beta
+            "auto": 1, or less where the log posterior is so far from its proxies that independent draws would be
+            rejected too often; a few passes over the data.
+        scale_step
+            Relative to sqrt(2 / G), twice the standard deviation of log τ given the effects of G groups. "auto": 1 if
+            the data leave the effects of a term wide open, 0 if they determine them: the scales then mix by themselves.
         """
         if not isinstance(model.model, Grouped):
             raise BadInput(f"ArrowStep: {type(model.model).__name__} has no group effects; use ProxyStep")
         if model.order != 2:
             raise BadInput("a proxy proposal needs control variates of order 2")
-        size = real("scale_step", scale_step, 0.0, 1e3)
-        each = [size * math.sqrt(2.0 / term.n_groups) for term in model.model.groups for _ in range(term.width)]
-        return cls(model, real("beta", beta, 0.0, 1.0, open_low=True), np.array(each))
+        for name, given in (("beta", beta), ("scale_step", scale_step)):
+            if isinstance(given, str) and given != "auto":
+                raise BadInput(f'{name} = {given!r}: must be a number or "auto"')
+        if isinstance(scale_step, str):
+            sizes = [1.0 if open_ > OPEN else 0.0 for open_ in openness(model)]
+        else:
+            sizes = [real("scale_step", scale_step, 0.0, 1e3)] * len(model.model.groups)
+        terms = zip(model.model.groups, sizes, strict=True)
+        steps = np.array([size * math.sqrt(2.0 / term.n_groups) for term, size in terms for _ in range(term.width)])
+        plain = cls(model, 1.0, steps)
+        chosen = plain.best_beta() if isinstance(beta, str) else real("beta", beta, 0.0, 1.0, open_low=True)
+        return cls(model, chosen, steps)
+
+    def best_beta(self) -> float:
+        """1, or less if independent draws would be rejected too often.
+
+        With log weights of variance v, the log ratio of a step has variance 2 v (1 - ρ³), ρ = sqrt(1 - beta²), since
+        what the proxies miss is mostly of third order. At v = 1 half of the independent draws are accepted; beyond, the
+        log ratio is kept at that.
+        """
+        rng, first = np.random.default_rng(SEED), self.grouped.layout.first
+        centre, factor = self.given(self.model.centre)
+        found = []
+        for _ in range(DRAWS):
+            white = rng.standard_normal(first)
+            theta = centre + factor.colour(white)
+            missed = sum(float(self.model.log_likelihood(theta, part).sum()) for part in blocks(self.model.n_data))
+            found.append(self.model.log_prior(theta) + missed + 0.5 * float(white @ white))
+        variance = float(np.var(found, ddof=1))
+        if not variance > 1.0:
+            return 1.0
+        kept = (1.0 - 1.0 / variance) ** (1.0 / 3.0)
+        return max(LEAST, round(math.sqrt(1.0 - kept**2), 2))
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        moves = "scales move along in half of the steps" if self.scale_steps.any() else "scales move between decisions"
+        return f"normal given the scales, beta = {self.beta:g}; {moves}"
 
     def made_again(self, model: Controlled) -> ArrowStep:
         """The same for other proxies of the same posterior."""
@@ -114,3 +165,12 @@ class ArrowStep:
         new = new_centre + new_factor.colour(new_white)
         squares = 0.5 * float(white @ white - new_white @ new_white)
         return Proposed(new, squares + new_factor.log_determinant - factor.log_determinant)
+
+
+def openness(model: Controlled) -> list[float]:
+    """Of each term the mean posterior variance of its effects at the centre, over τ²: near 1 if data say nothing."""
+    grouped, precision = model.model, model.posterior_precision()
+    assert isinstance(grouped, Grouped)
+    share = factor_of(precision).variances() * grouped.effect_precisions(model.centre)
+    starts = zip(grouped.groups, grouped.layout.starts, strict=True)
+    return [float(share[start : start + term.size].mean()) for term, start in starts]

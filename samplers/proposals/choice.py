@@ -184,8 +184,8 @@ def _given_scales(model: Controlled, beta: float, tails: Tails, profile: Profile
     """The only proposal for group effects."""
     if tails not in ("auto", "normal") or profile is True:
         raise BadInput("tails and profile: proposals for group effects are normal given the scales; leave them out")
-    words = "normal given the scales of the group effects"
-    return ProposalChoice(ArrowStep.of(model, beta), words, f"proxy proposals: {words}, which are sampled too")
+    proposal = ArrowStep.of(model, "auto" if beta == 1.0 else beta)
+    return ProposalChoice(proposal, proposal.words, f"proxy proposals: {proposal.words}")
 
 
 def check_tails(tails: Tails) -> float:
