@@ -60,10 +60,10 @@ def _plan(flow: Flow, proxied: Controlled | None, proposal: Any, start: Floats) 
         return ChosenTest("exact", rows=float(flow.problem.model.n_data))
     costs: list[Cost] = []
     plans: dict[str, ChosenTest] = {}
-    bounded = isinstance(whole, Controlled) and isinstance(whole.model, BoundedModel)
+    bounded = isinstance(whole, Controlled) and has_bounds(whole.model)
     if wished == "exact-minibatch" and not bounded and not hasattr(whole, "bounds"):
         raise BadInput(f'test = "exact-minibatch": {type(flow.problem.model).__name__} has no bounds on its terms')
-    if wished in ("auto", "exact-minibatch") and bounded and isinstance(proposal, (ProxyStep, RandomWalk)):
+    if wished in ("auto", "exact-minibatch") and bounded and isinstance(proposal, (ProxyStep, ArrowStep, RandomWalk)):
         split = _split(flow, whole, for_bounds=True)
         model = whole if split is None else whole.with_heavy(split)
         with flow.narrator.bar("predicting the exact mini-batch test"):
@@ -87,6 +87,11 @@ def _plan(flow: Flow, proxied: Controlled | None, proposal: Any, start: Floats) 
         )
         return plans["exact-minibatch"]
     return _with_design(flow, whole, proposal, start, costs, plans)
+
+
+def has_bounds(model: Any) -> bool:
+    """Whether the residuals of a model's control variates have bounds."""
+    return isinstance(model.model if isinstance(model, Grouped) else model, BoundedModel)
 
 
 def _split(flow: Flow, whole: Any, *, for_bounds: bool = False) -> RowSplit | None:

@@ -24,6 +24,7 @@ from samplers.decide.comparison import total
 from samplers.decide.exact_minibatch import ExactMinibatchTest
 from samplers.models.control import Controlled
 from samplers.models.control.term_bounds import BoundedModel
+from samplers.models.groups.bounds import GroupedBounds
 from samplers.proposals import Proposal, ProxyStep, RandomWalk
 
 __all__ = ["MinibatchPrediction", "best_minibatch_step", "minibatch_notes", "predict_minibatch"]
@@ -106,11 +107,12 @@ def predict_minibatch(
     pairs, test = integer("pairs", pairs, 2, 10**6), ExactMinibatchTest() if test is None else test
     bounds, passes = model.residual_bounds, 0
     most = model.n_data if test.most is None else test.most
-    factor = np.linalg.inv(bounds.whitening)
+    draw = bounds.factor.colour if isinstance(bounds, GroupedBounds) else np.linalg.inv(bounds.whitening).__matmul__
+    size = bounds.whitened(bounds.centre).size
     rows, moves, all_read = np.empty(pairs), np.zeros(pairs), np.zeros(pairs, dtype=np.bool_)
     accepted = np.full(pairs, np.nan)
     for k in range(pairs):
-        theta = bounds.centre + factor @ rng.standard_normal(bounds.centre.size)
+        theta = bounds.centre + draw(rng.standard_normal(size))
         proposed = proposal.propose(rng, theta)
         question = compare(model, theta, proposed.theta, proposed.log_q, rule)
         found = bounds.between(theta, proposed.theta)
