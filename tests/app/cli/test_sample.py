@@ -54,6 +54,21 @@ def test_decisions_are_overridden(run, config, tmp_path):
     assert "after 3 steps" in chosen["chains"]
 
 
+def test_a_table_and_a_formula(run, tmp_path):
+    rng = np.random.default_rng(5)
+    age, region = rng.standard_normal(2000).round(3), rng.choice(["north", "south"], 2000)
+    claims = rng.poisson(np.exp(-1.0 + 0.3 * age))
+    rows = "\n".join(f"{c},{a},{r}" for c, a, r in zip(claims, age, region, strict=True))
+    (tmp_path / "table.csv").write_text(f"claims,age,region\n{rows}\n")
+    words = f"sample {tmp_path}/table.csv --formula claims~age+C(region) --family poisson --prior 10"
+    code, out, _ = run(f"{words} --draws 50 --output {tmp_path}/out --json")
+    data = json.loads(out)
+    assert code == 0 and data["method"] in ("laplace", "importance")
+    assert [row["name"] for row in data["summary"]] == [
+        *("theta[intercept]", "theta[age]", "theta[C(region)[T.south]]")
+    ]
+
+
 def test_refusals(refused, config, tmp_path):
     refused(f"sample {tmp_path}/none.toml --output {tmp_path}/out", "no such config or table")
     refused(f"sample {config} --formula y~x --output {tmp_path}/out", "--formula: is for a table")

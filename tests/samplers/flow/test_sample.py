@@ -294,6 +294,29 @@ def test_a_plain_model_needs_a_start():
         au.sample(Plain(np.arange(10.0)), start=[0.0, 0.0], order=2, **QUIET)
 
 
+def test_a_model_in_jax():
+    jnp = pytest.importorskip("jax.numpy")
+    x = np.random.default_rng(7).normal(1.0, 2.0, 500)
+
+    def log_likelihood(theta, row):
+        return -0.5 * ((row - theta["centre"]) * jnp.exp(-theta["log_sd"])) ** 2 - theta["log_sd"]
+
+    def log_prior(theta):
+        return -0.005 * (theta["centre"] ** 2 + theta["log_sd"] ** 2)
+
+    jax_model = au.from_jax(log_likelihood, log_prior, x, {"centre": 0.0, "log_sd": 0.0})
+    result = au.sample(jax_model, posterior_error=0.2, **QUIET)
+    assert result.method == "laplace" and set(result.posterior["posterior"].data_vars) == {"centre", "log_sd"}
+    assert float(result.posterior["posterior/centre"].mean()) == pytest.approx(x.mean(), abs=0.02)
+
+
+def test_a_certificate_on_the_way(small):
+    design = au.Design(1000, 500, 0.01)
+    result = au.sample(small, design=design, draws=100, audit=False, certify=100, posterior_error=0.2, **QUIET)
+    assert result.certificate.passes == 100 and result.certificate.wish == 0.2
+    assert decided(result, "certificate").choice == result.certificate.outcome
+
+
 def test_group_effects():
     rng = np.random.default_rng(5)
     index, x = rng.integers(0, 8, 2000), np.column_stack([np.ones(2000), rng.standard_normal(2000)])
