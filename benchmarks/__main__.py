@@ -76,6 +76,7 @@ SECTIONS: dict[str, Section] = {
     "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
     "any_model": _timed("any_model.compare"),
+    "jax_rows": _of("samplers.jax_rows"),
     "trust": _of("samplers.trust"),
     "flow": _of("samplers.flow"),
     "groups": _of("samplers.groups"),

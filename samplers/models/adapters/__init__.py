@@ -8,6 +8,8 @@ site_model
     What NumPyro's and PyMC's models have in common.
 row_program, row_rules
     Which part of a computation over all rows gives the terms of some rows.
+parts
+    Names and shapes of parameters; memory for samples of rows.
 prior_moves
     Moves of parameters that only the prior contains.
 packages

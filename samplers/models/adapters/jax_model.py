@@ -12,7 +12,6 @@ that a chain does not compile anew for each number of rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,15 +21,14 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.models import Rows
 from samplers.models.adapters.packages import jax_package, package
+from samplers.models.adapters.parts import LEAST, Part, Rooms, padded_size, part_names, split_parts
 from samplers.models.adapters.prior_moves import PriorMoves, slice_moves
 
-LEAST = 16  # rows of the smallest padded sample
-STEPS = 4  # padded sizes from one power of 2 to the next
 AT_ONCE = 2**22  # numbers per array of a pass: rows times parameters, or rows times states
+MOST_KEPT = 8192  # rows of a sample whose memory is kept
 CHECKED = 8  # rows evaluated before anything else
 
 Batch = Callable[[Any, Any], Any]
-Part = tuple[str, tuple[int, ...]]  # name and shape of some parameters that belong together
 
 
 class Functions(NamedTuple):
@@ -92,6 +90,7 @@ class JaxModel:
         self._unpacked = unpacked
         self._functions = _compiled(self._jax, batch, log_prior)
         self._priors: dict[bytes, float] = {}
+        self._rooms = Rooms()
         self._moves: PriorMoves | None = None
         if self.prior_only.size:
             with self._double():
@@ -112,9 +111,17 @@ class JaxModel:
             rows = [leaf[indices] for leaf in self._leaves]
             return self._jax.tree.unflatten(self._tree, rows), rows[0].shape[0]
         n = int(indices.size)
-        padded = np.empty(padded_size(n), dtype=np.int64)
+        size = padded_size(n)
+        if size > MOST_KEPT:
+            padded, rooms = np.empty(size, dtype=np.int64), [None] * len(self._leaves)
+        else:
+            padded, rooms = self._rooms.of(size, self._leaves)
         padded[:n], padded[n:] = indices, indices[0] if n else 0
-        return self._jax.tree.unflatten(self._tree, [leaf.take(padded, axis=0) for leaf in self._leaves]), n
+        mode = "raise" if rooms[0] is None else "clip"  # a check of indices would cost a copy
+        if mode == "clip" and padded.view(np.uint64).max() >= self.n_data:  # negative ones are huge
+            raise IndexError(f"rows must be from 0 to {self.n_data - 1:,}")
+        rows = [leaf.take(padded, axis=0, out=room, mode=mode) for leaf, room in zip(self._leaves, rooms, strict=True)]
+        return self._jax.tree.unflatten(self._tree, rows), n
 
     def _pieces(self, indices: Rows, width: int) -> list[Rows]:
         """The same rows in pieces, so that an array of rows times `width` stays small."""
@@ -251,45 +258,6 @@ class JaxProxies:
         pieces = self.model._pieces(indices, len(states))
         parts = [self.model._each(function, (states, self.centre), piece) for piece in pieces]
         return np.concatenate(parts, axis=1)
-
-
-def padded_size(n: int) -> int:
-    """The next of a few sizes per power of 2.
-
-    Examples
-    --------
-    >>> [padded_size(n) for n in (1, 16, 100, 200, 1000)]
-    [16, 16, 112, 224, 1024]
-    """
-    if n <= LEAST:
-        return LEAST
-    step = (1 << (n - 1).bit_length() - 1) // STEPS
-    return -(-n // step) * step
-
-
-def split_parts(parts: Sequence[Part], draws: Floats) -> dict[str, Any]:
-    """Draws (..., D) by name, each with its own shape."""
-    found, first = {}, 0
-    for name, shape in parts:
-        size = math.prod(shape)
-        found[name] = draws[..., first : first + size].reshape(draws.shape[:-1] + shape)
-        first += size
-    return found
-
-
-def part_names(parts: Sequence[Part]) -> tuple[str, ...]:
-    """The name of each number: that of its part, with its place in it.
-
-    Examples
-    --------
-    >>> part_names([("a", ()), ("b", (2,)), ("c", (1, 2))])
-    ('a', 'b[0]', 'b[1]', 'c[0, 0]', 'c[0, 1]')
-    """
-    return tuple(
-        name + (f"[{', '.join(map(str, place))}]" if shape else "")
-        for name, shape in parts
-        for place in np.ndindex(*shape)
-    )
 
 
 def _compiled(jax: Any, batch: Batch, log_prior: Callable[[Any], Any]) -> Functions:

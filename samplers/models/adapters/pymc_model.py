@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designer.core.errors import BadInput
-from samplers.models.adapters.jax_model import JaxModel, Part, part_names
+from samplers.models.adapters.jax_model import JaxModel
 from samplers.models.adapters.packages import jax_package, package
+from samplers.models.adapters.parts import Part, part_names
 from samplers.models.adapters.site_model import Sites, site_model
 
 SHARE = 10  # an observed variable without an axis of N rows and with more than N / 10 numbers is a second data set

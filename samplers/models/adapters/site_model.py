@@ -13,7 +13,8 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
-from samplers.models.adapters.jax_model import JaxModel, Part, padded_size
+from samplers.models.adapters.jax_model import JaxModel
+from samplers.models.adapters.parts import Part, padded_size
 from samplers.models.adapters.row_program import RowProgram
 
 CHECKS, NEAR = 3, 0.3  # states at which the programs are compared, and how far from the start

@@ -12,7 +12,7 @@ import samplers
 from designer import Design
 from designer.core.errors import BadInput
 from samplers import Chain, Controlled, Logistic, ProxyStep, SequentialTest, SmoothModel, find_mode, from_jax, run
-from samplers.models.adapters.jax_model import padded_size
+from samplers.models.adapters.parts import padded_size
 from samplers.models.control.many_states import ManyStates
 
 N, D = 3000, 3
@@ -128,6 +128,12 @@ def test_double_precision_whatever_the_setting(model, mode):
     terms = model.terms(mode, mode + 1e-9, np.arange(50))
     assert 1e-11 < np.abs(terms).max() < 1e-8
     assert jnp.ones(1).dtype == jnp.float32  # the user's setting stays
+
+
+def test_rows_that_do_not_exist(model, mode):
+    for rows in (np.array([0, N]), np.array([-1])):
+        with pytest.raises(IndexError):
+            model.log_likelihood(mode, rows)
 
 
 def test_few_sizes_are_compiled():
