@@ -85,7 +85,7 @@ SECTIONS: dict[str, Section] = {
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
 }
-LONG = ("trust", "any_model", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
+LONG = ("trust", "flow", "any_model", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
 
 
 def usual() -> list[str]:

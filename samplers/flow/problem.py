@@ -97,7 +97,10 @@ def problem_of(source: Any, start: npt.ArrayLike | None, names: Sequence[str] | 
     if isinstance(source, Controlled) and state is None:
         state = source.centre
     own = getattr(model, "names", None) if names is None else names
-    return Problem(model, state, None if own is None else tuple(map(str, own)))
+    problem = Problem(model, state, None if own is None else tuple(map(str, own)))
+    if not isinstance(source, Controlled):
+        return problem
+    return problem._replace(order=source.order, heavy=source.heavy if source.n_heavy else None)
 
 
 def _numbers(start: npt.ArrayLike) -> Floats:

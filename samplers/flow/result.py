@@ -144,7 +144,11 @@ class SampleResult:
     @cached_property
     def claim(self) -> Claim:
         """What is known about the posterior's error."""
-        return _claim(self)
+        found = _claim(self)
+        measured = self.plan is None or self.plan.kind in ("sequential", "given")
+        if not measured or "theta" in self.posterior["posterior"].data_vars or found.status == "missed":
+            return found
+        return Claim(found.status, f"{found.sentence} (all this of the parameters as sampled, not as transformed)")
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -248,7 +248,8 @@ def _chains(flow: Flow, spec: ChainSpec, warmup: int, workers: int | None) -> Da
             )
         tree = from_netcdf(place.path("run") / RESULTS)
         rows = summary(tree).rows
-        least, apart = min(min(row.ess_bulk, row.ess_tail) for row in rows), max(row.r_hat for row in rows)
+        least = min((ess for row in rows for ess in (row.ess_bulk, row.ess_tail) if not math.isnan(ess)), default=0.0)
+        apart = max((row.r_hat for row in rows if not math.isnan(row.r_hat)), default=1.0)
         if wishes.draws is not None or draws >= most or attempt == EXTENSIONS:
             break
         if least >= ENOUGH and not apart > MIXED:
