@@ -17,6 +17,7 @@ from samplers.config.config import SamplerConfig
 from samplers.config.schema import ProxyTable, WithProxies
 from samplers.models import LinearModel, SmoothModel
 from samplers.models.control import Controlled, find_mode
+from samplers.models.groups import Grouped
 from samplers.runs.results import collect, to_netcdf
 from samplers.runs.run import collect_pairs
 from samplers.runs.saved_run import BLAS_THREADS, RESULTS, check_directory
@@ -100,11 +101,12 @@ def trial_with_verdict(
     """A trial run, as `collect_pairs` makes it, and whether one need sample at all.
 
     The verdict is None unless the chain has control variates of order 2: others would need another look at the data.
+    Models with group effects have none either, as their scales are sampled.
     """
     with blas_threads(BLAS_THREADS):
         spec = build(config)
         trial = collect_pairs(config, pairs, every, spec=spec, progress=progress)
-        if not isinstance(spec.model, Controlled) or spec.model.order != 2:
+        if not isinstance(spec.model, Controlled) or spec.model.order != 2 or isinstance(spec.model.model, Grouped):
             return trial, None
         return trial, laplace_verdict(spec.model, np.random.default_rng(config.run.seed))
 

@@ -103,6 +103,8 @@ def test_group_terms_in_a_config(folder, refuses):
     formula = "claims ~ scale(age) + offset(log(time)) + (1 | agent)"
     spec = build(config(folder, POISSON, formula=formula))
     assert spec.names[:3] == ("intercept", "scale(age)", "agent[0]") and spec.names[-1] == "log scale agent"
+    trial, verdict = trial_with_verdict(config(folder, POISSON, formula=formula), 20)
+    assert (len(trial), verdict) == (20, None)
     draws = spec.chain(np.random.default_rng(1)).advance(20)
     assert draws.theta.shape == (20, 15)
     walk = "[proposal]\nkind = 'random-walk'"

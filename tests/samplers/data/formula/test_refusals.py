@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from samplers.data.formula import frame as frames
 from samplers.data.formula.allowed import check_expression
 from samplers.data.formula.frame import model_frame
 
@@ -231,3 +234,22 @@ def test_too_many_levels_get_the_advice_to_use_groups(refuses):
     table = {"y": np.arange(6000) % 2, "g": [f"g{k}" for k in range(6000)]}
     refuses(lambda: model_frame("y ~ g", table), "6,000 levels", "(1 | group)")
     assert len(model_frame("y ~ (1 | g)", table).groups[0].labels) == 6000
+
+
+def test_without_formulaic_a_line_says_what_to_install(monkeypatch, refuses):
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    refuses(lambda: model_frame("y ~ x", TABLE), 'pip install "austerity[formula]"')
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, refuses):
+    file = tmp_path / "t.parquet"
+    pd.DataFrame({"y": [0.0, 1.0, 1.0], "x": [1.0, 2.0, 4.0]}).to_parquet(file)
+    first = frames.scan
+
+    def scan_and_change(*arguments):
+        found = first(*arguments)
+        pd.DataFrame({"y": [0.0, 1.0], "x": [1.0, 2.0]}).to_parquet(file)
+        return found
+
+    monkeypatch.setattr(frames, "scan", scan_and_change)
+    refuses(lambda: model_frame("y ~ x", file), "changed while it was read")
