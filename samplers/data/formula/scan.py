@@ -15,6 +15,7 @@ from samplers.data.table import Column, Stream, Table
 
 MOST_SHOWN = 3  # rows in a message
 MOST_LEVELS = 10**6
+LARGEST_WHOLE = 2**53  # beyond, doubles are not all whole numbers
 Missing = Literal["refuse", "drop"]
 Categories = Mapping[str, tuple[str, list[Any] | None]]  # C(...) -> what it is about, and the levels that it names
 
@@ -146,6 +147,8 @@ def _count_values(seen: dict[Any, int], values: Any, text: str) -> None:
     for value, count in counts.items():
         if value != value:
             raise BadInput(f"formula: {shown(text)}: is not a number in some rows")
+        if isinstance(value, float) and abs(value) > LARGEST_WHOLE:
+            raise BadInput(f"formula: {shown(text)}: has numbers beyond 2⁵³, which could be mixed up; make them text")
         if count:
             plain = int(value) if isinstance(value, float) and value == int(value) else value
             seen[plain] = seen.get(plain, 0) + int(count)

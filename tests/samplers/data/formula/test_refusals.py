@@ -253,3 +253,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 
     monkeypatch.setattr(frames, "scan", scan_and_change)
     refuses(lambda: model_frame("y ~ x", file), "changed while it was read")
+
+
+def test_numbers_that_doubles_mix_up_are_no_levels(refuses):
+    table = {"y": [0, 1, 1], "id": np.array([2**60, 2**60 + 1, 2**60 + 2])}
+    for formula in ("y ~ (1 | id)", "y ~ C(id)"):
+        refuses(lambda formula=formula: model_frame(formula, table), "id", "make them text")
+    assert len(model_frame("y ~ (1 | id)", table | {"id": table["id"].astype(str)}).groups[0].labels) == 3
