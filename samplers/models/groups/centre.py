@@ -48,7 +48,10 @@ def find_centre(model: Grouped, start: Floats | None = None, tolerance: float = 
 def _climb(model: Grouped, theta: Floats, parts: list[slice], tolerance: float) -> Floats:
     value, gradient, hessian = _pass(model, theta, parts)
     for _ in range(PASSES):
-        new, length = proxy_mode(model, theta, gradient, hessian)
+        try:
+            new, length = proxy_mode(model, theta, gradient, hessian)
+        except NumericalFailure:  # not concave here
+            new, length = proxy_mode(model, theta, gradient, _pass(model, theta, parts, concave=True)[2])
         if length < tolerance:
             return new
         theta, old = _with_scales(model, theta, new), value
@@ -66,13 +69,13 @@ def _climb(model: Grouped, theta: Floats, parts: list[slice], tolerance: float) 
     raise NumericalFailure(f"no mode of coefficients and effects found in {PASSES} passes; give coefficients a prior")
 
 
-def _pass(model: Grouped, theta: Floats, parts: list[slice]) -> tuple[float, Floats, Arrow]:
-    """Log-likelihood, gradient and Hessian of these rows."""
+def _pass(model: Grouped, theta: Floats, parts: list[slice], *, concave: bool = False) -> tuple[float, Floats, Arrow]:
+    """Log-likelihood, gradient and Hessian of these rows; `concave`: as if no log p were convex."""
     value, gradient, hessian = 0.0, np.zeros(theta.size), model.no_curvature()
     for part in parts:
         eta = model.predictor(theta, part)
         value += float(model.model.value(eta, part).sum())
-        slope, curvature = model.derivatives_at(eta, part, 2)
+        slope, curvature = model.derivatives_at(eta, part, 2, concave=concave)
         gradient, hessian = gradient + slope, hessian + curvature
     return value, gradient, hessian
 

@@ -162,9 +162,11 @@ class Grouped:
         check_size(theta, self.dimension)
         return self.derivatives_at(self.predictor(theta, indices), indices, order)
 
-    def derivatives_at(self, eta: Floats, indices: Rows, order: int) -> tuple[Floats, Arrow]:
-        """The same from the predictors of these data."""
+    def derivatives_at(self, eta: Floats, indices: Rows, order: int, *, concave: bool = False) -> tuple[Floats, Arrow]:
+        """The same from the predictors of these data; `concave`: as if no log p were convex there."""
         _, slope, curvature = expansion(self.model, eta, indices, order).T
+        if concave:
+            curvature = -np.abs(curvature)
         gradient, hessian = np.zeros(self.dimension), self.no_curvature()
         rows = np.asarray(self.model.rows[indices], dtype=np.float64)
         d = self.n_coefficients

@@ -10,10 +10,13 @@ from scipy.special import expit
 
 from designer.core.errors import BadInput, NumericalFailure
 from samplers.models.control import Controlled, find_mode
+from samplers.models.glm import glm_model
 from samplers.models.groups import Grouped, Groups
 from samplers.models.groups._scale_kernels import log_scale_density, slice_log_scale
 from samplers.models.groups.arrow import Arrow
 from samplers.models.logistic import Logistic
+from samplers.proposals import ArrowStep, ProxyStep
+from samplers.study.laplace import laplace_verdict
 
 
 def grouped(n: int = 400, seed: int = 1) -> Grouped:
@@ -152,6 +155,31 @@ def proxy_mode_given(model, theta, gradient, hessian):
     factor = (-(hessian + model.prior_curvature(theta))).factor()
     step = factor.solve(gradient + model.prior_gradient(theta))
     return theta + step, factor
+
+
+def test_a_centre_is_found_where_the_likelihood_is_not_concave():
+    """Student-t errors, whose log density is convex far out: from zero, hundreds of rows are far out."""
+    rng = np.random.default_rng(8)
+    x, index = np.ones((600, 1)), np.arange(600) % 6
+    y = 30.0 + rng.standard_normal(6)[index] + 0.3 * rng.standard_t(2.0, 600)
+    model = glm_model(x, y, "student-t", sigma=0.3, degrees=2.0, prior=1e-4, groups=[Groups(index)])
+    _, hessian = model.derivatives(np.zeros(model.dimension), slice(None), 2)
+    with pytest.raises(NumericalFailure):
+        (-(hessian + model.prior_curvature(np.zeros(model.dimension)))).factor()
+    centre = find_mode(model)
+    gradient, _ = model.derivatives(centre, slice(None), 2)
+    np.testing.assert_allclose((gradient + model.prior_gradient(centre))[: model.layout.first], 0.0, atol=1e-2)
+    assert abs(centre[0] + centre[1:7].mean() - 30.0) < 1.5
+
+
+def test_no_normal_approximation_is_offered(refuses):
+    model = grouped()
+    proxied = Controlled.around(model, find_mode(model))
+    refuses(lambda: ProxyStep.of(proxied), "scales", "no single normal approximation", "ArrowStep")
+    refuses(lambda: laplace_verdict(proxied, np.random.default_rng(1)), "no single normal approximation")
+    refuses(lambda: ArrowStep.of(proxied, "large"), "beta = 'large'")
+    plain = Controlled.around(model.model, np.zeros(2))
+    refuses(lambda: ArrowStep.of(plain), "no group effects", "ProxyStep")
 
 
 @pytest.mark.parametrize(("groups", "squares", "degrees"), [(2, 0.3, 3.0), (50, 0.01, math.inf), (3, 40.0, 1.0)])
