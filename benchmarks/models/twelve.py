@@ -11,6 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,10 @@ from samplers.models.moments import moments
 
 N = 10_000
 PAIRS = 6
-WARMUP, STEPS = 300, 3000
+WARMUP, STEPS = 300, 2000
 M, EPSILON = 100, 0.01
+ACCEPTED, TRIAL, SEARCH = 0.2, 200, 1500  # acceptance below which shorter steps are tried, and steps for that
+BETAS = 0.6, 0.3, 0.15, 0.08
 NUTS = 500, 1000  # warm-up, draws
 
 
@@ -86,28 +89,47 @@ def measured(case: Case) -> dict[str, Any]:
         proposal: Any = (
             ConditionalStep.of(controlled) if model.prior_only.size else choose_proposal(controlled).proposal
         )
-        found |= _kappas(rng, model, controlled, proposal)
         test = SequentialTest.from_design(Design(controlled.n_data, M, EPSILON))
         chain = Chain(controlled, proposal, test, mode, np.random.default_rng(2))
+        found["beta"] = _tuned(chain)
         chain.advance(WARMUP)
+        found |= _kappas(rng, model, controlled, chain)
         begin = time.perf_counter()
         draws = chain.advance(STEPS)
         found["seconds"] = time.perf_counter() - begin
         found["rows"], found["acceptance"] = float(draws.n_used.mean()), float(draws.accepted.mean())
         found |= _agreement(model, draws.theta, *_nuts(model, mode))
-    except (BadInput, ArithmeticError) as error:
+    except (BadInput, ArithmeticError, np.linalg.LinAlgError) as error:
         found["failure"] = str(error)
     return found
 
 
-def _kappas(rng: np.random.Generator, model: Any, controlled: Controlled, proposal: Any) -> dict[str, float]:
-    theta, plain, left = controlled.centre, [], []
+def _tuned(chain: Chain) -> float:
+    """Make the steps shorter if independent ones are seldom accepted; β of the proposal."""
+    given: Any = chain.proposal
+    if chain.advance(TRIAL).accepted.mean() >= ACCEPTED:
+        return 1.0
+    share = {}
+    for beta in BETAS:
+        chain.use(replace(given, beta=beta))
+        share[beta] = beta**2 * float(chain.advance(TRIAL).accepted.mean())
+    best = max(share, key=lambda beta: share[beta])
+    chain.use(replace(given, beta=best))
+    chain.advance(SEARCH)
+    return best
+
+
+def _kappas(rng: np.random.Generator, model: Any, controlled: Controlled, chain: Chain) -> dict[str, float]:
+    """Mean κ of moves that the chain proposes, some steps apart."""
+    plain: list[float] = []
+    left: list[float] = []
     for _ in range(PAIRS):
-        new = proposal.propose(rng, theta).theta
+        theta = chain.theta.copy()
+        new = chain.proposal.propose(rng, theta).theta
         for which, kept in ((model, plain), (controlled, left)):
             sigma = moments(compare(which, theta, new))[1]
             kept.append(which.n_data * sigma / math.sqrt(which.n_data - 1.0))
-        theta = new
+        chain.advance(10)
     return {"plain": float(np.mean(plain)), "controlled": float(np.mean(left))}
 
 
@@ -169,10 +191,14 @@ def table(results: list[dict[str, Any]]) -> list[str]:
         gain = one["plain"] / one["controlled"] if one["controlled"] > 0.0 else math.inf
         lines.append(
             f"{begin}| {one['dimension']} | {one['plain']:.3g} → {one['controlled']:.2g} | {gain:,.0f} "
-            f"| {one['rows']:,.0f} ({one['heavy']} heavy) | {one['acceptance']:.2f} "
+            f"| {one['rows']:,.0f} ({one['heavy']} heavy) | {one['acceptance']:.2f}{_step(one)} "
             f"| {one['off']:+.2f} ± {one['off_error']:.2f} ({one['worst']}) |"
         )
     return lines
+
+
+def _step(one: dict[str, Any]) -> str:
+    return "" if one.get("beta", 1.0) == 1.0 else f" (β = {one['beta']:g})"
 
 
 def report() -> list[str]:

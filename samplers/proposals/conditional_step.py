@@ -11,7 +11,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, real
 from samplers.models.control import Controlled
-from samplers.models.control.scale_mode import prior_only
+from samplers.models.control.scale_mode import concave, prior_only
 from samplers.proposals.basic import Proposed
 
 SHARE = 0.5  # of the steps in which the scales move along
@@ -94,7 +94,7 @@ class ConditionalStep:
         model, centre = self.model, self.model.centre
         gradient = model.posterior_gradient() - model.model.prior_gradient(centre)
         precision = model.posterior_precision() + model.model.prior_curvature(centre)
-        return gradient[self.free], precision[np.ix_(self.free, self.free)]
+        return gradient[self.free], concave(precision[np.ix_(self.free, self.free)])
 
     def given(self, theta: Floats) -> tuple[Floats, Floats]:
         """c, and L, at the scales of θ."""
@@ -105,9 +105,9 @@ class ConditionalStep:
 
         try:
             factor = _cholesky(precision + prior)
-        except np.linalg.LinAlgError:  # a prior that is not concave: its curvature is left out, here and from here on
-            prior = np.diag(np.maximum(np.diag(prior), 0.0))
-            factor = _cholesky(precision + prior + 1e-9 * np.diag(np.diag(precision)))
+        except np.linalg.LinAlgError:  # the prior is not concave there
+            prior = concave(prior)
+            factor = _cholesky(precision + prior + 1e-9 * np.diag(np.diag(precision + prior)))
         slope = gradient + self.model.model.prior_gradient(at)[self.free]
         centre: Floats = at[self.free] + np.linalg.solve(factor.T, np.linalg.solve(factor, slope))
         return centre, factor

@@ -22,7 +22,7 @@ from samplers.models.control.smooth_mode import first_state, smooth_mode
 
 ROUNDS = 20
 SETTLED = 0.01  # change of the scales, on their own scale, that ends the search
-REACH = 3.0  # a scale moves at most this far in a round: proxies hold near the mode that they were made at
+REACH = 3.0  # times 1 + |θ|: as far as a scale moves in a round, since proxies hold near where they were made
 NEWTON = 3  # steps of the others, given new scales and proxies
 IMPOSSIBLE = 1e30
 
@@ -101,6 +101,15 @@ def scale_mode(
     raise NumericalFailure(f"no centre: {moving} did not settle in {ROUNDS} rounds; give them a prior that holds them")
 
 
+def concave(precision: Floats) -> Floats:
+    """The precision, its negative eigenvalues set to 0."""
+    values, vectors = np.linalg.eigh(precision)
+    if values[0] >= 0.0:
+        return precision
+    positive: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive
+
+
 def _with(theta: Floats, places: Ints, values: Floats) -> Floats:
     new = theta.copy()
     new[places] = values
@@ -112,6 +121,8 @@ def _best_scales(
 ) -> Floats:
     """The maximum of the scales' marginal, with the likelihood as its quadratic proxy at θ: no data are read."""
     block = np.ix_(free, free)
+    hessian = hessian.copy()
+    hessian[block] = -concave(-hessian[block])  # far from the mode it need not be
 
     def marginal(scales: Floats) -> float:
         """Minus log of the Laplace approximation of the integral over all others."""
@@ -131,7 +142,7 @@ def _best_scales(
         return -value if math.isfinite(value) else IMPOSSIBLE
 
     begin = theta[alone]
-    bounds = [(value - REACH, value + REACH) for value in begin]
+    bounds = [(value - REACH * (1.0 + abs(value)), value + REACH * (1.0 + abs(value))) for value in begin]
     found = minimize(marginal, begin, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-9, "maxiter": 50})
     scales: Floats = np.asarray(found.x, dtype=np.float64)
     return scales if found.fun <= marginal(begin) else begin

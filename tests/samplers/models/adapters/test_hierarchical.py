@@ -110,3 +110,26 @@ def test_refusals(model):
     plain = from_jax(lambda a, row: -0.5 * (row - a) ** 2, lambda a: -0.5 * a**2, np.arange(9.0), 0.0)
     with pytest.raises(BadInput, match="use ProxyStep"):
         ConditionalStep.of(Controlled.around(plain, np.zeros(1)))
+
+
+def test_the_centre_is_found_from_far_away():
+    """Effects near 40, started with mean 0 and scale 1; the likelihood is not concave on the way."""
+    rng = np.random.default_rng(5)
+    effects, group = 40.0 + 5.0 * rng.standard_normal(8), np.arange(400) % 8
+
+    def far_prior(theta):
+        z = (theta["b"] - theta["mean"]) * jnp.exp(-theta["log scale"])
+        known = -0.5 * (theta["mean"] / 100.0) ** 2 - 0.5 * (theta["log scale"] / 3.0) ** 2
+        return known - 0.5 * jnp.sum(z**2) - 8.0 * theta["log scale"] - 0.5 * theta["log sd"] ** 2
+
+    def log_likelihood(theta, row):
+        z = (row["y"] - theta["b"][row["g"]]) * jnp.exp(-theta["log sd"])
+        return -0.5 * z**2 - theta["log sd"]
+
+    data = {"y": effects[group] + 3.0 * rng.standard_normal(400), "g": group}
+    start = {"b": np.zeros(8), "log scale": 0.0, "log sd": 0.0, "mean": 0.0}
+    model = from_jax(log_likelihood, far_prior, data, start)
+    found = model.unpack(find_mode(model))
+    assert found["mean"] == pytest.approx(effects.mean(), abs=1.0)
+    assert np.exp(found["log scale"]) == pytest.approx(effects.std(), rel=0.25)
+    assert np.exp(found["log sd"]) == pytest.approx(3.0, rel=0.1)
