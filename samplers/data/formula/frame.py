@@ -50,6 +50,29 @@ class GroupRows(NamedTuple):
 class ModelFrame(NamedTuple):
     """What a formula makes of a table.
 
+    Attributes
+    ----------
+    rows, y
+        The design matrix (N, D) and the response.
+    offset, weights, trials
+        One number for each row, or None.
+    groups
+        The group terms.
+    names
+        Of the columns of the design matrix.
+    levels
+        Of each column of texts, of each C(...) and of each group.
+    classes
+        Names of the classes of a softmax, in the order of y; None for other families.
+    family
+        Its name.
+    n_dropped
+        Rows that were left out, because a value is missing.
+    remarks
+        What a reader should know: rows left out, levels with a single row.
+    redundant
+        Sentences about columns that are constant, duplicated or collinear, and which columns these are.
+
     Examples
     --------
     >>> frame = model_frame("y ~ x + (1 | g)", {"y": [0, 1, 1], "x": [0.5, 1.0, 4.0], "g": ["a", "b", "a"]})
@@ -68,8 +91,8 @@ class ModelFrame(NamedTuple):
     classes: tuple[str, ...] | None
     family: str
     n_dropped: int
-    remarks: tuple[str, ...]  # what a reader should know: rows left out, levels with a single row
-    redundant: dict[str, tuple[str, ...]]  # sentences about columns that are constant, duplicated or collinear
+    remarks: tuple[str, ...]
+    redundant: dict[str, tuple[str, ...]]
 
     @property
     def x(self) -> Floats:
@@ -142,6 +165,14 @@ def model_frame(
     ------
     BadInput
         If the formula is not allowed, a column does not exist, values are missing or do not suit the family.
+
+    Examples
+    --------
+    >>> frame = model_frame("y ~ log(x)", {"y": [0, 1, 1], "x": [1.0, 2.0, 4.0]})
+    >>> frame.rows.round(2)
+    array([[1.  , 0.  ],
+           [1.  , 0.69],
+           [1.  , 1.39]])
     """
     need_formulaic()
     if family not in FAMILIES:
