@@ -13,7 +13,7 @@ from designer.engine.walk import worst_case
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.plan import as_plan
-from designer.search.criteria import OverPairs
+from designer.search.criteria import DesignScore, OverPairs
 from designer.search.upper_limit import effective_pairs, mean_band
 
 PREDICTION_ACCURACY = 1e-9  # of the predictions, which carry their own error estimate
@@ -34,6 +34,14 @@ class Evaluation(NamedTuple):
         error, limit = measure.judged(np.abs(self.step.delta))
         judged = {"error": error, "error_limit": None if measure.limits is None else limit}
         return self._replace(predicted=self.predicted.model_copy(update=judged))
+
+    @property
+    def score(self) -> DesignScore | None:
+        """The score of a search, from this evaluation; None before it is judged, and without a trial run."""
+        step, error, limit = self.step, self.predicted.error, self.predicted.error_limit
+        if step is None or error is None:
+            return None
+        return DesignScore(error, step.mean_usage, float(step.looks.mean()), error if limit is None else limit)
 
     def annotated(self, tolerance: float, criterion: str, confidence: float | None = None) -> Design:
         """The same design with `predicted` and `provenance`."""

@@ -10,7 +10,7 @@ from designer.engine.skew import in_range, out_of_range, skew_of
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import threshold
 from designer.rule.design import Design
-from designer.search.annotate import evaluate
+from designer.search.annotate import PREDICTION_ACCURACY, evaluate
 from designer.search.criteria import OverPairs
 from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
 from designer.search.remarks import remarks_on
@@ -24,14 +24,19 @@ def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None) ->
     """The result for one target."""
     if best is None:
         return infeasible(evaluator, target)
-    shape, score, n_data = best.shape, best.score, evaluator.n_data
+    shape, n_data = best.shape, evaluator.n_data
     design = Design(n_data, shape.m, best.epsilon, shape.alpha, shape.growth)
     evaluation = evaluate(design, evaluator.trial, evaluator.rule, skew=evaluator.skew)
     if isinstance(evaluator.measure, OverPairs) and evaluation.step is not None:
         evaluation = evaluation.judged_by(evaluator.measure)
+    more = []
+    if evaluator.resamples and evaluation.score is not None:  # more careful than the search
+        best = EvaluatedDesign(shape, best.epsilon, evaluation.score, PREDICTION_ACCURACY)
+        more = [best]
+    score = best.score
     result = SearchResult(
         evaluation.annotated(target, evaluator.criterion, evaluator.confidence),
-        evaluator.table(target),
+        evaluator.table(target, *more),
         None,
         None,
         target,
@@ -46,28 +51,43 @@ def answer(evaluator: Evaluator, target: float, best: EvaluatedDesign | None) ->
     return result._replace(remarks=remarks_on(result, evaluator.trial))
 
 
-def infeasible(evaluator: Evaluator, target: float) -> SearchResult:
-    """No design, the reason, and the smallest tolerance that could be met."""
+def infeasible(
+    evaluator: Evaluator, target: float, careful: tuple[float, EvaluatedDesign] | None = None
+) -> SearchResult:
+    """No design, the reason, and the smallest tolerance that could be met.
+
+    `careful` is the smallest limit known, and its design, where that is not for the search to say.
+    """
     rows, criterion = evaluator.rows, evaluator.criterion
-    closest = min(rows, key=lambda row: (row.score.limit, row.shape, row.epsilon))
-    nearest = evaluator.measure(closest.shape.plan(threshold(closest.epsilon)), SEARCH_ACCURACY).limit * (1.0 + 1e-6)
+    smallest, near = careful or _smallest(evaluator)
+    nearest = smallest * (1.0 + 1e-6)
     if math.isinf(nearest) and evaluator.trial is not None:
         reason = too_skewed(evaluator, evaluator.trial)
         return SearchResult(None, evaluator.table(target), reason, None, target, criterion)
     name = "E(0)" if criterion == "worst-case" else "|Δ|"
     if evaluator.confidence is not None:
         name = f"the upper limit of |Δ| (confidence {evaluator.confidence:g})"
-    sizes, smallest = [row.shape.m for row in rows], min(row.epsilon for row in rows)
+    sizes, least = [row.shape.m for row in rows], min(row.epsilon for row in rows)
     reason = (
-        f"no design with m from {min(sizes):,} to {max(sizes):,} and ε from {smallest:.2g} keeps {name} "
-        f"({criterion}) within {target:g}; the smallest found is {nearest:.3g}, at m = {closest.shape.m:,}, "
-        f"ε = {closest.epsilon:.2g}: raise the tolerance, or allow larger m or smaller ε"
+        f"no design with m from {min(sizes):,} to {max(sizes):,} and ε from {least:.2g} keeps {name} "
+        f"({criterion}) within {target:g}; the smallest found is {nearest:.3g}, at m = {near.shape.m:,}, "
+        f"ε = {near.epsilon:.2g}: raise the tolerance, or allow larger m or smaller ε"
     )
     reason += advice_on(evaluator.trial)
-    unsure = evaluator.confidence is not None and _point_estimate(evaluator, closest) <= target
+    unsure = evaluator.confidence is not None and _point_estimate(evaluator, near) <= target
     reason += "; or take more pairs: the expected error is small enough" if unsure else ""
     result = SearchResult(None, evaluator.table(target), reason, nearest, target, criterion)
     return result._replace(confidence=evaluator.confidence, exact_cost=evaluator.cost.exact(evaluator.n_data))
+
+
+def _smallest(evaluator: Evaluator) -> tuple[float, EvaluatedDesign]:
+    near = closest(evaluator)
+    return evaluator.measure(near.shape.plan(threshold(near.epsilon)), SEARCH_ACCURACY).limit, near
+
+
+def closest(evaluator: Evaluator) -> EvaluatedDesign:
+    """The design with the smallest limit of all that were evaluated."""
+    return min(list(evaluator.rows), key=lambda row: (row.score.limit, row.shape, row.epsilon))
 
 
 def advice_on(trial: TrialRun | None) -> str:

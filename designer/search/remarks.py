@@ -11,7 +11,6 @@ from designer.search.result import SearchResult
 
 WIDE = 1.5  # a limit this many times the expected error is due to few or uneven pairs
 NARROW = 1.2  # what more pairs should make of it
-NOISE = 1.01  # of the tolerance: rougher evaluations differ by less
 
 
 class BesideExact(NamedTuple):
@@ -50,22 +49,8 @@ def beside_exact(cost: Cost, n_data: int, usage: float, looks: float, n_heavy: i
 
 def remarks_on(result: SearchResult, trial: TrialRun | None) -> tuple[str, ...]:
     """Remarks on a design that was found, each one line; often none."""
-    remarks = (_beyond(result), _exact(result), _few_pairs(result, trial))
+    remarks = (_exact(result), _few_pairs(result, trial))
     return tuple(remark for remark in remarks if remark is not None)
-
-
-def _beyond(result: SearchResult) -> str | None:
-    """A warning if the careful evaluation of the design finds more than the search did, which resamples roughly."""
-    predicted = None if result.best is None else result.best.predicted
-    if predicted is None or predicted.error is None:
-        return None
-    limit = predicted.error if predicted.error_limit is None else predicted.error_limit
-    if limit <= NOISE * result.tolerance:
-        return None
-    return (
-        f"evaluated with more draws and on all pairs, the error's limit is {limit:.3g}, beyond the tolerance: "
-        f"search for a tolerance of {result.tolerance**2 / limit:.2g} instead, or take more pairs"
-    )
 
 
 def _exact(result: SearchResult) -> str | None:

@@ -1,7 +1,8 @@
 """The best design for a tolerance: the least cost subject to an error no larger (K14 §5.2, supplement D).
 
 The search runs over m, α and growth, and solves for ε (`continuous`); or it evaluates a plain grid, as the paper does
-(`grid_search`). `evaluation` scores designs, `answer` makes the result.
+(`grid_search`). `evaluation` scores designs, `careful` holds resampled ones to their tolerance, `answer` makes the
+result.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from designer.engine.predict import smallest_batch
 from designer.pairs.refusals import check_pairs
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
-from designer.search.answer import answer
+from designer.search.careful import Again, careful_answer, chosen_again, solved_again
 from designer.search.continuous import solve_all
 from designer.search.criteria import Cost, Criterion, check_criterion
 from designer.search.evaluation import SEARCH_ACCURACY, Evaluator
@@ -86,15 +87,16 @@ def searches(
     smallest = smallest_batch(trial, options.get("skew"), by_theory=criterion == "worst-case")
     space = (options.get("space") or Space()).checked(n_data, smallest)
     evaluator, grid = Evaluator(trial, n_data, criterion, space, options), options.get("grid")
+    again: Again = solved_again
     if grid is not None:
-        best = best_on_grid(evaluator, targets, grid.designs(n_data))
+        again, best = chosen_again, best_on_grid(evaluator, targets, grid.designs(n_data))
     elif criterion == "fixed-m":
         m = min(integer("fixed_m", options.get("fixed_m", 500), 2, MAX_N_DATA), n_data)
         best = solve_all(evaluator, targets, [Shape(n_data, m, 0.5, 1.0)], refined=False)
     else:
         best = solve_all(evaluator, targets, space.shapes(n_data), refined=True)
     with ThreadPoolExecutor(evaluator.workers) as pool:
-        return list(pool.map(partial(answer, evaluator), targets, best))
+        return list(pool.map(partial(careful_answer, evaluator, again), targets, best))
 
 
 def _check_kinds(trial: TrialRun | None, options: Options) -> None:

@@ -6,9 +6,9 @@ import pytest
 from designer.engine.predict import predict, smallest_batch
 from designer.pairs.residuals import Residuals
 from designer.pairs.trial_run import TrialRun
-from designer.search.remarks import remarks_on
+from designer.search import criteria
 from designer.search.search import search
-from designer.search.space import Space
+from designer.search.space import Grid, Space
 
 N = 20_000
 
@@ -62,14 +62,43 @@ def test_pairs_that_nothing_supports_are_refused_with_what_to_do():
     assert "heaviest rows" in result.reason
 
 
-def test_a_careful_evaluation_beyond_the_tolerance_is_told():
-    """The search resamples roughly; what it stores is evaluated again, on all pairs and with more draws."""
-    kept = trial(residuals=True)
-    result = search(kept, 0.02, space=Space(m_high=1000, alpha=(0.5, 0.5)))
-    assert not any("beyond the tolerance" in remark for remark in result.remarks)
-    worse = result.best.predicted.model_copy(update={"error_limit": 0.025})
-    told = remarks_on(result._replace(best=result.best.model_copy(update={"predicted": worse})), kept)
-    assert "the error's limit is 0.025, beyond the tolerance: search for a tolerance of 0.016" in told[0]
+NARROW = Space(m_high=1000, alpha=(0.5, 0.5))
+
+
+def hasty(monkeypatch, share):
+    """Rough resampling finds this share of the error."""
+    found = criteria.resampled_rows
+
+    def fewer(*given, rough):
+        rows = found(*given, rough=rough)
+        rows[0, 0] *= share
+        return rows
+
+    monkeypatch.setattr(criteria, "resampled_rows", fewer)
+
+
+@pytest.mark.parametrize("grid", [None, Grid(m=(10, 20, 40, 80, 160), epsilon=(0.05, 0.1, 0.2, 0.3, 0.4))])
+def test_a_design_that_does_not_hold_when_evaluated_carefully_is_solved_again(monkeypatch, grid):
+    kept = trial(residuals=True, kappa=0.01)
+    hasty(monkeypatch, 0.7)
+    result = search(kept, 0.02, space=NARROW, grid=grid)
+    step = predict(result.best, kept).step
+    assert result.best.predicted.error_limit == pytest.approx(result.limit)
+    assert result.limit <= 0.02
+    assert result.error == pytest.approx(step.mean_abs_delta) and result.usage == pytest.approx(step.mean_usage)
+    here = (result.evaluated.m == result.best.m) & (result.evaluated.epsilon == result.best.epsilon)
+    assert result.evaluated.limit[here] == [result.limit]  # the table has the careful numbers, too
+
+
+def test_if_no_design_holds_carefully_the_nearest_tolerance_is_one_that_does(monkeypatch):
+    kept = trial(residuals=True, kappa=0.05)
+    tight = Space(m_low=10, m_high=20, alpha=(0.5, 0.5), epsilon=(0.2, 0.5))
+    smallest = search(kept, 1e-4, space=tight).nearest_tolerance
+    hasty(monkeypatch, 0.3)
+    result = search(kept, 0.5 * smallest, space=tight)
+    assert result.best is None
+    assert result.nearest_tolerance == pytest.approx(smallest, rel=0.05)
+    assert search(kept, result.nearest_tolerance, space=tight).best is not None
 
 
 def test_what_is_evaluated_does_not_depend_on_the_number_of_threads():
