@@ -26,10 +26,11 @@ Made by `make bench`. Times are the best of several runs after a warm-up; compar
 
 
 class Options(NamedTuple):
-    """Seconds for each chain, and whether to write no files."""
+    """Seconds for each chain, whether to write no files, and how many data the cases of `trust` have."""
 
     seconds: float
     dry: bool
+    size: int | None = None
 
 
 Section = Callable[[Options], list[str]]
@@ -43,6 +44,11 @@ def _of(module: str) -> Section:
 def _timed(module: str) -> Section:
     """The same for chains, which run for a given number of seconds."""
     return lambda options: list(import_module(f"benchmarks.{module}").report(options.seconds))
+
+
+def _trust(options: Options) -> list[str]:
+    """All permanent cases, or some of them at a given size."""
+    return list(import_module("benchmarks.samplers.trust").report(options.size))
 
 
 def _growth(options: Options) -> list[str]:
@@ -77,15 +83,17 @@ SECTIONS: dict[str, Section] = {
     "lazy": _of("samplers.lazy"),
     "any_model": _timed("any_model.compare"),
     "jax_rows": _of("samplers.jax_rows"),
-    "trust": _of("samplers.trust"),
+    "trust": _trust,
     "flow": _of("samplers.flow"),
     "groups": _of("samplers.groups"),
+    "audits": _of("samplers.audits"),
     "certify": _of("samplers.certify"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
 }
-LONG = ("trust", "flow", "any_model", "stress", "faults", "load")  # a quarter of an hour each: measured only when named
+# a quarter of an hour each: measured only when named
+LONG = ("trust", "flow", "any_model", "audits", "stress", "faults", "load")
 
 
 def usual() -> list[str]:
@@ -124,12 +132,16 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each chain runs (default: %(default)g)")
     parser.add_argument("--dry", action="store_true", help="print the results without writing RESULTS.md")
+    parser.add_argument(
+        "--size", type=int, metavar="N", help="trust: only some cases, with N data each, printed and not written"
+    )
     given = parser.parse_args()
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
     texts = sections_of(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    options, names, start = Options(given.seconds, given.dry), given.sections or usual(), time.monotonic()
+    dry = given.dry or given.size is not None
+    options, names, start = Options(given.seconds, dry, given.size), given.sections or usual(), time.monotonic()
     failed = []
     for k, name in enumerate(names, 1):
         _progress(f"{name}, section {k} of {len(names)}", start)
@@ -140,7 +152,7 @@ def main() -> None:
             failed.append(name)
             continue
         print(texts[name], flush=True)
-        if not given.dry:
+        if not dry:
             write(texts)
     _progress("all done" if not failed else f"failed: {', '.join(failed)}", start)
     if failed:

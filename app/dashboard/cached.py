@@ -37,6 +37,7 @@ from designer.pairs.diagnostics import (
 )
 from designer.pairs.examples import example as bundled
 from designer.rule.plan import as_plan
+from designer.search.annotate import hardest_error as hardest
 from designer.search.criteria import Criterion, DesignScore, measure_of
 from designer.search.resample import Bootstrap
 from designer.search.search import SEARCH_ACCURACY
@@ -129,6 +130,12 @@ def student(digest: str, m: int, epsilon: float, _trial: TrialRun) -> StudentChe
 def steps(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> Acceptance:
     """Acceptance error and data use of a test at every pair, each from the source that supports it."""
     return predicted_steps(design, _trial, rule).step
+
+
+@st.cache_data(max_entries=ENTRIES, show_spinner=False)
+def hardest_error(design: Design, digest: str, rule: Rule, _trial: TrialRun) -> float | None:
+    """Error of the hardest decision for the most skewed pair; None where the theory does not hold."""
+    return hardest(design, _trial, rule)
 
 
 @st.cache_data(max_entries=20, show_spinner=False)

@@ -7,6 +7,7 @@ tolerance, a design of another proposal, or pairs of the burn-in.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,10 +24,12 @@ from samplers.proposals import ProxyStep, RandomWalk
 from samplers.study.audit import Audit, audit, audit_chain
 from samplers.study.observe import observe, spacing
 from tests.cases import CASES
+from tests.cases.reference import exact_posterior
 
-RIGHT, AT, WRONG = 150, 75, 40  # audits of each kind: as designed, right at the tolerance, and wrong
+RIGHT, AT, WRONG = 120, 30, 20  # audits of each kind: as designed, right at the tolerance, and wrong
 PAIRS = 100  # of a trial run
-LONG = 1500  # audited steps that tell mean |Δ| of a chain
+LONG = 800  # audited steps that tell mean |Δ| of a chain
+STEPS, EVALUATIONS = 200_000, 1e8  # of chains that tell the bias of means, and of the exact posterior
 BURNT = 200  # steps of an exact chain before its trial run
 
 
@@ -93,6 +96,15 @@ class Chains:
         error = audit(design, seen, self.model.n_data, tolerance=self.kind.tolerance).error
         return error.value, error.se
 
+    def bias(self, design: Design, steps: int = STEPS) -> tuple[float, float]:
+        """The largest true error of a mean in posterior sds, and its standard error."""
+        exact = exact_posterior(CASES[self.kind.case].data(self.kind.n), int(EVALUATIONS / self.kind.n))
+        draws = [self.designed(design, 50_000 + seed).advance(steps // 4).theta.mean(axis=0) for seed in range(4)]
+        off = (np.mean(draws, axis=0) - exact.mean) / exact.sd
+        se = np.hypot(np.std(draws, axis=0, ddof=1) / 2.0, exact.mean_se) / exact.sd
+        worst = int(np.abs(off).argmax())
+        return float(np.abs(off[worst])), float(se[worst])
+
 
 def alarms(audits: list[Audit]) -> int:
     """How many say TOO LARGE."""
@@ -102,6 +114,11 @@ def alarms(audits: list[Audit]) -> int:
 def at_most(count: int, of: int) -> float:
     """Upper limit (95%) of a rate that showed `count` times (Clopper and Pearson)."""
     return 1.0 if count == of else float(betaincinv(count + 1.0, float(of - count), 0.95))
+
+
+def means_wrong(audits: list[Audit]) -> int:
+    """How many say MEANS WRONG."""
+    return sum(one.means is not None and one.means.verdict == "beyond" for one in audits)
 
 
 def repeated(chains: Chains, design: Design, tolerance: float, times: int, first: int = 0) -> list[Audit]:
@@ -140,11 +157,15 @@ WRONG_DESIGNS: dict[str, Callable[[Chains], Design]] = {
 
 
 class Tried(NamedTuple):
-    """Audits of one kind of chain: as designed, at the tolerance, and with half of it."""
+    """Audits of one kind of chain: as designed, at the tolerance, and with half of it.
+
+    `truth` is mean |Δ| with its standard error, `bias` the same for the mean that is off most, in posterior sds.
+    """
 
     kind: Kind
     design: Design
     truth: tuple[float, float]
+    bias: tuple[float, float]
     right: list[Audit]
     at: list[Audit]
     twice: list[Audit]
@@ -160,6 +181,7 @@ def try_kind(kind: Kind, right: int = RIGHT, at: int = AT, twice: int = WRONG, l
         kind,
         design,
         truth,
+        chains.bias(design),
         repeated(chains, design, tolerance, right),
         repeated(chains, design, truth[0], at, 1000),
         repeated(chains, design, truth[0] / 2.0, twice, 2000),
@@ -168,7 +190,10 @@ def try_kind(kind: Kind, right: int = RIGHT, at: int = AT, twice: int = WRONG, l
 
 def report() -> list[str]:
     """The section of RESULTS.md."""
-    tried = [try_kind(kind) for kind in KINDS]
+    tried = []
+    for kind in KINDS:
+        tried.append(try_kind(kind))
+        print(_row(tried[-1]), _means_row(tried[-1]), sep="\n", file=sys.stderr, flush=True)
     rows = [_row(one) for one in tried]
     right = [audit for one in tried for audit in one.right]
     at = [audit for one in tried for audit in one.at]
@@ -185,11 +210,9 @@ def report() -> list[str]:
     return [
         "## Audits: false alarms, and wrong runs noticed",
         "",
-        f"False alarms in right runs: {alarms(right)} of {len(right)} audits (at most {at_most(alarms(right), len(right)):.2%}"
-        f" with 95% confidence). With mean |Δ| right at the tolerance: {alarms(at)} of {len(at)} (at most "
-        f"{at_most(alarms(at), len(at)):.2%}).",
+        f"False alarms in right runs: {_rate(right)}. With mean |Δ| right at the tolerance: {_rate(at)}.",
         "",
-        "| chain | m, ε | mean \\|Δ\\| | tolerance | false alarms | steps | at the tolerance | twice: noticed | promised |",
+        "| chain | m, ε | mean \\|Δ\\| | tolerance | false alarms | steps | at tolerance | twice: noticed | promised |",
         "|---|---|---|---|---|---|---|---|---|",
         *rows,
         "",
@@ -197,7 +220,18 @@ def report() -> list[str]:
         "|---|---|---|---|---|",
         *wrong,
         "",
+        "The same right runs: what their audits say of the means, beside the mean that is really off most (sd):",
+        "",
+        "| chain | really off | limit (95%): median | limit too low | MEANS WRONG | 0.05 seen: promised | not judged |",
+        "|---|---|---|---|---|---|---|",
+        *(_means_row(one) for one in tried),
+        "",
     ]
+
+
+def _rate(audits: list[Audit]) -> str:
+    count, of = alarms(audits), len(audits)
+    return f"{count} of {of} audits (at most {at_most(count, of):.2%} with 95% confidence)"
 
 
 def _row(one: Tried) -> str:
@@ -205,6 +239,19 @@ def _row(one: Tried) -> str:
     promised = np.mean([audit.power for audit in one.twice])
     return (
         f"| {one.kind.name} | {one.design.m}, {one.design.epsilon:.3g} | {one.truth[0]:.4f} ± {one.truth[1]:.4f} | "
-        f"{tolerance:.3g} | {alarms(one.right)} of {len(one.right)} | {steps:.0f} | {alarms(one.at)} of {len(one.at)} | "
-        f"{alarms(one.twice)} of {len(one.twice)} | {promised:.0%} |"
+        f"{tolerance:.3g} | {alarms(one.right)} of {len(one.right)} | {steps:.0f} | "
+        f"{alarms(one.at)} of {len(one.at)} | {alarms(one.twice)} of {len(one.twice)} | {promised:.0%} |"
+    )
+
+
+def _means_row(one: Tried) -> str:
+    judged = [audit.means for audit in one.right if audit.means is not None]
+    start = f"| {one.kind.name} | {one.bias[0]:.3f} ± {one.bias[1]:.3f} |"
+    if not judged:
+        return f"{start} | | | | {len(one.right)} of {len(one.right)} |"
+    low = sum(means.upper < one.bias[0] - 2.0 * one.bias[1] for means in judged)
+    return (
+        f"{start} {np.median([means.upper for means in judged]):.3f} | {low} of {len(judged)} | "
+        f"{means_wrong(one.right)} of {len(judged)} | {np.median([means.power for means in judged]):.0%} | "
+        f"{len(one.right) - len(judged)} of {len(one.right)} |"
     )

@@ -3,7 +3,8 @@
 trial → design → run → audit (→ certify), as commands, and the draws against an exact posterior that the samplers had no
 part in (`tests/cases`). What is neither right nor refused nor warned is *silently wrong*: there must be none.
 
-Each use is done once and kept in the folder WORK; `python -m benchmarks trust` goes on where it stopped.
+Each use is done once and kept in the folder WORK; `python -m benchmarks trust` goes on where it stopped. With
+`--size 1000000` only the cases of BIG are tried, with so many data.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -33,6 +35,8 @@ TAIL_WISH = 0.25  # largest error of a 0.5% or 99.5% quantile, in posterior sds
 CHANCE = 3.5  # standard errors
 LARGE = 50_000
 EVALUATIONS = 4e8  # rows times draws of a reference that is not stored
+BIG = ("rare-levels", "rare-positives", "student")  # tried at any size
+BIG_DRAWS = 6_000  # of their references
 ERRORS = ("mean", "sd", "quantile", "data use")
 SHOWN = 240  # characters of what was said
 
@@ -66,6 +70,7 @@ class Outcome(NamedTuple):
     tail_error: float | None = None
     usage: float | None = None
     certified: str = ""
+    reference_error: float | None = None  # largest standard error of a mean of the reference, in sds
 
     @property
     def fine(self) -> bool:
@@ -157,12 +162,19 @@ def flow(use: Use, folder: Path, *, draws: int = 5_000, pairs: int = 100, certif
         return Outcome(REFUSED, str(refusal))
     certified = _certified(folder) if use.sequential and certify else ""
     stored = use.n in (None, case.small)
-    reference = case.reference() if stored else exact_posterior(data, int(EVALUATIONS / data.y.size))
+    many = BIG_DRAWS if data.y.size > LARGE else int(EVALUATIONS / data.y.size)
+    reference = case.reference() if stored else _posterior(use.case, use.n, many)
     errors, beyond = compared(results, reference)
     verdict = (WARNED if warnings else SILENT) if beyond else RIGHT_WARNED if warnings else RIGHT
     if beyond and certified == "certified":
         verdict = CERTIFIED
-    return Outcome(verdict, "; ".join(warnings), *errors, usage, certified)
+    known_to = float((reference.mean_se / reference.sd).max())
+    return Outcome(verdict, "; ".join(warnings), *errors, usage, certified, known_to)
+
+
+@cache
+def _posterior(case: str, n: int | None, draws: int) -> Reference:
+    return exact_posterior(CASES[case].data(n), draws)
 
 
 def _run(use: Use, folder: Path, data: Data, draws: int, pairs: int) -> tuple[Any, list[str], float | None]:
@@ -249,8 +261,10 @@ def _row(*parts: str) -> str:
     return f"| {' | '.join(parts)} |"
 
 
-def report() -> list[str]:
-    """The section of RESULTS.md; docs/trust.md shows the same tables."""
+def report(size: int | None = None) -> list[str]:
+    """The section of RESULTS.md; docs/trust.md shows the same tables. With a size, only the table for that."""
+    if size is not None:
+        return _sized(size)
     wrong = [(use, kept(use)) for use in WRONG_USES]
     right = [(use, kept(use), kept(exact)) for use, exact in pairs_of_uses()]
     outcomes = [outcome for _, *both in right for outcome in both] + [outcome for _, outcome in wrong]
@@ -276,6 +290,27 @@ def report() -> list[str]:
         *(_row(f"{use.name}: {use.about}", outcome.verdict, _said(outcome)) for use, outcome in wrong),
         "",
         f"Silently wrong: {silent} of {len(outcomes)}.",
+        "",
+    ]
+
+
+def _sized(size: int) -> list[str]:
+    """A few cases with many data."""
+    uses = [Use(name, name, n=size) for name in BIG]
+    done = [(use, kept(use), kept(exact_minibatch(use))) for use in uses]
+    silent = sum(not outcome.fine for _, *both in done for outcome in both)
+    return [
+        f"## When can I trust it? N = {size:,}",
+        "",
+        _row("case", "N", "sequential", *ERRORS, "certificate", "exact mini-batch", *ERRORS, "reference known to"),
+        _row(*["---"] * (6 + 2 * len(ERRORS))),
+        *(
+            _row(use.name, f"{size:,}", *cells(one), one.certified, *cells(other), _number(one.reference_error))
+            for use, one, other in done
+        ),
+        "",
+        *(f"{use.name}: {outcome.said}" for use, *both in done for outcome in both if outcome.said),
+        f"Silently wrong: {silent} of {2 * len(done)}.",
         "",
     ]
 

@@ -14,13 +14,18 @@ from designer.rule.looks import MAX_N_DATA
 
 Note: TypeAlias = str | int | float
 
-# kind of proposal, accepted steps; rows read always, why; of the exact mini-batch test: rows, acceptance, rows read
-# always, best step
+# kind of proposal, accepted steps; rows read always, why; why residuals are missing; of the exact mini-batch test:
+# rows, acceptance, rows read always, best step
 NAMES = (
-    *("proposal", "chain_acceptance", "n_heavy", "heavy"),
+    *("proposal", "chain_acceptance", "n_heavy", "heavy", "residuals"),
     *("minibatch_rows", "minibatch_acceptance", "minibatch_heavy", "minibatch_step"),
 )
-TEXTS = {"proposal": 100, "heavy": 300, "minibatch_step": 100}  # those in words, and their greatest lengths
+TEXTS = {
+    "proposal": 100,
+    "heavy": 300,
+    "residuals": 100,
+    "minibatch_step": 100,
+}  # those in words, and their greatest lengths
 REALS = {"chain_acceptance": 1.0, "minibatch_rows": 1e15, "minibatch_acceptance": 1.0}  # from 0 to this
 COUNTS = ("n_heavy", "minibatch_heavy")
 _LINE = re.compile(rf"#\s*({'|'.join(NAMES)})\s*:\s*(.*)")

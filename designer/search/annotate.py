@@ -58,6 +58,23 @@ class Evaluation(NamedTuple):
         return self.design.model_copy(update={"predicted": self.predicted, "provenance": provenance})
 
 
+def hardest_error(design: Design, trial: TrialRun, rule: Rule = "metropolis") -> float | None:
+    """The error of the hardest decision, μ_std = 0, for the most skewed pair; None where the theory does not hold.
+
+    Examples
+    --------
+    >>> plain, skewed, extreme = (TrialRun(20_000, [0.0], [0.01], skew=[s]) for s in (0.0, 2.0, 200.0))
+    >>> hardest_error(Design(20_000, 500, 0.05), plain) < hardest_error(Design(20_000, 500, 0.05), skewed)
+    True
+    >>> hardest_error(Design(20_000, 500, 0.05), extreme)
+    """
+    plan = as_plan(design)
+    if not trusted(plan, trial, rule == "barker").all():
+        return None
+    error = float(worst_case(design, PREDICTION_ACCURACY).error[0])
+    return error if trial.skew is None else error + worst_effect(plan, skew_of(trial))
+
+
 def evaluate(design: Design, trial: TrialRun | None, rule: Rule, *, skew: bool | None = None) -> Evaluation:
     """Evaluate a design once, for its notes and for anyone who shows it; `skew` as for a search."""
     predicted: dict[str, Any]

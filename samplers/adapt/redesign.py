@@ -155,8 +155,8 @@ class Redesign:
         old = judge(as_plan(self.design), SEARCH_ACCURACY)
         new, before = old, self.design
         result = self._searched(trial)
-        if result is None:
-            reason = "the pairs are too few"
+        if isinstance(result, str):
+            reason = result
         elif result.best is None or result.usage is None or result.error is None:
             reason = "no design meets the tolerance"
         elif old.error <= table.tolerance and result.usage > (1.0 - table.gain) * old.usage:
@@ -170,8 +170,8 @@ class Redesign:
         entry = chain.steps, len(trial), design != before, *knobs, *predicted, self.passes, self.read, reason
         self.log.append(Change(*entry))
 
-    def _searched(self, trial: TrialRun) -> SearchResult | None:
-        """The best design; None if too few of the pairs are independent.
+    def _searched(self, trial: TrialRun) -> SearchResult | str:
+        """The best design, or why no search can be made of these pairs, for example because they are too few.
 
         A careless test can keep the chain from its posterior, so pairs of the burn-in must do.
         """
@@ -182,8 +182,8 @@ class Redesign:
             options["confidence"] = table.confidence
         try:
             return search(trial, table.tolerance, **options)
-        except BadInput:
-            return None
+        except BadInput as refusal:
+            return str(refusal).split(": ", 1)[0]
 
     def state(self) -> dict[str, Any]:
         """All of it, for a checkpoint."""

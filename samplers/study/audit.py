@@ -3,7 +3,8 @@
 Every audited step costs one pass over the data and yields Δ of its pair, all u together (`samplers.study.integrated`),
 instead of one decision that happens to be right or wrong. So tens of steps tell mean |Δ| to a few percent. An audit
 goes on until it would notice an error worth noticing, twice the tolerance, with a probability of 90%; or it says what
-it could have noticed.
+it could have noticed. Where proposals do not depend on the state, the same steps tell how far the errors move the
+posterior means (`samplers.study.mean_bias`); elsewhere an audit says that it does not judge them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from samplers.chains.protocol import MarkovChain
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
 from samplers.study.integrated import PRECISION, StepError
+from samplers.study.mean_bias import NOT_JUDGED, MeansJudged, mean_bias
 from samplers.study.means import Mean
 from samplers.study.observe import WITHOUT_ERROR, Observed, check_observable, observing
 
@@ -37,6 +39,7 @@ PILOT, MORE = 40, 20  # audited steps before the first judgement, and between tw
 PASSES = 400  # most audited steps
 EVERY = 10  # steps from one audited step to the next
 NOISE = 0.1  # wanted standard error of Δ of a step, in tolerances
+FEW_FOR_MEANS = 20  # fewer audited steps say nothing of the means
 ASSUMED = 0.01  # tolerance where nothing states one
 LEEWAY, SMALLEST = 1.25, 0.001  # of a prediction, relative and absolute, that stands in for a tolerance
 
@@ -94,7 +97,8 @@ class Audit(NamedTuple):
     usage
         Data use.
     agrees, sentence
-        Whether mean |Δ| is not noticeably beyond the tolerance, as far as this audit can tell; and that in words.
+        Whether mean |Δ| is not noticeably beyond the tolerance, nor a mean off by more than 0.05 sd, as far as this
+        audit can tell; and that in words.
     error
         Mean |Δ|, a `MeasuredValue`.
     lower, upper
@@ -110,6 +114,8 @@ class Audit(NamedTuple):
     verdict
         "within" if the upper limit is within the tolerance, "near" if within twice the tolerance, "beyond" if the
         lower limit is beyond it, and otherwise "unclear".
+    means
+        How far the errors move the posterior means, a `MeansJudged`; None where the audit does not judge them.
 
     Examples
     --------
@@ -134,6 +140,14 @@ class Audit(NamedTuple):
     detectable: float
     power: float
     verdict: Verdict
+    means: MeansJudged | None = None
+
+    def with_means(self, means: MeansJudged | None) -> Audit:
+        """The same with what was learnt of the means, or with the remark that they were not judged."""
+        if means is None:
+            return self._replace(sentence=f"{self.sentence}; {NOT_JUDGED}")
+        agrees = self.agrees and means.verdict != "beyond"
+        return self._replace(means=means, agrees=agrees, sentence=f"{self.sentence}; {means.words}")
 
     @property
     def details(self) -> str:
@@ -249,7 +263,7 @@ def audit_chain(
     first, last = chain.steps, chain.steps + (steps or 0)
     stated = standard(design, tolerance, math.nan).value
     precision = PRECISION if math.isnan(stated) else NOISE * stated
-    found = None
+    bias, found = None if len(goals) == 1 and goals[0] < FEW_FOR_MEANS else mean_bias(chain), None
     for goal in goals:
         end = max(first + goal * every, last if goal == most else 0)
         try:
@@ -263,8 +277,13 @@ def audit_chain(
             raise
         if not any(pair.sigma > 0 for pair in observed.pairs):
             continue
-        found = audit(design, observed, chain.n_data, tolerance)
-        if found.power >= POWER and found.verdict != "unclear":
+        decided = [k for k, pair in enumerate(observed.pairs) if pair.sigma > 0]
+        means = None
+        if bias is not None:
+            means = bias.judge([observed.pairs[k] for k in decided], [errors[k] for k in decided])
+        found = audit(design, observed, chain.n_data, tolerance).with_means(means)
+        settled = means is None or means.enough <= goal or means.enough > most  # or more steps would not do either
+        if found.power >= POWER and found.verdict != "unclear" and settled:
             break
         if found.error.value - CLEARLY * found.error.se > found.tolerance:
             break

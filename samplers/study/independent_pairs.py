@@ -29,7 +29,7 @@ NEVER = 1e-6  # probability below which a state does not matter
 
 
 def independent_pairs(
-    model: Controlled, proposal: object, rng: np.random.Generator, states: int = 200, each: int = EACH
+    model: Controlled, proposal: object, rng: np.random.Generator, states: int = 400, each: int = EACH
 ) -> IndependentPairs:
     """Moves of a chain with independent proposals between weighted draws of its posterior: two passes over the data.
 
@@ -63,7 +63,7 @@ def independent_pairs(
     >>> model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     >>> proxied = Controlled.around(model, find_mode(model))
     >>> pairs = independent_pairs(proxied, ProxyStep.of(proxied), np.random.default_rng(1), 50)
-    >>> len(pairs.trial) == 8 * len(pairs.states.theta)
+    >>> len(pairs.trial) == 4 * len(pairs.states.theta)
     True
     """
     if not (isinstance(proposal, ProxyStep) and independent(proposal)):

@@ -54,6 +54,8 @@ class Pair(NamedTuple):
         Data that the test read (heavy rows, which every step reads, are not among them).
     kept
         Values that stand for its lᵢ, for the residuals of a trial run; None if none were kept.
+    theta, proposed
+        The state and the proposal, where the test's errors are recorded, too; otherwise None.
 
     Examples
     --------
@@ -70,6 +72,8 @@ class Pair(NamedTuple):
     exact: bool
     n_used: int
     kept: Weighted | None = None
+    theta: State | None = None
+    proposed: State | None = None
 
 
 class Observed(NamedTuple):
@@ -104,7 +108,10 @@ class Observed(NamedTuple):
         if not pairs:
             raise BadInput("no pairs: no step was recorded, or none that the data could decide")
         mu, sigma, skew, log_ratio = np.array([pair[:4] for pair in pairs]).T
-        whole = len(pairs) <= MOST_KEPT and any(pair.kept is not None for pair in pairs)
+        kept = any(pair.kept is not None for pair in pairs)
+        whole = len(pairs) <= MOST_KEPT and kept
+        if kept and not whole:
+            notes = {**(notes or {}), "residuals": f"they are kept of at most {MOST_KEPT:,} pairs"}
         residuals = Residuals.joined(pair.kept for pair in pairs) if whole else None
         return TrialRun(n_data, mu, sigma, log_ratio, skew, residuals, notes)
 
@@ -206,16 +213,19 @@ def _recorded_step(
             known = question if terms is None else replace(question, terms=terms.take)
             mu, sigma, skew = moments(known, keeper)
     except NonFiniteTerm as bad:  # of a datum that the test had not read
-        raise ChainStopped.at(proposed, bad.index).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
+        row = getattr(getattr(chain, "model", None), "row_number", int)
+        raise ChainStopped.at(proposed, row(bad.index)).after_steps(chain.steps, Draws.empty(0, theta.size)) from None
     exact = comparison.n * mu - comparison.log_ratio > v
     decided = bool(part.accepted[0]), exact, int(part.n_used[0]) - chain.n_always
     kept = keeper.kept(mu, sigma, skew) if keeper is not None and sigma > 0 else None
-    error = None
+    error: StepError | None = None
+    states: tuple[State | None, State | None] = (None, None)
     if terms is not None and precision is not None:
+        states = theta, np.array(proposed)
         own = np.random.default_rng(before.integers(2**63))  # random numbers that no step uses
         asked = chain.test, terms, comparison.log_ratio, chain.rule
         error = step_error(own, *asked, range_bound=comparison.known_bound(), precision=precision)
-    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept), error
+    return part, Pair(mu, sigma, skew, comparison.log_ratio, v, *decided, kept, *states), error
 
 
 def _with_known_terms(chain: MarkovChain, theta: State, proposed: State, comparison: Comparison) -> Comparison:

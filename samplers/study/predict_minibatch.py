@@ -31,6 +31,7 @@ __all__ = ["MinibatchPrediction", "best_minibatch_step", "minibatch_notes", "pre
 
 PAIRS = 300
 MOST_PASSES = 20  # pairs for which all data are read
+MOST_ROWS = 5 * 10**6  # rows that are drawn for the other pairs, or MOST_PASSES passes if that is more
 OVERHEAD = 3.0  # what a step costs besides its rows, in rows per dimension: proposal, prior, bounds
 BETAS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)  # steps of proxy proposals to try
 SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # of random walks, relative to the given one
@@ -105,7 +106,8 @@ def predict_minibatch(
     (True, True)
     """
     pairs, test = integer("pairs", pairs, 2, 10**6), ExactMinibatchTest() if test is None else test
-    bounds, passes = model.residual_bounds, 0
+    bounds, passes, drawn = model.residual_bounds, 0, 0.0
+    budget = max(MOST_ROWS, MOST_PASSES * model.n_data)
     most = model.n_data if test.most is None else test.most
     draw = bounds.factor.colour if isinstance(bounds, GroupedBounds) else np.linalg.inv(bounds.whitening).__matmul__
     size = bounds.whitened(bounds.centre).size
@@ -122,23 +124,29 @@ def predict_minibatch(
         step = bounds.whitened(proposed.theta) - bounds.whitened(theta)
         moves[k] = float(step @ step) / (2.0 * step.size)
         if not all_read[k]:
-            log_ratio, _ = test.log_ratio(rng, question, found)
+            if drawn + mean > budget:
+                continue
+            log_ratio, drawn = test.log_ratio(rng, question, found)[0], drawn + mean
         elif passes < MOST_PASSES:
             log_ratio, passes = total(question), passes + 1
         else:
             continue
         accepted[k] = float(exact_probability(np.array(log_ratio - question.log_ratio), barker=rule == "barker"))
+    known = accepted[np.isfinite(accepted)]
     accepted = _filled(accepted, all_read)
     share = float(np.mean(accepted * moves))
     cost = (OVERHEAD * model.dimension + float(rows.mean())) * (2.0 - min(share, 1.0)) / max(share, 1e-300)
-    error = float(accepted.std(ddof=1)) / math.sqrt(pairs)
+    error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else 1.0
     return MinibatchPrediction(float(rows.mean()), float(accepted.mean()), error, float(all_read.mean()), cost)
 
 
 def _filled(accepted: Floats, all_read: np.ndarray) -> Floats:
-    """Pairs for which not all data were read, to save time, accept as often as those for which they were."""
-    known = np.isfinite(accepted)
-    return np.where(known, accepted, accepted[known & all_read].mean() if np.any(known & all_read) else 0.0)
+    """Pairs that were not decided, to save time, accept as often as those of their kind that were."""
+    filled = accepted.copy()
+    for kind in (all_read, ~all_read):
+        known = np.isfinite(accepted) & kind
+        filled[kind & ~known] = accepted[known].mean() if known.any() else 0.0
+    return filled
 
 
 def best_minibatch_step(

@@ -249,7 +249,13 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
             st.metric("Upper limit", f"{mark.limit:.4g}", help=words)
         st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean data use, K14 Eqn 35.")
         st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
-        st.metric("Worst error", f"{worst.worst_error:.4g}", help="Of the hardest decision, μ_std = 0 (K14 Eqn 8).")
+        hardest = cached.hardest_error(design, trial.digest, asked.rule, trial)
+        st.metric(
+            "Worst error",
+            "unknown" if hardest is None else f"{hardest:.4g}",
+            help="Of the hardest decision, μ_std = 0 (K14 Eqn 8), for the most skewed pair; unknown where the theory "
+            "does not hold.",
+        )
         st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Data use of the hardest decision.")
     st.caption(
         f"95% bootstrap intervals over the pairs: mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}, data use "

@@ -161,7 +161,7 @@ def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
                 "mean |Δ|": step.mean_abs_delta,
                 "data per step": step.mean_usage,
                 "largest |Δ|": step.max_abs_delta,
-                "worst error": worst.worst_error,
+                "worst error": cached.hardest_error(design, trial.digest, asked.rule, trial),
                 "worst data": worst.worst_usage,
             }
         )

@@ -41,7 +41,7 @@ def long_run(matrix):
 def test_without_errors_the_posterior_stays_whatever_the_moves():
     old, new = moves(np.random.default_rng(1), S)
     assert np.all(old != new)
-    assert np.bincount(old).tolist() == np.bincount(new).tolist() == [8] * S
+    assert np.bincount(old).tolist() == np.bincount(new).tolist() == [EACH] * S
     accept = np.exp(np.minimum(STATES.log_ratio[new] - STATES.log_ratio[old], 0.0))
     np.testing.assert_allclose(sampled_law(STATES, old, new, accept, 1e9), STATES.posterior, rtol=1e-6)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from designer import BadInput, Design, Space, TrialRun, acceptance
+from samplers.adapt import redesign as redesign_module
 from samplers.adapt.redesign import Change, Redesign, follow, follow_from, logs_in
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import BarkerTable, RedesignTable, SliceTable
@@ -208,6 +209,18 @@ def test_an_infeasible_tolerance_keeps_the_design(config):
     redesign.advance(chain, 400)
     (change,) = redesign.log
     assert (change.changed, change.reason, change.m) == (False, "no design meets the tolerance", 100)
+
+
+@pytest.mark.parametrize("words", ["23 pairs are too few", "pair 3 has κ = 1e+09"])
+def test_a_refused_search_is_logged_with_its_reason(config, monkeypatch, words):
+    def refused(*given, **options):
+        raise BadInput(f"{words}: take others")
+
+    monkeypatch.setattr(redesign_module, "search", refused)
+    redesign = redesign_of(config)
+    redesign.advance(build(config).chain(np.random.default_rng(2)), 400)
+    (change,) = redesign.log
+    assert (change.changed, change.reason) == (False, words)
 
 
 def test_jump_chains_are_redesigned_too(folder):

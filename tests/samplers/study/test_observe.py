@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from designer import Design
+from designer.pairs.diagnostics import summarise
 from samplers.chains.chain import Chain
+from samplers.chains.draws import ChainStopped
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
+from samplers.study import observe as observe_module
 from samplers.study.observe import observe, spacing
 
 N_DATA = 4000
@@ -99,3 +102,38 @@ def test_proposals_outside_the_support_give_no_pair(parts):
     seen = observe(chain, 100, every=1)
     assert 10 < len(seen.pairs) < 90
     assert len(seen.trial(N_DATA)) == len(seen.pairs)
+
+
+def test_residuals_that_are_not_kept_are_told(monkeypatch):
+    """A trial run keeps those of at most so many pairs: all or none."""
+    monkeypatch.setattr(observe_module, "MOST_KEPT", 8)
+    x = np.random.default_rng(0).standard_normal((300, 2))
+    model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
+    few, many = (observe(chain, pairs, every=1).trial(300) for pairs in (8, 9))
+    assert few.residuals is not None and "residuals" not in few.notes
+    assert many.residuals is None
+    told = [remark for remark in summarise(many).remarks if "no residuals" in remark]
+    assert told == ["no residuals, which predictions at small m need: they are kept of at most 8 pairs"]
+
+
+def test_a_term_that_is_not_finite_is_named_by_its_row():
+    """Heavy rows are not data of a test, so that its numbers are not those of the rows."""
+    x = np.random.default_rng(0).standard_normal((300, 2))
+    model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
+    proxied = Controlled.around(model, find_mode(model)).with_heavy(20)
+    bad = int(proxied.heavy[0])  # a number among the sampled rows, and another row
+    assert proxied.row_number(bad) != bad
+
+    class Broken(type(proxied)):
+        """One term is not a number."""
+
+        def terms(self, theta, theta_new, indices):
+            values = np.array(super().terms(theta, theta_new, indices))
+            return np.where(np.asarray(indices) == bad, np.nan, values)
+
+    object.__setattr__(proxied, "__class__", Broken)
+    test = SequentialTest.from_design(Design(proxied.n_data, 20, 0.5))
+    chain = Chain(proxied, ProxyStep.of(proxied), test, proxied.centre, np.random.default_rng(1))
+    with pytest.raises(ChainStopped, match=f"datum {proxied.row_number(bad)} is not finite"):
+        observe(chain, 50, every=1)

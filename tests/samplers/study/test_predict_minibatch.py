@@ -12,6 +12,7 @@ from samplers.decide import ExactMinibatchTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import Langevin, ProxyStep, RandomWalk
+from samplers.study import predict_minibatch as predict_module
 from samplers.study.compare_tests import MINIBATCH, Candidates, cheapest, predict, with_control_variates
 from samplers.study.predict_minibatch import best_minibatch_step, minibatch_notes, predict_minibatch
 
@@ -119,3 +120,25 @@ def test_models_without_bounds_note_nothing(model, refuses):
     langevin = Langevin(model.model, 1e-3, 100)
     assert minibatch_notes(np.random.default_rng(1), model, langevin) == {}
     refuses(lambda: best_minibatch_step(np.random.default_rng(1), model, langevin), "Langevin")
+
+
+def test_pairs_that_need_many_rows_do_not_cost_more_than_the_budget(model, monkeypatch):
+    """Beyond it pairs are taken to accept as often as the others; their rows are still counted."""
+    read = []
+    plain = ExactMinibatchTest.log_ratio
+
+    def counted(self, rng, question, bounds):
+        read.append(self.mean_rows(bounds))
+        return plain(self, rng, question, bounds)
+
+    monkeypatch.setattr(ExactMinibatchTest, "log_ratio", counted)
+    monkeypatch.setattr(predict_module, "MOST_PASSES", 0)
+    whole = predict_minibatch(np.random.default_rng(2), model, walk(model), pairs=300)
+    needed, budget = sum(read), sum(read) / 5.0
+    read.clear()
+    monkeypatch.setattr(predict_module, "MOST_ROWS", budget)
+    part = predict_minibatch(np.random.default_rng(2), model, walk(model), pairs=300)
+    assert 0.5 * budget < sum(read) <= budget < needed
+    assert part.rows == pytest.approx(whole.rows, rel=0.1)
+    assert part.acceptance == pytest.approx(whole.acceptance, abs=4.0 * part.acceptance_se)
+    assert part.acceptance_se > 1.2 * whole.acceptance_se

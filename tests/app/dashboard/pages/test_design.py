@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.cli.main import main
+from app.dashboard import cached
 from app.dashboard.export import exports
 from app.dashboard.pages import design_checks
 from app.dashboard.pages.design_knobs import misfits
@@ -33,6 +34,7 @@ from designer import (
 from designer.engine.predict import predict
 from designer.pairs.diagnostics import worst_tail_check
 from designer.pairs.examples import example
+from designer.search.annotate import evaluate, hardest_error
 from designer.search.remarks import beside_exact
 from designer.search.resample import halves
 from samplers.config.config import SamplerConfig
@@ -62,9 +64,22 @@ def test_first_paint_answers_for_the_example():
     assert f"Read {best.m:,} data" in text and f"ε = {best.epsilon:g}" in text
     assert shown["Mean |Δ|"] == f"{step.mean_abs_delta:.4g}"
     assert shown["Data per step"] == f"{step.mean_usage:.2%}"
-    assert shown["Worst error"] == f"{worst_case(best).error[0]:.4g}"
+    assert shown["Worst error"] == f"{hardest_error(best, trial):.4g}"
     assert f"mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}" in text
     assert "Stale" not in text
+
+
+def test_the_worst_error_knows_the_skewness(monkeypatch):
+    trial, best = example("logistic"), Design(100_000, 500, 0.05)
+    skewed = TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio, np.full(len(trial), 1.5))
+    plain = hardest_error(best, TrialRun(trial.n_data, trial.mu, trial.sigma, trial.log_ratio))
+    assert plain == pytest.approx(worst_case(best).error[0])
+    assert hardest_error(best, skewed) == pytest.approx(evaluate(best, skewed, "metropolis").predicted.worst_error)
+    assert hardest_error(best, skewed) > 1.02 * plain
+    monkeypatch.setattr(cached, "hardest", lambda design, pairs, rule: None)
+    cached.hardest_error.clear()
+    assert metrics(page("design", **SMALL, tol="0.05"))["Worst error"] == "unknown"
+    cached.hardest_error.clear()
 
 
 def test_the_trade_off_holds_every_evaluated_design():
