@@ -36,6 +36,7 @@ from samplers.runs.store import DamagedFile
 from samplers.study.audit import Audit, MeasuredValue
 from samplers.study.certify import Certificate
 from samplers.study.laplace import LaplaceVerdict
+from samplers.study.mean_bias import MeansJudged
 from samplers.study.predict_minibatch import MinibatchPrediction
 from samplers.study.weighted_draws import Laplace, WeightedDraws
 
@@ -43,7 +44,7 @@ STEPS = "steps"
 KNOWN: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        *(Audit, Certificate, Decision, Laplace, LaplaceVerdict, MeasuredValue, MinibatchPrediction),
+        *(Audit, Certificate, Decision, Laplace, LaplaceVerdict, MeansJudged, MeasuredValue, MinibatchPrediction),
         *(Profile, ProxyStep, RandomWalk, RowSplit, ChosenTest, WeightedDraws),
     )
 }

@@ -245,7 +245,8 @@ def _warnings(result: SampleResult) -> list[str]:
         found.append(f"the posterior error is not kept: {claim.sentence}")
     if differs := str(result.posterior.attrs.get(DIFFERS, "")):
         found.append(differs)
-    if audit is not None and audit.verdict == "beyond" and claim.status != "missed":
+    wrong_means = audit is not None and audit.means is not None and audit.means.verdict == "beyond"
+    if audit is not None and (audit.verdict == "beyond" or wrong_means) and claim.status != "missed":
         found.append(f"audit: {audit.sentence}")
     if audit is not None and audit.verdict == "unclear":
         found.append(f"audit: {audit.sentence}")

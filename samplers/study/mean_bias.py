@@ -197,7 +197,7 @@ def judged(moved: Floats, left_out: Floats) -> MeansJudged:
 def mean_bias(chain: Any, seed: int = 0) -> MeanBias | None:
     """A judge of this chain's means; None if the theory is not about such a chain, or its proposals are poor."""
     model, proposal = getattr(chain, "model", None), getattr(chain, "proposal", None)
-    if not (isinstance(model, Controlled) and model.order == 2) or getattr(model, "refresh", None) is not None:
+    if not (isinstance(model, Controlled) and model.order == 2) or getattr(model.model, "refresh", None) is not None:
         return None  # a move after each decision is not in the equation
     if not (isinstance(proposal, ProxyStep) and independent(proposal)):
         return None
