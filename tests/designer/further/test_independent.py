@@ -8,6 +8,7 @@ import pytest
 from designer import Design, TrialRun, acceptance, independent_error
 from designer.further.posterior.error import check_random_walk
 from designer.further.posterior.independent import (
+    EACH,
     IndependentPairs,
     WeightedStates,
     moves,
