@@ -137,6 +137,17 @@ class Grouped:
             at += term.width
         return found
 
+    @property
+    def coordinates(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Labels of the axes of what `unpack` gives: groups, and their columns if there are several."""
+        found: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for term in self.groups:
+            labels, columns = tuple(map(str, term.labels or ())), tuple(map(str, term.column_names or ()))
+            found[term.name] = (labels,) if term.width == 1 else (labels, columns)
+            if term.width > 1:
+                found[f"scale {term.name}"] = (columns,)
+        return found
+
     # --- likelihood ---------------------------------------------------------------------------------------------------
 
     def predictor(self, theta: Floats, indices: Rows) -> Floats:

@@ -331,10 +331,12 @@ def test_group_effects():
     index, x = rng.integers(0, 8, 2000), np.column_stack([np.ones(2000), rng.standard_normal(2000)])
     effects = 0.7 * rng.standard_normal(8)
     y = rng.random(2000) < 1.0 / (1.0 + np.exp(-x[:, 1] - effects[index]))
-    grouped = au.Grouped.of(au.Logistic.mapped(x, y, prior_precision=1.0), [au.Groups(index, name="agent")])
+    agents = au.Groups(index, name="agent", labels="ABCDEFGH")
+    grouped = au.Grouped.of(au.Logistic.mapped(x, y, prior_precision=1.0), [agents])
     result = au.sample(grouped, posterior_error=0.2, test="exact", draws=150, warmup=50, **QUIET)
     posterior = result.posterior["posterior"]
     assert posterior["agent"].shape == (4, 150, 8) and posterior["scale agent"].shape == (4, 150)
+    assert "agent[H]" in [row.name for row in result.summary().rows]
     assert decided(result, "need I sample?").choice == "yes" and result.laplace is None
     assert decided(result, "proposal").choice.startswith("proxy proposals for group effects")
     with pytest.raises(BadInput, match="with group effects"):
