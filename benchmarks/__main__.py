@@ -88,6 +88,7 @@ SECTIONS: dict[str, Section] = {
     "groups": _of("samplers.groups"),
     "audits": _of("samplers.audits"),
     "certify": _of("samplers.certify"),
+    "families": _of("samplers.families"),
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),

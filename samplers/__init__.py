@@ -30,8 +30,8 @@ TermBounds, AliasTable
     bounds on the terms of a model of your own, for the exact mini-batch test
 glm, model_frame, ModelFrame, DataWarning
     a model from a formula and a table: CSV, Parquet, pandas, polars, Arrow; what the formula makes of the table
-GLM, glm_model
-    generalised linear models: counts, positive numbers, classes, outliers
+GLM, glm_model, OwnFamily
+    generalised linear models: counts, positive numbers, classes, outliers, or a family of your own
 Normal, StudentT, Laplace, Flat
     priors of their coefficients
 Logistic, ICA, Mixture, Lasso, RJLogistic, DenseMRF, ValuedMRF, tempered
@@ -148,6 +148,7 @@ if TYPE_CHECKING:
     from samplers.models.adapters.numpyro_model import from_numpyro
     from samplers.models.adapters.pymc_model import from_pymc
     from samplers.models.control import Controlled, find_mode
+    from samplers.models.families.own import OwnFamily
     from samplers.models.glm import GLM, glm_model
     from samplers.models.groups import Grouped, Groups
     from samplers.models.ica import ICA
@@ -230,6 +231,7 @@ __all__ = [
     "ModelFrame",
     "Normal",
     "Observed",
+    "OwnFamily",
     "PosteriorPairs",
     "Proposal",
     "ProposalChoice",
@@ -322,6 +324,7 @@ _HOMES = {
     "chains.jump_chain": "JumpChain",
     "models": "LinearModel Model SmoothModel",
     "models.adapters.jax_model": "from_jax",
+    "models.families.own": "OwnFamily",
     "models.glm": "GLM glm_model",
     "models.adapters.numpyro_model": "from_numpyro",
     "models.adapters.pymc_model": "from_pymc",

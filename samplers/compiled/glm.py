@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload
 
 from designer.core.arrays import Floats, Ints
-from designer.core.jit import inlined, kernel, kernel_with
+from designer.core.jit import kernel, kernel_with
 from samplers.compiled.expanded import proxies, rest_rows
 from samplers.compiled.logistic import ROOM, SUMS, fill_products, row_dot, two_dots
 from samplers.decide._permutation import is_a
@@ -105,41 +105,98 @@ def _fill_predictors(design, theta, first, out):
     return None
 
 
-@inlined
-def number(numbers, i, column, default):
-    """A number of row i, or the default."""
-    return numbers.table[i, column] if column >= 0 else default
+def fill_two_products(design: Any, rows: Any, theta: Any, theta_new: Any, old: Any, new: Any) -> Any:
+    """The predictors of these rows at θ and θ'."""
+
+
+@overload(fill_two_products)
+def _fill_two_products(design, rows, theta, theta_new, old, new):
+    if is_a(DenseRows, design):
+        return lambda design, rows, theta, theta_new, old, new: fill_two_dots(
+            design.rows, rows, theta, theta_new, old, new
+        )
+
+    def one_by_one(design, rows, theta, theta_new, old, new):
+        for k in range(old.size):
+            old[k], new[k] = two_products(design, rows[k], theta, theta_new)
+
+    return one_by_one
+
+
+@kernel_with(fastmath=SUMS)
+def fill_two_dots(table, rows, theta, theta_new, old, new):
+    """Products of these rows with θ and θ'; attributes and views stay out of the loops, since numba counts them."""
+    for k in range(old.size):
+        i, before, after = rows[k], 0.0, 0.0
+        for j in range(theta.size):
+            before += table[i, j] * theta[j]
+            after += table[i, j] * theta_new[j]
+        old[k], new[k] = before, after
+
+
+@kernel
+def fill_column(table, rows, column, default, out):
+    """A number of each of these rows, or the default."""
+    if column < 0:
+        out[:] = default
+        return
+    for k in range(out.size):
+        out[k] = table[rows[k], column]
+
+
+@kernel
+def add_column(table, rows, column, out):
+    for k in range(out.size):
+        out[k] += table[rows[k], column]
+
+
+@kernel
+def fill_stored(table, rows, at, at_y, old, new, y, out):
+    """y, and the change of each row's proxy, from its η*, slope and curvature in the table."""
+    for k in range(out.size):
+        i, before, after = rows[k], old[k], new[k]
+        bend = 0.5 * table[i, at + 2] * (after + before - 2.0 * table[i, at])
+        out[k] = (after - before) * (table[i, at + 1] + bend)
+        y[k] = table[i, at_y]
 
 
 # --- terms of the data that a test has drawn --------------------------------------------------------------------------
 
 
 @kernel
+def fill_numbers(numbers, rows, room, n):
+    """Extra number and weight of these rows, into the workspace."""
+    table = numbers.table
+    if numbers.extra >= 0:
+        fill_column(table, rows, numbers.extra, 0.0, room[EXTRA, :n])
+    fill_column(table, rows, numbers.weight, 1.0, room[WEIGHT, :n])
+
+
+@kernel
 def glm_terms(model, theta, theta_new, indices, room, out):
     """lᵢ of the drawn rows, or their residuals."""
-    n, numbers, table, at = out.size, model.numbers, model.numbers.table, model.numbers.anchor
-    stored = at >= 0
+    n, numbers, table, design, at = out.size, model.numbers, model.numbers.table, model.design, model.numbers.anchor
+    stored, family = at >= 0, model.family
     rows = indices if stored else rest_rows(model, indices)
     old, new, proxy = room[0, :n], room[1, :n], room[2, :n]
     y, extra, weight = room[Y, :n], room[EXTRA, :n], room[WEIGHT, :n]
-    for k in range(n):
-        i = rows[k]
-        before, after = two_products(model.design, i, theta, theta_new)
-        offset = number(numbers, i, numbers.offset, 0.0)
-        before, after = before + offset, after + offset
-        old[k], new[k], proxy[k] = before, after, 0.0
-        if stored:
-            bend = 0.5 * table[i, at + 2] * (after + before - 2.0 * table[i, at])
-            proxy[k] = (after - before) * (table[i, at + 1] + bend)
-        elif model.order > 0:
-            proxy[k] = one_product(model.design, i, model.centre) + offset
-        y[k] = table[i, numbers.y]
-        extra[k] = number(numbers, i, numbers.extra, 0.0)
-        weight[k] = number(numbers, i, numbers.weight, 1.0)
-    family = model.family
-    if model.order > 0 and not stored:
-        second = float(model.order - 1)
+    fill_two_products(design, rows, theta, theta_new, old, new)
+    fill_numbers(numbers, rows, room, n)
+    if numbers.offset >= 0:
+        add_column(table, rows, numbers.offset, old)
+        add_column(table, rows, numbers.offset, new)
+    if stored:
+        fill_stored(table, rows, at, numbers.y, old, new, y, proxy)
+    else:
+        fill_column(table, rows, numbers.y, 0.0, y)
+    if not stored and model.order > 0:
+        centre, second = model.centre, float(model.order - 1)
+        fill_two_products(design, rows, centre, centre, proxy, out)
+        if numbers.offset >= 0:
+            add_column(table, rows, numbers.offset, proxy)
         family.expansions(family.shape, old, new, proxy, y, extra, weight, model.scale, second)
+    elif not stored:
+        proxy[:] = 0.0
     family.changes(family.shape, old, new, y, extra, weight, model.scale, proxy, out)
 
 
@@ -160,12 +217,11 @@ def glm_sum(design, numbers, family, theta, first, size, room):
     eta, values = room[0, :size], room[1, :size]
     y, extra, weight = room[Y, :size], room[EXTRA, :size], room[WEIGHT, :size]
     fill_predictors(design, theta, first, eta)
-    for k in range(size):
-        i = first + k
-        eta[k] += number(numbers, i, numbers.offset, 0.0)
-        y[k] = numbers.table[i, numbers.y]
-        extra[k] = number(numbers, i, numbers.extra, 0.0)
-        weight[k] = number(numbers, i, numbers.weight, 1.0)
+    rows = np.arange(first, first + size)
+    fill_column(numbers.table, rows, numbers.y, 0.0, y)
+    fill_numbers(numbers, rows, room, size)
+    if numbers.offset >= 0:
+        add_column(numbers.table, rows, numbers.offset, eta)
     family.values(family.shape, eta, y, extra, weight, values)
     return plain_sum(values)
 

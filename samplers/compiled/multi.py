@@ -7,10 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.jit import kernel, kernel_with
+from designer.core.jit import kernel
 from samplers.compiled.expanded import proxies
-from samplers.compiled.glm import EXTRA, WEIGHT, RowNumbers, Y, number, plain_sum
-from samplers.compiled.logistic import ROOM, SUMS
+from samplers.compiled.glm import (
+    EXTRA,
+    WEIGHT,
+    RowNumbers,
+    Y,
+    add_column,
+    fill_column,
+    fill_numbers,
+    fill_two_dots,
+    plain_sum,
+)
+from samplers.compiled.logistic import ROOM
 from samplers.models.families.joint import CompiledJoint
 from samplers.models.priors import CompiledPrior, compiled_log_prior
 
@@ -37,53 +47,61 @@ class MultiData(NamedTuple):
     on_disk: bool
 
 
-@kernel_with(fastmath=SUMS)
-def part_dots(rows, i, theta, theta_new, start, size):
-    """rows[i] times a part of θ, and of θ', reading the row once."""
-    old = new = 0.0
-    for k in range(size):
-        old += rows[i, k] * theta[start + k]
-        new += rows[i, k] * theta_new[start + k]
-    return old, new
+@kernel
+def fill_proxies(table, rows, at, old, new, out):
+    """The change of each row's proxy, from predictors, slopes and curvatures in the table."""
+    q, n = old.shape[0], out.size
+    for k in range(n):
+        i, change, place = rows[k], 0.0, at + 2 * q
+        for j in range(q):
+            d = new[j, k] - old[j, k]
+            middle = new[j, k] + old[j, k] - 2.0 * table[i, at + j]
+            change += d * (table[i, at + q + j] + 0.5 * table[i, place] * middle)
+            place += 1
+            for m in range(j + 1, q):
+                d_m = new[m, k] - old[m, k]
+                middle_m = new[m, k] + old[m, k] - 2.0 * table[i, at + m]
+                change += 0.5 * table[i, place] * (d * middle_m + d_m * middle)
+                place += 1
+        out[k] = change
 
 
 @kernel
-def proxy_change(table, i, at, q, old, new, k):
-    """The change of row i's proxy between the predictors old[:, k] and new[:, k]."""
-    change, place = 0.0, at + 2 * q
-    for j in range(q):
-        d = new[j, k] - old[j, k]
-        middle = new[j, k] + old[j, k] - 2.0 * table[i, at + j]
-        change += d * (table[i, at + q + j] + 0.5 * table[i, place] * middle)
-        place += 1
-        for m in range(j + 1, q):
-            d_m = new[m, k] - old[m, k]
-            middle_m = new[m, k] + old[m, k] - 2.0 * table[i, at + m]
-            change += 0.5 * table[i, place] * (d * middle_m + d_m * middle)
-            place += 1
-    return change
+def fill_shapes(theta, first, linear, out):
+    """The last predictors: the same for all rows."""
+    for j in range(linear, out.shape[0]):
+        for k in range(out.shape[1]):
+            out[j, k] = theta[first + j - linear]
+
+
+@kernel
+def multi_predictors(table, numbers, rows, theta, theta_new, d, linear, old, new):
+    """All predictors of these rows at θ and θ'."""
+    for j in range(linear):
+        part = slice(j * d, (j + 1) * d)
+        fill_two_dots(table, rows, theta[part], theta_new[part], old[j], new[j])
+        if numbers.offset >= 0:
+            add_column(numbers.table, rows, numbers.offset, old[j])
+            add_column(numbers.table, rows, numbers.offset, new[j])
+    fill_shapes(theta, linear * d, linear, old)
+    fill_shapes(theta_new, linear * d, linear, new)
 
 
 @kernel
 def multi_terms(model, theta, theta_new, indices, room, out):
     """lᵢ of the drawn rows, or their residuals."""
-    n, d, linear, numbers = out.size, model.columns, model.linear, model.numbers
+    n, d, linear, numbers, family = out.size, model.columns, model.linear, model.numbers, model.family
     q = linear + theta.size - linear * d
-    old, new, table, family = np.empty((q, n)), np.empty((q, n)), numbers.table, model.family
+    old, new = np.empty((q, n)), np.empty((q, n))
     y, extra, weight = room[Y, :n], room[EXTRA, :n], room[WEIGHT, :n]
     before, proxy = room[0, :n], room[2, :n]
-    for k in range(n):
-        i = indices[k]
-        offset = number(numbers, i, numbers.offset, 0.0)
-        for j in range(linear):
-            one, other = part_dots(model.rows, i, theta, theta_new, j * d, d)
-            old[j, k], new[j, k] = one + offset, other + offset
-        for j in range(linear, q):
-            old[j, k], new[j, k] = theta[linear * d + j - linear], theta_new[linear * d + j - linear]
-        proxy[k] = proxy_change(table, i, numbers.anchor, q, old, new, k) if model.order > 0 else 0.0
-        y[k] = table[i, numbers.y]
-        extra[k] = number(numbers, i, numbers.extra, 0.0)
-        weight[k] = number(numbers, i, numbers.weight, 1.0)
+    multi_predictors(model.rows, numbers, indices, theta, theta_new, d, linear, old, new)
+    fill_column(numbers.table, indices, numbers.y, 0.0, y)
+    fill_numbers(numbers, indices, room, n)
+    if model.order > 0:
+        fill_proxies(numbers.table, indices, numbers.anchor, old, new, proxy)
+    else:
+        proxy[:] = 0.0
     family.values(family.shape, old, n, y, extra, weight, before)
     family.values(family.shape, new, n, y, extra, weight, out)
     for k in range(n):
@@ -91,23 +109,17 @@ def multi_terms(model, theta, theta_new, indices, room, out):
 
 
 @kernel
-def multi_sum(model, rows, numbers, theta, first, size, room):
+def multi_sum(model, table, numbers, theta, first, size, room):
     """The sum of log p over consecutive rows, at most ROOM."""
-    d, linear = model.columns, model.linear
+    d, linear, family = model.columns, model.linear, model.family
     q = linear + theta.size - linear * d
-    eta, values, table = np.empty((q, size)), room[1, :size], numbers.table
+    eta, other, values = np.empty((q, size)), np.empty((q, size)), room[1, :size]
     y, extra, weight = room[Y, :size], room[EXTRA, :size], room[WEIGHT, :size]
-    for k in range(size):
-        i = first + k
-        offset = number(numbers, i, numbers.offset, 0.0)
-        for j in range(linear):
-            eta[j, k] = part_dots(rows, i, theta, theta, j * d, d)[0] + offset
-        for j in range(linear, q):
-            eta[j, k] = theta[linear * d + j - linear]
-        y[k] = table[i, numbers.y]
-        extra[k] = number(numbers, i, numbers.extra, 0.0)
-        weight[k] = number(numbers, i, numbers.weight, 1.0)
-    model.family.values(model.family.shape, eta, size, y, extra, weight, values)
+    rows = np.arange(first, first + size)
+    multi_predictors(table, numbers, rows, theta, theta, d, linear, eta, other)
+    fill_column(numbers.table, rows, numbers.y, 0.0, y)
+    fill_numbers(numbers, rows, room, size)
+    family.values(family.shape, eta, size, y, extra, weight, values)
     return plain_sum(values)
 
 

@@ -29,6 +29,7 @@ from samplers.models.families.catalogue import (
 )
 from samplers.models.families.joint import SAMPLED, JointFamily
 from samplers.models.families.kernels import bounds, each
+from samplers.models.families.own import OwnFamily
 from samplers.models.families.pulls import pulls
 from samplers.models.groups import Grouped, Groups
 from samplers.models.multi_glm import MultiGLM
@@ -221,7 +222,7 @@ def glm_model(
     n, d = rows.shape
     if family == "student-t":
         shapes.setdefault("degrees", 4.0)
-    described = family_of(family, shapes)
+    described = FamilyRow("own", {}) if isinstance(family, OwnFamily) else family_of(family, shapes)
     if groups is not None:
         check_groups(described)
     if (described.name == "binomial") != (trials is not None):
@@ -240,7 +241,11 @@ def glm_model(
     called = _names(names, d)
     if described.name == "softmax" or described.sampled:
         return _multi(rows, table, described, chosen, called)
-    model = BoundedGLM(rows, table, fixed_family(described), chosen.over(d), called)
+    if isinstance(family, OwnFamily):
+        family.check(response)
+        model = (BoundedGLM if family.bounded else GLM)(rows, table, family, chosen.over(d), called)
+    else:
+        model = BoundedGLM(rows, table, fixed_family(described), chosen.over(d), called)
     return model if groups is None else Grouped.of(model, groups)
 
 

@@ -8,6 +8,10 @@ logit, binary, counts, errors
     The families with one predictor.
 kernels
     Their functions for many rows at once, which compiled blocks call by address.
-catalogue
-    Families by name, and which y they take.
+special, joint
+    Several predictors: softmax, and sampled shape parameters.
+own
+    `OwnFamily`: a family of your own.
+catalogue, pulls
+    Families by name, which y they take, and which y hold no predictor.
 """

@@ -73,7 +73,7 @@ def probit_second(z):
     """Minus the second derivative of log Φ: from 1 down to 0."""
     if z < FAR:
         w = 1.0 / (z * z)
-        return 1.0 - w * (1.0 - w * (6.0 - 50.0 * w))
+        return 1.0 - w * (1.0 - w * (6.0 - w * (50.0 - 518.0 * w)))
     h = hazard(z)
     return h * (z + h)
 
@@ -83,7 +83,7 @@ def probit_third(z):
     """The third derivative of log Φ."""
     if z < FAR:
         w = 1.0 / (z * z)
-        return -2.0 * w / z * (1.0 - w * (12.0 - 150.0 * w))
+        return -2.0 * w / z * (1.0 - w * (12.0 - w * (150.0 - 2072.0 * w)))
     h = hazard(z)
     return h * ((z + h) * (z + 2.0 * h) - 1.0)
 

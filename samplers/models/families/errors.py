@@ -38,7 +38,8 @@ class Student(NamedTuple):
 
 @inlined
 def one_plus_square(family, eta, y):
-    x = min(abs((y - eta) * family.inverse), FARTHEST)
+    x = abs((y - eta) * family.inverse)
+    x = FARTHEST if x > FARTHEST else x  # NaN stays
     return 1.0 + x * x
 
 

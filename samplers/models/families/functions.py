@@ -68,7 +68,7 @@ def fast_log(x):
     p = muladd(p, z, A5)
     p = muladd(p, z, A3)
     power = float(k)
-    return muladd(power, LN2_HIGH, muladd(power, LN2_LOW, 2.0 * (s + s * z * p)))
+    return muladd(power, LN2_HIGH, muladd(power, LN2_LOW, 2.0 * (s + s * z * p))) + (x - x)  # NaN stays
 
 
 @inlined

@@ -17,7 +17,7 @@ from numba import float64, int64, types
 from designer.core.arrays import Floats
 from designer.core.jit import kernel, kernel_with
 from designer.engine._exp_kernels import fast_exp
-from samplers.models.families.functions import capped_exp, fast_log, softplus
+from samplers.models.families.functions import FARTHEST, capped_exp, fast_log, softplus
 from samplers.models.families.kernels import CONTRACT, ROW, FirstClass
 from samplers.models.families.special import digamma, log_gamma_rise, rise_slopes, trigamma
 
@@ -91,7 +91,8 @@ def student_values(shape, eta, n, y, extra, weight, out):
     constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) - 0.5 * log_degrees - log_sigma
     inverse, half = 1.0 / (scale_of(log_sigma) * math.sqrt(nu)), 0.5 * (nu + 1.0)
     for k in range(n):
-        x = min(abs((y[k] - eta[0, k]) * inverse), 1e60)
+        x = abs((y[k] - eta[0, k]) * inverse)
+        x = FARTHEST if x > FARTHEST else x
         out[k] = weight[k] * (constant - half * fast_log(1.0 + x * x))
 
 
