@@ -61,7 +61,7 @@ class GLM:
     >>> model = GLM.from_data(x, rng.poisson(np.exp(0.5 * x[:, 0])), "poisson", prior=1.0)
     >>> from samplers import find_mode
     >>> find_mode(model).round(1)
-    array([0.5, 0. ])
+    array([0.6, 0.1])
     """
 
     rows: Floats
