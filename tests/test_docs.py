@@ -23,6 +23,7 @@ NOT_RUN = {  # how many blocks of a page carry the marker: think twice before ad
     "docs/cluster.md": 3,
     "docs/experiments.md": 14,  # each takes a minute to hours; the tests of the experiments run small ones
     "docs/pymc_stan_numpyro.md": 3,
+    "docs/twelve_models.md": 1,
 }
 FOLDERS = ("app", "austerity", "benchmarks", "designer", "docs", "examples", "samplers", "tests")
 MODULES = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]

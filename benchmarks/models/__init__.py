@@ -1,1 +1,1 @@
-"""Models that we did not write, as their authors write them, on data simulated from them."""
+"""Models of other tools' examples, on simulated data."""

@@ -1,4 +1,4 @@
-"""Models of NumPyro's examples and tutorials, as they stand there; only the data are simulated."""
+"""Models of NumPyro's examples and tutorials, written from memory of them; the data are simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of PyMC's example gallery, as they stand there; only the data are simulated."""
+"""Models of PyMC's example gallery, written from memory of it; the data are simulated."""
 
 from __future__ import annotations
 

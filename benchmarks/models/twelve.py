@@ -29,6 +29,7 @@ from samplers import (
     from_numpyro,
     from_pymc,
 )
+from samplers.chains.blas import blas_threads
 from samplers.chains.chain import compare
 from samplers.models.adapters.jax_model import JaxModel
 from samplers.models.moments import moments
@@ -95,7 +96,8 @@ def measured(case: Case) -> dict[str, Any]:
         chain.advance(WARMUP)
         found |= _kappas(rng, model, controlled, chain)
         begin = time.perf_counter()
-        draws = chain.advance(STEPS)
+        with blas_threads(1):
+            draws = chain.advance(STEPS)
         found["seconds"] = time.perf_counter() - begin
         found["rows"], found["acceptance"] = float(draws.n_used.mean()), float(draws.accepted.mean())
         found |= _agreement(model, draws.theta, *_nuts(model, mode))

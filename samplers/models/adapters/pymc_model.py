@@ -138,7 +138,11 @@ def _function(inputs: Sequence[Any], outputs: Sequence[Any], model: Any) -> Call
     mode.JAX.optimizer.rewrite(graph)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # checks of parameters are left out: values are then not finite
-        function: Callable[..., Any] = dispatch.jax_funcify(graph)
+        try:
+            function: Callable[..., Any] = dispatch.jax_funcify(graph)
+        except NotImplementedError as error:
+            why = (str(error).strip().splitlines() or ["unknown"])[0]
+            raise BadInput(f"model: PyTensor cannot compile a part of it to JAX: {why}") from None
     return function
 
 

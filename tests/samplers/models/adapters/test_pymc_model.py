@@ -96,6 +96,11 @@ def random_walk():
     pm.Normal("y", (m * np.ones(50)).cumsum(), observed=np.ones(50))
 
 
+def censored():
+    latent = pm.Normal.dist(pm.Normal("m"), 1.0)
+    pm.Censored("y", latent, lower=-1.0, upper=1.0, observed=np.linspace(-1.0, 1.0, 50))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -106,6 +111,7 @@ def random_walk():
         (lambda: pm.Normal("y", pm.Normal("m", shape=50), observed=np.ones(50)), "m has one value for each row"),
         (lambda: pm.MvNormal("y", pm.Normal("m") * np.ones(9), np.eye(9), observed=np.ones(9)), "no rows to sample"),
         (random_walk, "factorise over rows: operation 'cumsum'"),
+        (censored, "PyTensor cannot compile a part of it to JAX: No JAX implementation for Op erfcx"),
     ],
 )
 def test_refusals(refuses, make, words):
