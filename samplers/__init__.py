@@ -184,7 +184,7 @@ if TYPE_CHECKING:
     from samplers.study.independent_pairs import independent_pairs
     from samplers.study.laplace import LaplaceVerdict, laplace_verdict
     from samplers.study.observe import Observed, observe
-    from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
+    from samplers.study.other_tools.posterior_pairs import PosteriorPairs, trial_from_posterior
     from samplers.study.predict_minibatch import best_minibatch_step, predict_minibatch
     from samplers.study.slice_audit import audit_slice
     from samplers.study.step_trials import trials_at
@@ -320,7 +320,7 @@ _HOMES = {
     "flow.result": "SampleResult",
     "flow.sample": "sample",
     "models.control": "Controlled find_mode",
-    "study.posterior_pairs": "PosteriorPairs trial_from_posterior",
+    "study.other_tools.posterior_pairs": "PosteriorPairs trial_from_posterior",
     "chains.jump_chain": "JumpChain",
     "models": "LinearModel Model SmoothModel",
     "models.adapters.jax_model": "from_jax",

@@ -25,9 +25,12 @@ from samplers.chains import draws
 from samplers.config.schema import RedesignTable, RunTable
 from samplers.data import csv_table, memory
 from samplers.data import load as datasets
+from samplers.data.formula import allowed, scan
+from samplers.data.formula import design as formula_design
+from samplers.data.formula import response as formula_response
 from samplers.data.sources import download, files
 from samplers.runs import checksummed_file, store
-from samplers.study import posterior_pairs as interop
+from samplers.study.other_tools import posterior_pairs as interop
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LINES = (Path(__file__).parents[1] / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
@@ -90,6 +93,10 @@ LIMITS = {
     "characters in a line of text": f"{csv_table.MAX_LINE:,}",
     "columns of data": f"{datasets.MAX_COLUMNS:,}",
     "different values of a label that are looked at": f"{text_table.MOST_TEXTS:,}",
+    "**formula**: characters; parentheses within each other": f"{allowed.MOST_CHARACTERS:,}; {allowed.DEEPEST}",
+    "terms; columns of the design matrix": f"{formula_design.MOST_TERMS:,}; {formula_design.MOST_COLUMNS:,}",
+    "degree or df of a polynomial or spline; a power": f"{allowed.MOST_PARTS}; {allowed.LARGEST_POWER}",
+    "levels of a column; classes of a softmax": f"{scan.MOST_LEVELS:,}; {formula_response.MOST_CLASSES:,}",
     "**the papers' data sets** (`data.source`): file, and unpacked": f"{gib(files.MAX_BYTES)} GiB each",
     "a download of them": f"{gib(download.MAX_DOWNLOAD, 2**20)} MiB",
     "**a run's directory**: one file": f"{gib(checksummed_file.MAX_BYTES)} GiB, with a checksum",

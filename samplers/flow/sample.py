@@ -366,9 +366,8 @@ def _in_own_names(problem: Problem, tree: DataTree, theta: Floats) -> DataTree:
         stats = {str(name): np.asarray(values.values) for name, values in tree["sample_stats"].data_vars.items()}
     chains = [{name: values[number] for name, values in (own | stats).items()} for number in range(theta.shape[0])]
     result = collect(chains, {str(name): value for name, value in tree.attrs.items()} | dict(problem.facts))
-    labels: dict[str, list[Any]] = {}
+    posterior = result["posterior"].to_dataset()
     for name, axes in getattr(problem.model, "coordinates", {}).items():
-        named = [str(dimension) for dimension in result["posterior"].data_vars[name].dims][2:]
-        labels |= dict(zip(named, map(list, axes), strict=True))
-    result["posterior"] = result["posterior"].to_dataset().assign_coords(labels)
+        posterior = posterior.assign_coords(dict(zip(posterior[name].dims[2:], map(list, axes), strict=True)))
+    result["posterior"] = posterior
     return result

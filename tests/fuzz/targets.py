@@ -32,7 +32,7 @@ from samplers.data.load import load
 from samplers.runs.checksummed_file import MAGIC
 from samplers.runs.results import from_netcdf
 from samplers.runs.store import DamagedFile, Store
-from samplers.study.posterior_pairs import KINDS, trial_from_posterior
+from samplers.study.other_tools.posterior_pairs import KINDS, trial_from_posterior
 from tests.fuzz.links import source_in_link
 
 MOST_LINES, LONGEST_LINE = 25, 2000  # of a refusal

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from designer.core.errors import integer
     from designer.pairs.diagnostics import summarise
-    from samplers.study.posterior_files import pairs_of_file
+    from samplers.study.other_tools.posterior_files import pairs_of_file
 
     check_target(options.output)
     with status(f"reading {options.posterior}", options):

@@ -11,8 +11,8 @@ import streamlit as st
 from app.dashboard.serve.server import MOST_MEGABYTES
 from app.dashboard.state.source import LIMITS
 from designer.core.errors import BadInput
-from samplers.study.posterior_files import pairs_of_file
-from samplers.study.posterior_pairs import KINDS, Kind, PosteriorPairs
+from samplers.study.other_tools.posterior_files import pairs_of_file
+from samplers.study.other_tools.posterior_pairs import KINDS, Kind, PosteriorPairs
 
 PATIENCE = 60.0  # seconds for a file
 UNPACKED = 20 * MOST_MEGABYTES * 2**20  # most bytes of log-likelihoods, since files may be compressed

@@ -8,7 +8,7 @@ import xarray
 
 from app.cli.main import main
 from designer import TrialRun
-from samplers.study.posterior_pairs import trial_from_posterior
+from samplers.study.other_tools.posterior_pairs import trial_from_posterior
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 from designer.pairs.examples import example
-from samplers.study.posterior_pairs import trial_from_posterior
+from samplers.study.other_tools.posterior_pairs import trial_from_posterior
 from tests.app.dashboard.driving import everything, page, query
 
 VALUES = np.random.default_rng(4).normal(size=(2, 60, 300))

@@ -18,7 +18,7 @@ import numpy as np
 from designer.core.errors import BadInput
 from designer.core.files import shorten
 from designer.pairs.trial_run import TrialRun
-from samplers.study.posterior_pairs import PosteriorPairs, trial_from_posterior
+from samplers.study.other_tools.posterior_pairs import PosteriorPairs, trial_from_posterior
 
 
 class ReaderReply(NamedTuple):
@@ -52,7 +52,7 @@ def pairs_of_file(
     """
     question = json.dumps({"path": os.fspath(path), "seed": seed, "options": options})
     # -P: a file samplers.py in the user's folder is not taken for this package
-    command = [sys.executable, "-P", "-m", "samplers.study.posterior_files"]
+    command = [sys.executable, "-P", "-m", "samplers.study.other_tools.posterior_files"]
     try:
         done = subprocess.run(command, input=question.encode(), capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

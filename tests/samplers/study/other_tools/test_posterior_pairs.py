@@ -13,8 +13,8 @@ import xarray
 
 from designer import TrialRun
 from designer.pairs.stationary import acceptance_at
-from samplers.study import posterior_pairs as interop
-from samplers.study.posterior_pairs import rescaled, trial_from_posterior
+from samplers.study.other_tools import posterior_pairs as interop
+from samplers.study.other_tools.posterior_pairs import rescaled, trial_from_posterior
 
 CHAINS, DRAWS, N, D = 2, 120, 700, 4
 X = np.random.default_rng(1).normal(size=(N, D))
@@ -362,6 +362,6 @@ def test_results_open_in_arviz_and_come_back(tmp_path):
 
 
 def test_importing_is_light():
-    code = "import sys, json, samplers.study.posterior_pairs; print(json.dumps([*sys.modules]))"
+    code = "import sys, json, samplers.study.other_tools.posterior_pairs; print(json.dumps([*sys.modules]))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {*json.loads(run.stdout)} & {"xarray", "arviz_base", "h5netcdf", "h5py", "pandas"} == set()

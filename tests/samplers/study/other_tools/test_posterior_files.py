@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from designer.core.errors import BadInput
-from samplers.study.posterior_files import pairs_of_file
-from samplers.study.posterior_pairs import trial_from_posterior
+from samplers.study.other_tools.posterior_files import pairs_of_file
+from samplers.study.other_tools.posterior_pairs import trial_from_posterior
 from tests.commands import austerity
 from tests.signals import heed_interrupts
 
-HANGING = Path(__file__).parents[2] / "data" / "hanging.nc"
+HANGING = Path(__file__).parents[3] / "data" / "hanging.nc"
 
 
 @pytest.fixture(scope="module")

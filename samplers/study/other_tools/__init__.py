@@ -1,0 +1,1 @@
+"""Pairs from posteriors that other tools have drawn: PyMC, Stan, NumPyro."""
