@@ -18,6 +18,7 @@ from designer.core.errors import BadInput
 from samplers.models.adapters.jax_model import JaxModel
 from samplers.models.adapters.packages import jax_package, package
 from samplers.models.adapters.parts import Part, part_names
+from samplers.models.adapters.pymc_functions import add_missing
 from samplers.models.adapters.site_model import Sites, site_model
 
 SHARE = 10  # an observed variable without an axis of N rows and with more than N / 10 numbers is a second data set
@@ -64,6 +65,7 @@ def from_pymc(model: Any) -> JaxModel:
         package("pytensor.link.jax.dispatch", "pymc")
     finally:
         jax.config.update("jax_enable_x64", setting)  # PyTensor changes it
+    add_missing(jax)
     _check(model)
     values = list(model.value_vars)
     first = {name: np.asarray(value, dtype=np.float64) for name, value in model.initial_point().items()}

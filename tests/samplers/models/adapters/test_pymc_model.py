@@ -5,9 +5,12 @@ import sys
 import jax
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
+from scipy import special
 
 from samplers import SmoothModel, from_pymc
+from samplers.models.adapters.pymc_functions import erfcx
 
 N = 500
 rng = np.random.default_rng(1)
@@ -96,9 +99,9 @@ def random_walk():
     pm.Normal("y", (m * np.ones(50)).cumsum(), observed=np.ones(50))
 
 
-def censored():
-    latent = pm.Normal.dist(pm.Normal("m"), 1.0)
-    pm.Censored("y", latent, lower=-1.0, upper=1.0, observed=np.linspace(-1.0, 1.0, 50))
+def unknown():
+    m = pm.HalfNormal("m")
+    pm.Normal("y", pm.math.log(pt.kve(m, np.arange(1.0, 51.0))), observed=np.ones(50))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def censored():
         (lambda: pm.Normal("y", pm.Normal("m", shape=50), observed=np.ones(50)), "m has one value for each row"),
         (lambda: pm.MvNormal("y", pm.Normal("m") * np.ones(9), np.eye(9), observed=np.ones(9)), "no rows to sample"),
         (random_walk, "factorise over rows: operation 'cumsum'"),
-        (censored, "PyTensor cannot compile a part of it to JAX: No JAX implementation for Op erfcx"),
+        (unknown, "PyTensor cannot compile a part of it to JAX: No JAX implementation for Op kve"),
     ],
 )
 def test_refusals(refuses, make, words):
@@ -122,3 +125,19 @@ def test_refusals(refuses, make, words):
 def test_without_pymc(monkeypatch, refuses, theirs):
     monkeypatch.setitem(sys.modules, "pymc", None)
     refuses(lambda: from_pymc(theirs), "pymc is not installed", 'pip install "austerity[pymc]"')
+
+
+def test_censored_variables_need_a_function_that_pytensor_lacks():
+    x = np.array([-5.0, -1.0, 0.0, 0.5, 3.0, 10.0, 49.9, 50.1, 1e3, 1e8])
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(erfcx(jax, jax.numpy.asarray(x)), special.erfcx(x), rtol=1e-12)
+        slope = jax.vmap(jax.grad(lambda each: erfcx(jax, each)))(jax.numpy.asarray(x[1:7]))
+    np.testing.assert_allclose(slope, 2.0 * x[1:7] * special.erfcx(x[1:7]) - 2.0 / np.sqrt(np.pi), atol=1e-12)
+    y = np.array([-1.0, 0.2, 1.0, -0.5])
+    with pm.Model() as censored:
+        pm.Censored("y", pm.Normal.dist(pm.Normal("mean"), 1.0), lower=-1.0, upper=1.0, observed=y)
+    model, mean = from_pymc(censored), 0.3
+    tails = special.log_ndtr([-1.0 - mean, mean - 1.0])
+    inside = -0.5 * (y[[1, 3]] - mean) ** 2 - 0.5 * np.log(2.0 * np.pi)
+    found = model.log_likelihood(np.array([mean]), slice(0, 4))
+    np.testing.assert_allclose(found, [tails[0], inside[0], tails[1], inside[1]])
