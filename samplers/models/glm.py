@@ -37,7 +37,7 @@ from samplers.models.priors import Flat, Joint, Normal, Prior, as_prior
 from samplers.models.row_table import Names, RowTable
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GLM:
     """A generalised linear model; make one with `GLM.from_data` or `glm_model`.
 
@@ -85,6 +85,9 @@ class GLM:
     def y(self) -> Floats:
         """The response of each row."""
         return self.numbers.column(0, slice(None), 0.0)
+
+    def __repr__(self) -> str:
+        return f"GLM({type(self.family).__name__}, {self.n_data:,} rows, {self.dimension:,} coefficients)"
 
     def log_prior(self, theta: Floats) -> float:
         """Log prior, up to a constant."""
@@ -144,7 +147,7 @@ class GLM:
         return self.value(eta, indices), self.slope(eta, indices)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoundedGLM(GLM):
     """A `GLM` whose family bounds its derivatives, as heavy rows and the exact mini-batch test need."""
 

@@ -20,7 +20,7 @@ from samplers.models.families.joint import JointFamily, joint_slopes, joint_valu
 from samplers.models.row_table import Names, RowTable
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultiGLM:
     """A model with several predictors; make one with `glm_model`.
 
@@ -86,6 +86,9 @@ class MultiGLM:
         names = self.names or tuple(str(k) for k in range(count))
         found = {name: draws[..., k] for k, name in enumerate(names[:count])}
         return found | {name: np.exp(draws[..., count + k]) for k, name in enumerate(self.shapes)}
+
+    def __repr__(self) -> str:
+        return f"MultiGLM({self.n_data:,} rows, {self.dimension:,} parameters)"
 
     def log_prior(self, theta: Floats) -> float:
         """Log prior, up to a constant."""

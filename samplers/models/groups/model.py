@@ -40,7 +40,7 @@ class Layout(NamedTuple):
     first: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grouped:
     """A linear model with group effects; make one with `of`.
 
@@ -241,6 +241,10 @@ class Grouped:
         """Taylor proxies in the predictor of every datum."""
         parts = [expansion(self.model, self.predictor(centre, b), b, order) for b in blocks(self.n_data)]
         return GroupedProxies(self, np.concatenate(parts))
+
+    def __repr__(self) -> str:
+        terms = ", ".join(f"{term.n_groups:,} groups of {term.name!r}" for term in self.groups)
+        return f"Grouped({self.model!r}, {terms})"
 
     # --- prior --------------------------------------------------------------------------------------------------------
 
