@@ -1,4 +1,4 @@
-"""Models of NumPyro's examples and tutorials, written from memory of them; the data are simulated."""
+"""Models after NumPyro's examples and tutorials; the data are simulated."""
 
 from __future__ import annotations
 

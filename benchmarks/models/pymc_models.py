@@ -1,4 +1,4 @@
-"""Models of PyMC's example gallery, written from memory of it; the data are simulated."""
+"""Models after PyMC's example gallery; the data are simulated."""
 
 from __future__ import annotations
 

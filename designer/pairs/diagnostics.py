@@ -228,8 +228,8 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     summary = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
     problem = pairs_problem(trial)
     remarks = [*([] if problem is None else [f"no design can be made: {problem}"]), *_remarks(summary, trial.proposal)]
-    if "residuals" in trial.notes:
-        remarks.append(f"no residuals, which predictions at small m need: {trial.notes['residuals']}")
+    if "no_residuals" in trial.notes:
+        remarks.append(f"no residuals, which predictions at small m need: {trial.notes['no_residuals']}")
     return summary._replace(remarks=[*remarks, *_skewness_remarks(usual, trial, rule)])
 
 

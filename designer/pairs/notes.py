@@ -17,13 +17,13 @@ Note: TypeAlias = str | int | float
 # kind of proposal, accepted steps; rows read always, why; why residuals are missing; of the exact mini-batch test:
 # rows, acceptance, rows read always, best step
 NAMES = (
-    *("proposal", "chain_acceptance", "n_heavy", "heavy", "residuals"),
+    *("proposal", "chain_acceptance", "n_heavy", "heavy", "no_residuals"),
     *("minibatch_rows", "minibatch_acceptance", "minibatch_heavy", "minibatch_step"),
 )
 TEXTS = {
     "proposal": 100,
     "heavy": 300,
-    "residuals": 100,
+    "no_residuals": 100,
     "minibatch_step": 100,
 }  # those in words, and their greatest lengths
 REALS = {"chain_acceptance": 1.0, "minibatch_rows": 1e15, "minibatch_acceptance": 1.0}  # from 0 to this

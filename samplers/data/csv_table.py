@@ -38,6 +38,7 @@ from designer.core.text_table import (
 MAX_LINE = 2**20  # characters
 MAX_LISTED = 3  # problems in one message
 STYLE = Style(MAX_LINE, multiline=True)
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 
 Columns: TypeAlias = tuple[list[Floats], Texts | None]
@@ -84,18 +85,33 @@ def read_any(layout: Layout, columns: Sequence[str], categories: Collection[str]
     """
     with prefix_errors(f"{layout.source!s}: "):
         places = [layout.names.index(name) for name in columns]
+        grouping = {layout.names.index(name) for name in categories}
         numeric = [place for place, only_numbers in zip(places, _look_like_numbers(layout, places), strict=True)
-                   if only_numbers]  # fmt: skip
+                   if only_numbers and place not in grouping]  # fmt: skip
         textual = [place for place in places if place not in numeric]
         table = read_fast(layout, numeric, textual, missing=True, most_texts=MOST_LEVELS)
         if table is None and layout.separator != ",":
             _refuse_thousands(layout, numeric)
             table = read_fast(layout, numeric, textual, ",", missing=True, most_texts=MOST_LEVELS)
         if table is None:
-            found = _read_all_kinds(layout, numeric, textual, {layout.names.index(name) for name in categories})
+            found = _read_all_kinds(layout, numeric, textual, grouping)
         else:
             found = dict(zip([*numeric, *textual], [*table[0], *table[1]], strict=True))
+        found |= {place: _numbers_if_possible(layout, column) for place, column in found.items() if place in grouping}
         return {name: found[place] for name, place in zip(columns, places, strict=True)}
+
+
+def _numbers_if_possible(layout: Layout, column: Floats | Texts) -> Floats | Texts:
+    """Categories as numbers, if each of them is one, and no two are the same: "01" and "1" are two categories."""
+    if not isinstance(column, Texts) or any(_LEADING_ZERO.match(value.strip()) for value in column.values):
+        return column
+    for point in "." if layout.separator == "," else ".,":
+        numbers = {parse_number(value, point) for value in column.values} - {None}
+        if len(numbers) == len(column.values):
+            values = [parse_number(value, point) for value in column.values]
+            numeric: Floats = np.array([*values, np.nan], dtype=np.float64)[column.codes]
+            return numeric
+    return column
 
 
 def lines_of(layout: Layout, numbers: Collection[int]) -> list[int]:

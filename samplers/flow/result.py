@@ -28,6 +28,7 @@ from samplers.runs.results import MIXED, PosteriorSummary, summary
 from samplers.study.audit import Audit
 from samplers.study.certify import Certificate
 from samplers.study.laplace import LaplaceVerdict
+from samplers.study.observe import WITHOUT_ERROR
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -39,6 +40,13 @@ METHODS = {
     "exact": "chains with exact decisions",
     "sequential": "chains with a sequential test",
     "given": "chains with the given test",
+}
+
+AUDITED = {
+    "within": "found mean |Δ| within",
+    "near": "found mean |Δ| near",
+    "beyond": "found mean |Δ| beyond",
+    "unclear": "cannot tell whether mean |Δ| is within",
 }
 
 
@@ -145,8 +153,8 @@ class SampleResult:
     def claim(self) -> Claim:
         """What is known about the posterior's error."""
         found = _claim(self)
-        measured = self.plan is None or self.plan.kind in ("sequential", "given")
-        if not measured or "theta" in self.posterior["posterior"].data_vars or found.status == "missed":
+        exact = found.status == "shown" and (self.plan is not None or self.method == "importance")
+        if exact or "theta" in self.posterior["posterior"].data_vars or found.status == "missed":
             return found
         return Claim(found.status, f"{found.sentence} (all this of the parameters as sampled, not as transformed)")
 
@@ -212,7 +220,7 @@ def _claim(result: SampleResult) -> Claim:
             even = f"k̂ {verdict.tail_pareto_k:.2f}, {verdict.tail_ess:,.0f} effective"
             return Claim("shown", f"the weights, from all data, leave only the Monte Carlo error of the draws ({even})")
         return Claim("missed", f"these are Laplace draws all the same: {verdict.sentence}")
-    if plan.kind in ("exact", "exact-minibatch"):
+    if plan.kind in ("exact", "exact-minibatch") or isinstance(result.test, WITHOUT_ERROR):
         return Claim(
             "shown", "every decision leaves the posterior exactly as it is: only the Monte Carlo error is left"
         )
@@ -224,7 +232,9 @@ def _claim(result: SampleResult) -> Claim:
     audit = result.audit
     audited = "no audit was made"
     if audit is not None:
-        audited = f"the audit found mean |Δ| {audit.verdict} the tolerance {audit.tolerance:.2g}"
+        if audit.means is not None and audit.means.verdict == "beyond":
+            return Claim("missed", audit.means.words)
+        audited = f"the audit {AUDITED[audit.verdict]} the tolerance {audit.tolerance:.2g}"
         if audit.verdict == "beyond":
             return Claim("missed", f"the audit found mean |Δ| of {audit.error.value:.2g}, beyond {audit.tolerance:.2g}")
     how = "; `certify(result)` measures it"

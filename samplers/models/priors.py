@@ -26,6 +26,13 @@ NORMAL, STUDENT, LAPLACE = range(3)  # of the compiled form; a flat prior is a n
 class Normal(NamedTuple):
     """θ ~ N(mean, 1 / precision); flat where the precision is 0.
 
+    Attributes
+    ----------
+    precision
+        1 / variance: a number, or one for each coefficient.
+    mean
+        The same.
+
     Examples
     --------
     >>> Normal(4.0).over(2).log_prior(np.array([1.0, 0.0]))
@@ -68,6 +75,15 @@ class Normal(NamedTuple):
 
 class StudentT(NamedTuple):
     """θ = mean + scale times a Student-t variable.
+
+    Attributes
+    ----------
+    scale
+        A number, or one for each coefficient.
+    degrees
+        Of freedom.
+    mean
+        The centre.
 
     Examples
     --------
@@ -120,6 +136,13 @@ class Laplace(NamedTuple):
     Its gradient and curvature, which only modes and proposals use, are those of the log density rounded off within
     0.01 scales of the kink; the log prior itself, which decides, is exact.
 
+    Attributes
+    ----------
+    scale
+        A number, or one for each coefficient.
+    mean
+        The centre.
+
     Examples
     --------
     >>> Laplace(0.5).over(2).log_prior(np.array([1.0, -2.0]))
@@ -164,6 +187,11 @@ class Laplace(NamedTuple):
 
 class Flat(NamedTuple):
     """No prior: the data must determine every coefficient.
+
+    Attributes
+    ----------
+    size
+        Number of coefficients; the model fills it in.
 
     Examples
     --------

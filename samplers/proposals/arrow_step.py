@@ -10,15 +10,17 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput, real
+from designer.core.errors import BadInput, NumericalFailure, real
 from samplers.models.arrays import blocks
 from samplers.models.control import Controlled
 from samplers.models.control.term_bounds import factor_of
 from samplers.models.groups import Grouped
 from samplers.models.groups.arrow import Arrow, ArrowFactor
+from samplers.models.groups.centre import all_derivatives
 from samplers.proposals.basic import Proposed
 
 SHARE = 0.5  # of the steps in which the scales move along
+WIDE = 1e-6  # of the effects' prior precision: scales a thousand times as large
 OPEN = 0.2  # posterior variance of an effect over τ² from which its scale is slow if it only moves given the effects
 DRAWS, SEED, LEAST = 12, 17, 0.05  # states from which beta is chosen; their seed; the least beta
 
@@ -140,7 +142,14 @@ class ArrowStep:
         gradient = model.posterior_gradient() - grouped.prior_gradient(model.centre)
         gradient[:d] += grouped.model.prior_gradient(model.centre[:d])
         precision: Any = model.posterior_precision()
-        return gradient, precision.with_diagonal(-grouped.effect_precisions(model.centre))
+        effects = grouped.effect_precisions(model.centre)
+        known = precision.with_diagonal(-effects)
+        try:
+            known.with_diagonal(WIDE * effects).factor()
+        except NumericalFailure:  # some log p are convex: positive definite only while the scales are small
+            hessian: Any = all_derivatives(grouped, model.centre, blocks(grouped.n_data), concave=True)[2]
+            known = (-(hessian + grouped.prior_curvature(model.centre))).with_diagonal(-effects)
+        return gradient, known
 
     def given(self, theta: Floats) -> tuple[Floats, ArrowFactor]:
         """c and M at the scales of θ."""

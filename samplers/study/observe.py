@@ -111,7 +111,7 @@ class Observed(NamedTuple):
         kept = any(pair.kept is not None for pair in pairs)
         whole = len(pairs) <= MOST_KEPT and kept
         if kept and not whole:
-            notes = {**(notes or {}), "residuals": f"they are kept of at most {MOST_KEPT:,} pairs"}
+            notes = {**(notes or {}), "no_residuals": f"they are kept of at most {MOST_KEPT:,} pairs"}
         residuals = Residuals.joined(pair.kept for pair in pairs) if whole else None
         return TrialRun(n_data, mu, sigma, log_ratio, skew, residuals, notes)
 

@@ -82,6 +82,8 @@ COMMANDS = [
     "summary trial.csv --n-data 12_214 --m 500 --epsilon 5e-2",
     "audit config.toml --design design.json --steps 200 --every 2 --seed 1",
     "certify config.toml --design design.json --passes 100 --wish 0.1 --seed 1",
+    "sample config.toml --posterior-error 0.1 --laplace never --test sequential --output out --seed 1",
+    "sample data.csv --formula y~x --family poisson --prior 2.5 --missing drop --output out --json",
     "laplace config.toml --draws 50 --wish 0.1 --output laplace",
     "run config.toml --output folder --draws 10 --cluster tcp://host:8786",
     "frontier trial.csv --tolerances 0.1 --cluster tls://[::1]:8786",

@@ -16,6 +16,7 @@ from designer.core.errors import BadInput, shown
 from designer.core.files import shorten
 from samplers.data.formula.allowed import (
     CONTEXT,
+    LARGEST_POWER,
     check_column,
     check_expression,
     is_category,
@@ -119,7 +120,7 @@ def _count(node: Any, columns: int) -> float:
     symbol = node.operator.symbol
     if symbol in ("**", "^"):
         power = str(getattr(node.args[-1], "token", "")) or "1"
-        return counts[0] ** min(int(power), 100) if power.isdigit() else math.inf
+        return counts[0] ** int(power) if power.isdigit() and int(power) <= LARGEST_POWER else math.inf
     if symbol in ("*", "/", ":", "in") and len(counts) == 2:
         return counts[0] * counts[1] + counts[0] + counts[1]
     return sum(counts) if counts else float(columns)

@@ -209,8 +209,14 @@ def heaviest_residuals(proxies: RowProxies, n_rows: int, centre: Floats, factor:
 
     def weights_of(block: slice) -> Floats:
         missed = residuals_at(proxies, states, block) - residuals_at(proxies, centre[None], block)
-        weights: Floats = np.nan_to_num(np.abs(missed).max(axis=0), nan=math.inf)  # not finite: read it always
-        return np.minimum(weights, 1e300)
+        weights: Floats = np.abs(missed).max(axis=0)
+        if not np.all(np.isfinite(weights)):
+            row = block.start + int(np.argmin(np.isfinite(weights)))
+            raise BadInput(
+                f"row {row:,}: its log-likelihood is not finite at a state of the normal approximation; a test that "
+                "does not read the row cannot see that: the support of the data must not depend on parameters"
+            )
+        return weights
 
     return _ranked(((block.start, weights_of(block)) for block in row_blocks(n_rows, RANKED_BY)), count)
 

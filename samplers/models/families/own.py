@@ -28,8 +28,8 @@ class OwnFamily:
     """A family of your own: functions of (η, y), of numbers, that numba can compile.
 
     Control variates need the first two derivatives of log p in η. Those that are not given come from differences of
-    order 6 with step 0.02, checked on the data against half the step. Their small error costs nothing but a little
-    efficiency: the proxies are then of slightly other parabolas, and what they miss is still known exactly.
+    order 6 with step 0.02, checked on the data against half the step. Their small error costs a little efficiency: the
+    proxies are then of slightly other parabolas, and what they miss is still known exactly, but not within bounds.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class OwnFamily:
         Its first and second derivative in η; None: by differences.
     second_bound, third_bound
         Functions of (low, high, y): the largest |second| and |third derivative| for η in [low, high]. The exact
-        mini-batch test needs them; no other part does.
+        mini-batch test needs them, with `slope` and `curvature`; no other part does.
     name
         For messages.
 
@@ -70,7 +70,8 @@ class OwnFamily:
     @property
     def bounded(self) -> bool:
         """Whether it bounds its derivatives."""
-        return self.second_bound is not None and self.third_bound is not None
+        given = self.slope, self.curvature, self.second_bound, self.third_bound
+        return all(function is not None for function in given)
 
     @cached_property
     def kernels(self) -> Kernels:

@@ -46,12 +46,12 @@ def find_centre(model: Grouped, start: Floats | None = None, tolerance: float = 
 
 
 def _climb(model: Grouped, theta: Floats, parts: list[slice], tolerance: float) -> Floats:
-    value, gradient, hessian = _pass(model, theta, parts)
+    value, gradient, hessian = all_derivatives(model, theta, parts)
     for _ in range(PASSES):
         try:
             new, length = proxy_mode(model, theta, gradient, hessian)
         except NumericalFailure:  # not concave here
-            new, length = proxy_mode(model, theta, gradient, _pass(model, theta, parts, concave=True)[2])
+            new, length = proxy_mode(model, theta, gradient, all_derivatives(model, theta, parts, concave=True)[2])
         if length < tolerance:
             return new
         theta, old = _with_scales(model, theta, new), value
@@ -59,7 +59,7 @@ def _climb(model: Grouped, theta: Floats, parts: list[slice], tolerance: float) 
         share = 1.0
         while True:
             step = theta + share * (new - theta)
-            value, gradient, hessian = _pass(model, step, parts)
+            value, gradient, hessian = all_derivatives(model, step, parts)
             if value + model.log_prior(step) >= goal - 1e-9 * abs(goal):
                 break
             share *= 0.5
@@ -69,7 +69,9 @@ def _climb(model: Grouped, theta: Floats, parts: list[slice], tolerance: float) 
     raise NumericalFailure(f"no mode of coefficients and effects found in {PASSES} passes; give coefficients a prior")
 
 
-def _pass(model: Grouped, theta: Floats, parts: list[slice], *, concave: bool = False) -> tuple[float, Floats, Arrow]:
+def all_derivatives(
+    model: Grouped, theta: Floats, parts: list[slice], *, concave: bool = False
+) -> tuple[float, Floats, Arrow]:
     """Log-likelihood, gradient and Hessian of these rows; `concave`: as if no log p were convex."""
     value, gradient, hessian = 0.0, np.zeros(theta.size), model.no_curvature()
     for part in parts:

@@ -121,7 +121,10 @@ def test_the_exact_test_knows_the_log_likelihood_of_all_data(parts):
 
 
 def test_a_family_of_ones_own_runs_fused():
-    """Poisson by differences makes the decisions of the built-in one: its proxies differ by 1e-10."""
+    """Poisson by differences makes the decisions of the built-in one: its proxies differ by 1e-10.
+
+    So does one with derivatives, in the exact mini-batch test, which needs them.
+    """
     x, y, more = data("poisson")
 
     def value(eta, y):
@@ -130,16 +133,27 @@ def test_a_family_of_ones_own_runs_fused():
     def bound(low, high, y):
         return math.exp(min(high, 300.0))
 
-    family = OwnFamily(value, second_bound=bound, third_bound=bound)
-    draws = []
-    for given in (family, "poisson"):
-        model = glm_model(x, y, given, prior=1.0, **more)
-        proxied = Controlled.around(model, find_mode(model))
-        parts = proxied, ProxyStep.of(proxied, 0.9), ExactMinibatchTest()
-        assert fused_parts(*parts) is not None
-        draws.append(Chain(*parts, proxied.centre, np.random.default_rng(5)).advance(200))
-    np.testing.assert_array_equal(draws[0].n_used, draws[1].n_used)
-    np.testing.assert_allclose(draws[0].theta, draws[1].theta, atol=1e-6)
+    def slope(eta, y):
+        return y - math.exp(min(eta, 300.0))
+
+    def curvature(eta, y):
+        return -math.exp(min(eta, 300.0))
+
+    assert not OwnFamily(value, second_bound=bound, third_bound=bound).bounded  # by differences: not the true parabola
+    sequential = SequentialTest.from_design(Design(x.shape[0], 100, 0.05))
+    for family, test in (
+        (OwnFamily(value), sequential),
+        (OwnFamily(value, slope, curvature, bound, bound), ExactMinibatchTest()),
+    ):
+        draws = []
+        for given in (family, "poisson"):
+            model = glm_model(x, y, given, prior=1.0, **more)
+            proxied = Controlled.around(model, find_mode(model))
+            parts = proxied, ProxyStep.of(proxied, 0.9), test
+            assert fused_parts(*parts) is not None
+            draws.append(Chain(*parts, proxied.centre, np.random.default_rng(5)).advance(200))
+        np.testing.assert_array_equal(draws[0].n_used, draws[1].n_used)
+        np.testing.assert_allclose(draws[0].theta, draws[1].theta, atol=1e-6)
 
 
 AGAIN = """

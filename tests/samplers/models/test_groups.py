@@ -259,3 +259,17 @@ def test_bad_groups_are_refused(refuses):
     refuses(lambda: Grouped.of(many, [each, half]), "1,201", "1,000")
     with pytest.raises(BadInput):
         Grouped.of(grouped(), [Groups(np.arange(400) % 2)])
+
+
+def test_steps_where_some_log_p_are_convex():
+    """A row in the tail of a Student-t: the Hessian is positive definite only for small scales, steps for all."""
+    index = np.r_[np.repeat(np.arange(4), 30), 4]
+    y = np.random.default_rng(0).normal(0.0, 0.1, index.size)
+    y[-1] = 1.0
+    options = {"sigma": 0.1, "degrees": 4.0, "prior": 1.0, "groups": [Groups(index, name="g")]}
+    model = glm_model(np.ones((index.size, 1)), y, "student-t", **options)
+    proxied = Controlled.around(model, find_mode(model))
+    step = ArrowStep(proxied, 1.0, np.zeros(1))
+    wide = proxied.centre.copy()
+    wide[-1] = np.log(2.0)
+    assert np.all(np.isfinite(step.propose(np.random.default_rng(1), wide).theta))

@@ -203,3 +203,15 @@ def test_the_exact_minibatch_test_is_refused(both):
         predict_minibatch(np.random.default_rng(1), hidden, ProxyStep.of(hidden))
     with pytest.raises(BadInput, match="use a sequential test"):
         Chain(hidden, ProxyStep.of(hidden), ExactMinibatchTest(), hidden.centre, np.random.default_rng(1)).advance(1)
+
+
+def test_rows_whose_support_depends_on_parameters_are_refused(refuses):
+    class Below:
+        """y below a threshold that is a parameter: only the largest y shows that it is impossible."""
+
+        def residual_many(self, states, indices):
+            y = np.linspace(0.0, 1.0, 1000)[indices]
+            return np.where(y < states[:, :1], -np.log(states[:, :1]), -np.inf)
+
+    centre, factor = np.array([1.01]), np.array([[0.05]])
+    refuses(lambda: heavy_module.heaviest_residuals(Below(), 1000, centre, factor, 10), "support of the data must not")

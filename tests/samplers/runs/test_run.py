@@ -89,7 +89,8 @@ def test_what_there_was_is_saved_when_a_likelihood_is_not_finite(folder, monkeyp
     good = build(config)
     rows = good.model.model.rows.copy()
     rows[7] = np.nan
-    broken = replace(good.model, model=Logistic(rows, 1.0))
+    bad = Logistic(rows, 1.0)
+    broken = replace(good.model, model=bad, proxies=replace(good.model.proxies, model=bad))
     monkeypatch.setattr("samplers.runs.run.build", lambda config: good._replace(model=broken))
     with pytest.raises(ChainStopped, match="datum 7") as stopped:
         run_config(config, folder / "out")

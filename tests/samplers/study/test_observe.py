@@ -111,7 +111,7 @@ def test_residuals_that_are_not_kept_are_told(monkeypatch):
     model = Logistic.from_data(x, x[:, 0] > 0, prior_precision=1.0)
     chain = Chain(model, RandomWalk.isotropic(0.2, 2), ExactTest(), np.zeros(2), np.random.default_rng(1))
     few, many = (observe(chain, pairs, every=1).trial(300) for pairs in (8, 9))
-    assert few.residuals is not None and "residuals" not in few.notes
+    assert few.residuals is not None and "no_residuals" not in few.notes
     assert many.residuals is None
     told = [remark for remark in summarise(many).remarks if "no residuals" in remark]
     assert told == ["no residuals, which predictions at small m need: they are kept of at most 8 pairs"]

@@ -209,3 +209,13 @@ def test_rows_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("samplers.data.memory.allowed", lambda: 2 * plain.rows.nbytes - 2)
     mapped = model_frame("had ~ age + job", fair(), positive="yes")
     assert isinstance(mapped.rows, np.memmap) and mapped.digest == plain.digest
+
+
+def test_categories_that_look_like_numbers_are_not_merged(tmp_path):
+    """As Parquet has them: "01" and "1" are two groups; plain numbers stay numbers, in their order."""
+    ids, plain = ["1", "01", "2"] * 20, [10, 9, 2] * 20
+    lines = [f"{k % 2},{name},{number}" for k, (name, number) in enumerate(zip(ids, plain, strict=True))]
+    (tmp_path / "t.csv").write_text("\n".join(["y,id,n", *lines, ""]))
+    frame = model_frame("y ~ C(n) + (1 | id)", tmp_path / "t.csv")
+    assert frame.names == ("intercept", "C(n)[T.9]", "C(n)[T.10]")
+    assert frame.groups[0].labels == ("01", "1", "2")
