@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 from designer.core.errors import BadInput, integer, real, shown
@@ -58,7 +59,9 @@ class Wishes(NamedTuple):
 
 
 def _text(value: Any) -> str:
-    """Numbers and words as they are; of objects the class: what they do is compared where they are used."""
+    """Numbers, words and lists as they are; of objects the class: what they do is compared where they are used."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return repr(np.asarray(value).tolist())
     return repr(value) if value is None or isinstance(value, (str, int, float)) else type(value).__qualname__
 
 

@@ -133,7 +133,10 @@ def category_argument(text: str) -> tuple[str, list[Any] | None]:
     assert isinstance(call, ast.Call)
     if not call.args:
         raise BadInput(f"formula: {shown(text)}: names no column")
-    named = [ast.literal_eval(word.value) for word in call.keywords if word.arg == "levels"]
+    try:
+        named = [ast.literal_eval(word.value) for word in call.keywords if word.arg == "levels"]
+    except ValueError:
+        raise BadInput(f"formula: {shown(text)}: levels must be a list of texts or numbers") from None
     inner = ast.unparse(call.args[0])
     for name, alias in aliases.items():
         inner = inner.replace(alias, f"`{name}`")

@@ -227,6 +227,8 @@ class _Maker:
                 raise BadInput(f"formula: ({text.terms} | {text.group}): has no term before the bar")
         if any(self.label in term.columns for term in self.fixed.terms):
             raise BadInput(f"formula: {shown(self.label)} is the response, and also a term")
+        if self.label.startswith("C(") and self.label not in self.table.names:
+            raise BadInput(f"formula: {shown(self.label)}: the response is a column or a number, not C(...)")
 
     def frame(self) -> ModelFrame:
         """All arrays."""
