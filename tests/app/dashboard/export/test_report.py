@@ -16,7 +16,7 @@ from app.dashboard.state.question import Question, SearchAnswer, answer_question
 from app.dashboard.state.source import Source
 from designer import Design, TrialRun, acceptance, stopping, worst_case
 from designer.pairs.diagnostics import histograms_of
-from tests.browser.driving import chromium
+from tests.browser.driving import chromium, holds
 from tests.serving import PATIENCE
 
 SOURCE = Source("stationary", 20_000, 0.5, 40, 1)
@@ -151,10 +151,10 @@ def test_figures_stay_in_their_columns(answer, tmp_path, width):
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.set_default_timeout(1000 * PATIENCE)
         page.goto(file.as_uri())
-        page.wait_for_function("document.querySelectorAll('.main-svg').length >= 5")
+        holds(page, "document.querySelectorAll('.main-svg').length >= 5")
         fits = "f => 0 < f.querySelector('.main-svg').clientWidth"
         fits += " && f.querySelector('.main-svg').clientWidth <= f.clientWidth + 1"
-        page.wait_for_function(f"[...document.querySelectorAll('figure')].filter({fits}).length == 5")
+        holds(page, f"[...document.querySelectorAll('figure')].filter({fits}).length == 5")
         assert page.locator("figure").count() == 5
 
 
