@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help app test browser lint pictures bench peers examples hooks fuzz audit docker-check container-check clean
+.PHONY: help app test browser lint pictures bench league peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -44,6 +44,10 @@ pictures: $(VENV)/test.stamp browser  ## take screenshots of the dashboard for d
 
 bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some sections
 	$(BIN)/python -m benchmarks $(SECTIONS)
+
+league: $(VENV)/test.stamp peers  ## every method on the same posteriors, bias beside speed: three hours, resumable, on an idle machine
+	$(BIN)/python -m benchmarks.league
+	$(BIN)/python -m benchmarks league
 
 peers: benchmarks/peers/requirements.txt  ## install other samplers and engines for `make bench`, in their own environment
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers

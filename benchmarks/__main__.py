@@ -46,6 +46,12 @@ def _timed(module: str) -> Section:
     return lambda options: list(import_module(f"benchmarks.{module}").report(options.seconds))
 
 
+def _league(options: Options) -> list[str]:
+    """The stored figures of the league, which `make league` measures."""
+    page, cells = import_module("benchmarks.league.page"), import_module("app.league.cells")
+    return list(page.section(cells.load()))
+
+
 def _trust(options: Options) -> list[str]:
     """All permanent cases, or some of them at a given size."""
     return list(import_module("benchmarks.samplers.trust").report(options.size))
@@ -58,6 +64,7 @@ def _growth(options: Options) -> list[str]:
 
 
 SECTIONS: dict[str, Section] = {
+    "league": _league,
     "engine": _of("engine.curves"),
     "engine_peers": _of("engine.other_engines"),
     "growth": _growth,
@@ -65,8 +72,6 @@ SECTIONS: dict[str, Section] = {
     "coverage": _of("search.coverage"),
     "samplers": _timed("samplers.speed"),
     "exact_minibatch": _timed("samplers.exact_minibatch"),
-    "accuracy": _timed("samplers.accuracy"),
-    "peers": _timed("samplers.other_samplers"),
     "dashboard": _of("dashboard.response"),
     "boundaries": _of("search.boundaries"),
     "steps": _of("search.steps"),
@@ -81,7 +86,6 @@ SECTIONS: dict[str, Section] = {
     "need_i_sample": _of("samplers.need_i_sample"),
     "proposals": _of("samplers.proposals"),
     "lazy": _of("samplers.lazy"),
-    "any_model": _timed("any_model.compare"),
     "jax_rows": _of("samplers.jax_rows"),
     "trust": _trust,
     "flow": _of("samplers.flow"),
@@ -94,7 +98,7 @@ SECTIONS: dict[str, Section] = {
     "load": _of("reliability.load"),
 }
 # a quarter of an hour each: measured only when named
-LONG = ("trust", "flow", "any_model", "audits", "stress", "faults", "load")
+LONG = ("trust", "flow", "audits", "stress", "faults", "load")
 
 
 def usual() -> list[str]:

@@ -96,7 +96,7 @@ def shown(cell: Cell) -> str:
 
 
 def _heading(found: Experiment) -> str:
-    return found.title if found.name == "regimes" else f"{found.name.upper()}: {found.title}"
+    return f"{found.name.upper()}: {found.title}"
 
 
 def _checks(report: Report) -> list[str]:

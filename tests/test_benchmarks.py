@@ -1,7 +1,5 @@
 """The benchmarks compare like with like: other engines get the same walk, and missing ones are named."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +8,7 @@ import pytest
 from benchmarks import __main__ as bench
 from benchmarks.engine.other_engines import Case, Peer, PeerCurves, ask_gsdesign, ask_rpact, ask_scipy, report
 from benchmarks.growth import Curve
-from benchmarks.samplers.chains import make_problem
-from benchmarks.samplers.other_samplers import PEERS
 from designer import Design, characteristics
-from samplers.experiments.peers.launch import environment
 
 CASE = Case(Design(1500, 500, 0.05), np.array([0.0, 0.5, 1.0, 3.0]))  # 3 looks
 UNEVEN = Case(Design(2300, 500, 0.02), np.array([0.0, 0.8, 2.5]))  # a short last batch
@@ -71,24 +66,6 @@ def test_impossible_probabilities_are_pointed_out():
 
     text = "\n".join(report((5,), [Peer("wild", wild, {5: 2})]))
     assert "explodes, and returns without an error: wild at 5 looks." in text
-
-
-def test_the_scripts_of_peers_find_what_they_share():
-    """Their Python has none of our packages: the folder of `job` is all it gets."""
-    scripts = [file for file in PEERS.glob("*.py") if "from job import" in file.read_text()]
-    assert len(scripts) == 3
-    for script in scripts:
-        wanted = next(line for line in script.read_text().splitlines() if line.startswith("from job import"))
-        subprocess.run([sys.executable, "-c", wanted], env=environment(), cwd=PEERS, check=True, timeout=120)
-
-
-def test_the_data_are_those_of_the_stored_reference():
-    """The order of the draws counts: covariates, uniforms, coefficients."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((300, 50))
-    uniform, coefficients = rng.random(300), rng.normal(0.0, 0.3, 50)
-    sign = np.where(uniform < 1.0 / (1.0 + np.exp(-x @ coefficients)), 1.0, -1.0)
-    np.testing.assert_array_equal(make_problem(300).model.rows, sign[:, None] * x)
 
 
 def test_the_exponent_of_a_power_law():

@@ -16,12 +16,12 @@ import scipy
 
 from benchmarks.engine.alternatives import characteristics_by_cdf, characteristics_one_by_one
 from benchmarks.engine.fifty_digits import MOST_LOOKS, exact_curves
+from benchmarks.peers import PYTHON
 from benchmarks.timing import best_ms
 from designer import Design, characteristics
 from designer.core.arrays import Floats
 from designer.rule.boundary import threshold
 from designer.rule.plan import as_plan
-from samplers.experiments.peers.launch import PYTHON
 
 PEERS = Path(__file__).parents[1] / "peers"
 MU_STD = np.linspace(0.0, 10.0, 50)

@@ -1,1 +1,5 @@
-"""Other people's samplers and engines on the problems of the benchmarks: scripts for `.venv-peers` or R."""
+"""Other people's engines, beside ours; they run in an environment of their own (`make peers`)."""
+
+from pathlib import Path
+
+PYTHON = Path(__file__).parents[2] / ".venv-peers" / "bin" / "python"

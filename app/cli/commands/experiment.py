@@ -32,7 +32,7 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands, "experiment", run, SUMMARY, EXAMPLE, shared.cluster(), shared.output_file("DIR", folder)
     )
-    parser.add_argument("name", metavar="NAME", help="e1 to e13, or regimes; or list, to list them all")
+    parser.add_argument("name", metavar="NAME", help="e1 to e13; or list, to list them all")
     parser.add_argument("--quick", action="store_true", help="run at a size that takes about a minute")
     parser.add_argument(
         "--data", metavar="DIR", help="folder with the data sets in their own formats (default: synthetic twins)"

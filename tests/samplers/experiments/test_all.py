@@ -55,5 +55,5 @@ def test_parts_are_files(name):
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(BadInput, match="regimes"):
+    with pytest.raises(BadInput, match="e13"):
         experiment("e14")

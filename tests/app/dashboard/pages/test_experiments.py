@@ -26,7 +26,7 @@ from tests.app.figures.test_panels import PANEL, REPORT
 def test_experiments_are_listed():
     page = open_page("experiments")
     assert not page.exception
-    assert len(page.selectbox[0].options) == len(NAMES) == 14
+    assert len(page.selectbox[0].options) == len(NAMES) == 13
     page.selectbox[0].select_index(11).run()
     assert not page.exception
     assert any("austerity experiment e12" in block.value for block in page.markdown)
@@ -36,10 +36,10 @@ def test_experiments_are_listed():
 def test_the_command_line_lists_the_same_experiments(capsys):
     assert main(["experiment", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["experiments"]
-    assert tuple(each["name"] for each in listed) == NAMES and len(listed) == 14
+    assert tuple(each["name"] for each in listed) == NAMES and len(listed) == 13
 
 
-@pytest.mark.parametrize("name", ["e4", "e11", "regimes"])
+@pytest.mark.parametrize("name", ["e4", "e11"])
 def test_stored_numbers_are_shown_as_they_are(name):
     page, (_, report) = open_page("experiments", experiment=name), shipped(name)
     assert report.finding in everything(page)

@@ -1,1 +1,0 @@
-"""Families and group effects beside NumPyro on the same data: speed, and distance from the truth."""

@@ -1,0 +1,178 @@
+"""The page docs/league.md and the section of RESULTS.md, from the stored figures."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from app.league.cells import ENOUGH, Cell, League, Place
+from app.league.winners import NOBODY, OURS, Winner, winners
+from benchmarks.league.methods import METHODS
+from benchmarks.league.posteriors import BY_NAME, POSTERIORS
+
+PAGE = Path(__file__).parents[2] / "docs" / "league.md"
+WISH, WISHES = 0.02, (0.01, 0.02, 0.05, 0.1)
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+INTRODUCTION = """# The league: who is first, and how far off
+
+Every method on the same posteriors, on one core of the same machine. A method is *first* if it is the first to know
+every posterior mean to the error that you allow, in posterior standard deviations: its set-up, then 1 / error²
+effective draws. A method whose means or standard deviations are shown to be farther off (by more than three standard
+errors, beside a reference that reads all data) is out, however fast it is. The dashboard's page *League* shows the same
+map for the error that you set. `make league` measures it again."""
+
+MEASURED = """## How it was measured
+
+- One process and one core for each cell, two cells at a time on a machine with two cores and nothing else to do; about
+  60 s of draws, fewer once there are 20,000 effective ones. A cell that has no draws 120 s after that is *unfinished*.
+- Set-up is everything before the first draw: mode, proxies, trial run and design (ours, by `au.sample` with
+  `posterior_error=0.02`), compilation and warm-up (theirs). Loading the data is not in it. Ours is compiled before the
+  first call and loaded from a cache; JAX compiles in every process, which takes NUTS a few and HMCECS tens of seconds.
+- Peers are given the mode and the Laplace covariance for nothing: NUTS as its mass matrix, HMCECS as mass matrix and
+  as centre of second-order proxies (100 rows, 10 blocks), SGLD as centre of its control variates and to whiten its
+  coordinates (step 0.05, 100 rows). They compute in single precision, their default; NUTS sums differences from the
+  mode, so that it loses no digits.
+- Effective draws are the smallest bulk ESS of all coordinates, by the same code for all. For weighted draws it is that
+  of the weights, which is hard on them: their means profit from known moments of the normal approximation.
+- Errors are the largest of all coordinates, means in posterior sds and sds relative, with the standard error of that
+  coordinate: among 20 coordinates chance alone makes the largest about 2 standard errors.
+- The reference is made of weighted draws where the weights are even; otherwise, and for group effects, of a long chain
+  that decides exactly, up to N = 10⁵ with all data, above by the exact mini-batch test. There, an error of that test
+  itself would not be seen.
+- Rows per step: for NUTS, rows of all its gradients."""
+
+
+def written(league: League) -> str:
+    """The page."""
+    tables = [text for posterior in POSTERIORS for text in _tables(league, posterior.name)]
+    parts = [INTRODUCTION, *_losses(league), *_map(league), *_in_words(league), *tables, MEASURED, *_methods()]
+    return "\n\n".join([*parts, f"Measured: {league.measured}"]) + "\n"
+
+
+def section(league: League) -> list[str]:
+    """The section of RESULTS.md: who is first, and all figures."""
+    tables = [text for posterior in POSTERIORS for text in _tables(league, posterior.name, "###")]
+    title = ["## League: every method on the same posteriors", "docs/league.md says how it was measured."]
+    texts = [*title, *_map(league)[1:], *tables, f"Measured: {league.measured}"]
+    return [*"\n\n".join(texts).splitlines(), ""]
+
+
+def _losses(league: League) -> list[str]:
+    """Where a test on a subsample is not first, or is itself far off."""
+    lost = {place: won for place, won in winners(league, WISH).items() if won.method not in OURS}
+    lines = [_loss(place, won) for place, won in lost.items()]
+    lines += [
+        f"- **{name}, N = {_size(n)}**: {method} is off by {cell.error:.2g} (shown: more than {cell.shown:.2g})."
+        for (name, n, method), cell in league.cells.items()
+        if method in OURS and not cell.problem and cell.shown > WISH
+    ]
+    lines += [
+        f"- **{name}, N = {_size(n)}**: {method}: {cell.problem}."
+        for (name, n, method), cell in league.cells.items()
+        if method in OURS and cell.problem and "not measured" not in cell.problem
+    ]
+    return ["## Where we lose", f"At an error of {WISH:g} sd.", "\n".join(lines) or "Nowhere in these cells."]
+
+
+def _loss(place: Place, won: Winner) -> str:
+    where, (ours, seconds) = f"- **{place[0]}, N = {_size(place[1])}**", won.ours
+    if won.method == NOBODY:
+        return f"{where}: nobody gets there."
+    behind = "none of our tests gets there" if ours == NOBODY else f"our best, {ours}, takes {_seconds(seconds)}"
+    return f"{where}: {won.method} is first after {_seconds(won.seconds)}; {behind}."
+
+
+def _map(league: League) -> list[str]:
+    """Who is first, by posterior and N."""
+    texts = ["## Who is first"]
+    for wish in WISHES:
+        won = winners(league, wish)
+        sizes = sorted({n for _, n in won})
+        rows = [
+            f"| {name} | " + " | ".join(_won(won.get((name, n))) for n in sizes) + " |"
+            for name in dict.fromkeys(name for name, _ in won)
+        ]
+        head = "| posterior | " + " | ".join(f"N = {_size(n)}" for n in sizes) + " |"
+        texts += [f"Every mean to {wish:g} sd:", "\n".join([head, "|---" * (len(sizes) + 1) + "|", *rows])]
+    return texts
+
+
+def _won(won: Winner | None) -> str:
+    if won is None:
+        return "–"
+    if won.method == NOBODY:
+        return "nobody"
+    close = f"; close: {', '.join(won.close)}" if won.close else ""
+    return f"**{won.method}** {_seconds(won.seconds)}{close}"
+
+
+def _in_words(league: League) -> list[str]:
+    """One sentence for each posterior and N."""
+    lines = []
+    for place, won in winners(league, WISH).items():
+        if won.method == NOBODY:
+            continue
+        rivals = [(one, cell.seconds_to(WISH)) for one, cell in league.at(place).items() if one in ("NUTS", "HMCECS")]
+        beside = [
+            f"{one} {_seconds(seconds) if math.isfinite(seconds) else league.at(place)[one].why_not(WISH)}"
+            for one, seconds in rivals
+            if one != won.method
+        ]
+        words = f"- {place[0]}, N = {_size(place[1])}: {won.method} after {_seconds(won.seconds)}"
+        lines.append(words + (f" ({'; '.join(beside)})." if beside else "."))
+    return ["## In words", f"Every mean to {WISH:g} sd.", "\n".join(lines)]
+
+
+def _tables(league: League, name: str, mark: str = "##") -> list[str]:
+    """All figures of one posterior."""
+    places = [place for place in league.places if place[0] == name]
+    if not places:
+        return []
+    head = (
+        f"| N | method | set-up | rows per step | effective draws/s | means off | sds off | memory | to {WISH:g} sd |"
+    )
+    rows = [_row(n, method, cell) for _, n in places for method, cell in league.at((name, n)).items()]
+    known = "; ".join(f"N = {_size(n)}: {league.references[name, n]}" for _, n in places)
+    title = name[:1].upper() + name[1:]
+    return [
+        f"{mark} {title}: {BY_NAME[name].words}",
+        "\n".join([head, "|---" * 9 + "|", *rows]),
+        f"Reference: {known}.",
+    ]
+
+
+def _row(n: int, method: str, cell: Cell) -> str:
+    if cell.problem:
+        return f"| {_size(n)} | {method} | {cell.problem} | | | | | | |"
+    rate = "needs none" if math.isinf(cell.effective) else _number(cell.effective / cell.seconds)
+    if cell.effective < ENOUGH:
+        rate = f"~{rate}"
+    time = cell.seconds_to(WISH)
+    shown = [
+        _seconds(cell.setup),
+        _number(cell.rows),
+        rate,
+        f"{cell.mean_error:.3f} ± {cell.mean_se:.3f}",
+        f"{100 * cell.sd_error:.1f}% ± {100 * cell.sd_se:.1f}",
+        f"{cell.memory:,.0f} MB",
+        _seconds(time) if math.isfinite(time) else cell.why_not(WISH),
+    ]
+    return f"| {_size(n)} | {method} | " + " | ".join(shown) + " |"
+
+
+def _methods() -> list[str]:
+    lines = [f"- **{method.name}**: {method.words}." for method in METHODS]
+    return ["## The methods", "\n".join(lines)]
+
+
+def _size(n: int) -> str:
+    return f"10{str(len(str(n)) - 1).translate(SUPERSCRIPT)}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
