@@ -17,7 +17,10 @@ from designer.core.arrays import Floats, Ints
 from samplers.models import Rows
 from samplers.models.arrays import as_indices, blocks, check_size
 from samplers.models.families.joint import JointFamily, joint_slopes, joint_values
+from samplers.models.families.joint_sums import joint_sums, joint_values_many
 from samplers.models.row_table import Names, RowTable
+
+PRODUCTS = 2**18  # states times rows times columns: one thread multiplies so few, and their predictors stay near
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,6 +127,45 @@ class MultiGLM:
         eta[self.linear :] = theta[count:, None]
         return eta
 
+    # --- many states --------------------------------------------------------------------------------------------------
+
+    def predictors_many(self, states: Floats, rows: Floats, indices: Rows) -> Floats:
+        """Linear predictors (S, linear, n) of these data, which are the given rows, at each state."""
+        coefficients = np.ascontiguousarray(states[:, : self.linear * rows.shape[1]]).reshape(-1, rows.shape[1])
+        eta: Floats = (coefficients @ rows.T).reshape(len(states), self.linear, -1)
+        if self.numbers.offset >= 0:
+            eta += self.numbers.table[indices][:, self.numbers.offset]
+        return eta
+
+    def log_likelihood_many(self, states: Floats, indices: Rows) -> Floats:
+        """log p of each of these data at each state, (S, n)."""
+        rows, numbers = np.asarray(self.rows[indices], dtype=np.float64), self.numbers.of_family(indices)
+        shapes = states[:, self.dimension - len(self.shapes) :]
+        found = np.empty((len(states), rows.shape[0]))
+        for some in self._states_at_once(states, rows):
+            eta = self.predictors_many(states[some], rows, indices)
+            found[some] = joint_values_many(self.family, eta, shapes[some], numbers)
+        return found
+
+    def sums_many(self, states: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        """Sum of log p over these data (S,), and its gradient (S, D), at each state."""
+        rows, numbers = np.asarray(self.rows[indices], dtype=np.float64), self.numbers.of_family(indices)
+        count = self.dimension - len(self.shapes)
+        sums, gradients = np.zeros(len(states)), np.zeros(states.shape)
+        for some in self._states_at_once(states, rows) if rows.size else ():
+            eta = self.predictors_many(states[some], rows, indices)
+            sums[some], gradients[some, count:], slopes = joint_sums(self.family, eta, states[some, count:], numbers)
+            gradients[some, :count] = (slopes.reshape(-1, rows.shape[0]) @ rows).reshape(len(slopes), count)
+        return sums, gradients
+
+    def _states_at_once(self, states: Floats, rows: Floats) -> list[slice]:
+        """The states in pieces whose predictors stay in a near cache."""
+        check_size(states[0], self.dimension)
+        size = max(1, PRODUCTS // max(1, self.linear * rows.size))
+        return [slice(first, first + size) for first in range(0, len(states), size)]
+
+    # --- single states ------------------------------------------------------------------------------------------------
+
     def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
         """lᵢ of these data."""
         return self.log_likelihood(theta_new, indices) - self.log_likelihood(theta, indices)
@@ -207,12 +249,24 @@ class MultiProxies:
         centre = self.anchor[rows, :q].T
         return self.model.value(eta, rows) - self._change(eta - centre, eta + centre, rows)
 
+    def residual_many(self, states: Floats, indices: Rows) -> Floats:
+        """The same at each of many states, (S, n)."""
+        rows, model = as_indices(self.model.n_data, indices), self.model
+        linear, shapes = model.linear, states[:, model.dimension - len(model.shapes) :]
+        eta = np.empty((model.predictors, len(states), rows.size))
+        eta[:linear] = model.predictors_many(states, np.asarray(model.rows[rows], dtype=np.float64), rows).swapaxes(
+            0, 1
+        )
+        eta[linear:] = shapes.T[:, :, None]
+        centre = self.anchor[rows, : model.predictors].T[:, None]
+        return model.log_likelihood_many(states, rows) - self._change(eta - centre, eta + centre, rows)
+
     def _change(self, d: Floats, total: Floats, rows: Ints) -> Floats:
-        """Of the proxies along d, where `total` is the sum of the predictors at both ends."""
+        """Of the proxies along d, (q, n) or (q, S, n), where `total` is the sum of the predictors at both ends."""
         q = self.model.predictors
         anchor = self.anchor[rows].T
-        middle = total - 2.0 * anchor[:q]
-        change: Floats = np.einsum("jn,jn->n", anchor[q : 2 * q], d)
+        middle = [total[j] - 2.0 * anchor[j] for j in range(q)]
+        change: Floats = sum((anchor[q + j] * d[j] for j in range(q)), np.zeros(d.shape[1:]))
         at = 2 * q
         for j in range(q):
             for i in range(j, q):

@@ -10,6 +10,7 @@ from designer.core.arrays import Floats
 from designer.core.jit import kernel
 from samplers.compiled.logistic import ROOM, fill_factors, sum_with_factors
 from samplers.models import LinearModel, SmoothModel
+from samplers.models.arrays import at_each
 from samplers.models.control.many_states import log_likelihoods_at
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import TemperedLinear
@@ -55,7 +56,8 @@ def _sums(model: Any, eta: Floats, block: slice) -> Floats:
         scaled: Floats = model.scale * _sums(model.model, eta, block)
         return scaled
     if type(model) is not Logistic:
-        return np.array([float(model.value(each, block).sum()) for each in eta])
+        values: Floats = at_each(model.value, eta, block).sum(axis=1)
+        return values
     if model.labels is not None:
         eta *= np.where(model.labels[block] > 0, 1.0, -1.0)
     out = np.empty(len(eta))

@@ -19,7 +19,7 @@ from designer.core.jit import kernel, kernel_with
 from designer.engine._exp_kernels import fast_exp
 from samplers.models.families.functions import FARTHEST, capped_exp, fast_log, softplus
 from samplers.models.families.kernels import CONTRACT, ROW, FirstClass
-from samplers.models.families.special import digamma, log_gamma_rise, rise_slopes, trigamma
+from samplers.models.families.special import digamma, fill_rises, rise_slopes, trigamma
 
 TABLE = float64[:, ::1]
 VALUES = types.void(ROW, TABLE, int64, ROW, ROW, ROW, ROW)
@@ -132,9 +132,10 @@ def student_slopes(shape, eta, n, y, extra, weight, slopes, curves):
 @kernel_with(fastmath=CONTRACT)
 def negative_binomial_values(shape, eta, n, y, extra, weight, out):
     r, log_r = scale_of(-eta[1, 0]), -min(max(eta[1, 0], -LIMIT), LIMIT)
+    fill_rises(y, n, r, out)
     for k in range(n):
         rest = y[k] * eta[0, k] - (y[k] + r) * softplus(eta[0, k] - log_r)
-        out[k] = weight[k] * (log_gamma_rise(y[k], r) + rest)
+        out[k] = weight[k] * (out[k] + rest)
 
 
 @kernel
@@ -163,12 +164,16 @@ def gamma_values(shape, eta, n, y, extra, weight, out):
 
 
 @kernel
+def shape_gap(alpha):
+    """log α - ψ(α)."""
+    return math.log(alpha) - digamma(alpha) if alpha < LARGE else 0.5 / alpha + 1.0 / (12.0 * alpha * alpha)
+
+
+@kernel
 def gamma_slopes(shape, eta, n, y, extra, weight, slopes, curves):
     alpha = scale_of(eta[1, 0])
-    if alpha < LARGE:
-        gap, bend = math.log(alpha) - digamma(alpha), alpha * (1.0 - alpha * trigamma(alpha))
-    else:
-        gap, bend = 0.5 / alpha + 1.0 / (12.0 * alpha * alpha), -0.5 - 1.0 / (6.0 * alpha)
+    gap = shape_gap(alpha)
+    bend = alpha * (1.0 - alpha * trigamma(alpha)) if alpha < LARGE else -0.5 - 1.0 / (6.0 * alpha)
     for k in range(n):
         ratio, w = y[k] * capped_exp(-eta[0, k]), weight[k]
         by_shape = alpha * (gap + 1.0 + extra[k] - eta[0, k] - ratio)

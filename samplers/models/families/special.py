@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
-from designer.core.jit import inlined, kernel
+import numpy as np
+
+from designer.core.jit import inlined, kernel, kernel_with
 from samplers.models.families.functions import fast_log, twice_artanh
 
 SHIFT = 10  # asymptotic series are used from here on
+LARGEST_TABLE = 256  # smaller counts share their sums
 B1, B2, B3, B4, B5, B6 = 1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360360.0
 
 
@@ -34,6 +37,41 @@ def log_gamma_rise(y, r):
     ratios *= (y + r + 7.0) / (r + 7.0) * ((y + r + 8.0) / (r + 8.0)) * ((y + r + 9.0) / (r + 9.0))
     shifted = (a + y - 0.5) * fast_log1p(y / a) - y + stirling(a + y) - stirling(a)
     return shifted + y * fast_log1p(10.0 / r) - fast_log(ratios)
+
+
+@kernel
+def table_size(y, n):
+    """One more than the largest count, or LARGEST_TABLE if that is less."""
+    largest = 0.0
+    for k in range(n):
+        largest = max(largest, y[k])
+    return int(min(largest + 1.0, LARGEST_TABLE))
+
+
+@kernel_with(fastmath={"contract"})
+def fill_rises(y, n, r, out):
+    """log Γ(y + r) - log Γ(r) - y log r of counts y: sums of log(1 + j / r), j < y, and the series for large counts."""
+    rises = np.empty(table_size(y, n))
+    for j in range(rises.size):
+        rises[j] = fast_log1p(j / r)
+    total = 0.0
+    for j in range(rises.size):
+        total, rises[j] = total + rises[j], total
+    for k in range(n):
+        if y[k] < rises.size:
+            out[k] = rises[int(y[k])]
+        else:
+            out[k] = log_gamma_rise(y[k], r)
+
+
+@kernel
+def harmonic_sums(y, n, r):
+    """ψ(y + r) - ψ(r) of the counts 0, 1, ... up to the largest y, or a few: sums of 1 / (r + j), j < y."""
+    sums, total = np.empty(table_size(y, n)), 0.0
+    for j in range(sums.size):
+        sums[j] = total
+        total += 1.0 / (r + j)
+    return sums
 
 
 @kernel

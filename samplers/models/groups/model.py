@@ -17,7 +17,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
 from samplers.models import LinearModel, Rows
-from samplers.models.arrays import as_indices, blocks, check_size
+from samplers.models.arrays import as_indices, at_each, blocks, check_size, value_and_slope
 from samplers.models.control.expansion import expansion
 from samplers.models.groups import _scale_kernels
 from samplers.models.groups.arrow import Arrow
@@ -168,6 +168,34 @@ class Grouped:
         check_size(theta, self.dimension)
         return self.model.value(self.predictor(theta, indices), indices)
 
+    def predictor_many(self, states: Floats, indices: Rows) -> Floats:
+        """η of these data at each state, (S, n)."""
+        eta: Floats = states[:, : self.n_coefficients] @ np.asarray(self.model.rows[indices], dtype=np.float64).T
+        every = as_indices(self.n_data, indices)
+        for term, start in zip(self.groups, self.layout.starts, strict=True):
+            at = start + term.width * term.index[every].astype(np.int64)
+            for j, column in enumerate(_columns(term, every).T):
+                eta += states[:, at + j] * column
+        return eta
+
+    def log_likelihood_many(self, states: Floats, indices: Rows) -> Floats:
+        """log p of each of these data at each state, (S, n)."""
+        check_size(states[0], self.dimension)
+        return at_each(self.model.value, self.predictor_many(states, indices), indices)
+
+    def sums_many(self, states: Floats, indices: Rows) -> tuple[Floats, Floats]:
+        """Sum of log p over these data (S,), and its gradient (S, D), at each state."""
+        check_size(states[0], self.dimension)
+        value, slope = value_and_slope(self.model, self.predictor_many(states, indices), indices)
+        gradients, every = np.zeros(states.shape), as_indices(self.n_data, indices)
+        gradients[:, : self.n_coefficients] = slope @ np.asarray(self.model.rows[indices], dtype=np.float64)
+        for term, start in zip(self.groups, self.layout.starts, strict=True):
+            place = np.arange(len(states))[:, None] * term.n_groups + term.index[every]
+            parts = [(slope * column).ravel() for column in _columns(term, every).T]
+            effects = [np.bincount(place.ravel(), part, len(states) * term.n_groups) for part in parts]
+            gradients[:, start : start + term.size] = np.stack(effects, axis=1).reshape(len(states), term.size)
+        return value.sum(axis=1), gradients
+
     def derivatives(self, theta: Floats, indices: Rows, order: int) -> tuple[Floats, Any]:
         """Gradient and Hessian (an `Arrow`, 0 at order 1) of the sum of log p over these data."""
         check_size(theta, self.dimension)
@@ -307,6 +335,13 @@ class GroupedProxies:
         eta, (centre, slope, curvature) = self.model.predictor(theta, indices), self.anchor[indices].T
         away = eta - centre
         residual: Floats = self.model.model.value(eta, indices) - away * (slope + 0.5 * curvature * away)
+        return residual
+
+    def residual_many(self, states: Floats, indices: Rows) -> Floats:
+        """The same at each of many states, (S, n)."""
+        eta, (centre, slope, curvature) = self.model.predictor_many(states, indices), self.anchor[indices].T
+        away = eta - centre
+        residual: Floats = at_each(self.model.model.value, eta, indices) - away * (slope + 0.5 * curvature * away)
         return residual
 
 
