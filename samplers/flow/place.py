@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +34,7 @@ from samplers.proposals import ProxyStep, RandomWalk
 from samplers.proposals.profile import Profile
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import Damaged, make_directory
-from samplers.runs.store import DamagedFile
+from samplers.runs.store import DamagedFile, Store
 from samplers.study.audit import Audit, MeasuredValue
 from samplers.study.certify import Certificate
 from samplers.study.laplace import LaplaceVerdict
@@ -40,7 +42,8 @@ from samplers.study.mean_bias import MeansJudged
 from samplers.study.predict_minibatch import MinibatchPrediction
 from samplers.study.weighted_draws import Laplace, WeightedDraws
 
-STEPS = "steps"
+STEPS, RUN = "steps", "run"
+WRITTEN = ("trial.parquet", "design.toml", "decisions.json")  # before there are draws
 KNOWN: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -51,11 +54,12 @@ KNOWN: dict[str, Any] = {
 
 
 class Finished(NamedTuple):
-    """What a step found, what it decided, and the seconds it took."""
+    """What a step found, what it decided, the seconds it took, and wishes that it rests on and that may change."""
 
     value: Any
     decisions: tuple[Decision, ...]
     seconds: float
+    of: Mapping[str, Any] = MappingProxyType({})
 
 
 class Place:
@@ -79,6 +83,18 @@ class Place:
         """Whether it holds a flow."""
         return (self.directory / STEPS).is_dir()
 
+    @property
+    def has_draws(self) -> bool:
+        """Whether chains have saved any."""
+        return bool(Store(self.directory / RUN).chains())
+
+    def clear(self) -> None:
+        """Remove what a flow without draws wrote: the directory can be used again."""
+        for folder in (STEPS, RUN):
+            shutil.rmtree(self.directory / folder, ignore_errors=True)
+        for name in WRITTEN:
+            (self.directory / name).unlink(missing_ok=True)
+
     def path(self, name: str) -> Path:
         """Of a file for people."""
         return self.directory / name
@@ -88,7 +104,8 @@ class Place:
         try:
             content = checksummed_file.read(self._step(name)).content()
             decisions = tuple(unpacked(content["decisions"]))
-            return Finished(unpacked(content["value"]), decisions, content["seconds"])
+            of = unpacked(content["of"]) if "of" in content else {}
+            return Finished(unpacked(content["value"]), decisions, content["seconds"], of)
         except FileNotFoundError:
             return None
         except Damaged as damage:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from designer.core.arrays import Floats
-from designer.core.errors import BadInput
+from designer.core.errors import BadInput, NumericalFailure, integer
 from designer.rule.design import Design
 from samplers.chains.blas import blas_threads
 from samplers.chains.draws import MAX_DRAWS
@@ -27,7 +27,7 @@ from samplers.flow.result import SampleResult
 from samplers.flow.steps import DRAWS, ENOUGH, Flow
 from samplers.flow.testing import chosen_test
 from samplers.flow.which_test import ChosenTest
-from samplers.flow.wishes import checked
+from samplers.flow.wishes import DEFAULT, NotGiven, checked, usual
 from samplers.flow.without_chains import laplace_draws
 from samplers.runs.monitor import NotAsPredicted
 from samplers.runs.results import MIXED, collect, from_netcdf, summary, to_netcdf
@@ -53,17 +53,17 @@ def sample(
     *,
     posterior_error: float | None = None,
     tolerance: float | None = None,
-    draws: int | None = None,
-    chains: int = 4,
-    warmup: int | None = None,
-    seed: int = 0,
+    draws: int | None = DEFAULT["draws"],
+    chains: int = DEFAULT["chains"],
+    warmup: int | None = DEFAULT["warmup"],
+    seed: int = DEFAULT["seed"],
     start: npt.ArrayLike | None = None,
     names: Sequence[str] | None = None,
-    test: Any = "auto",
-    design: Design | None = None,
-    proposal: Any = "auto",
-    order: int | None = None,
-    heavy: Any = "auto",
+    test: Any = DEFAULT["test"],
+    design: Design | None = DEFAULT["design"],
+    proposal: Any = DEFAULT["proposal"],
+    order: int | None = DEFAULT["order"],
+    heavy: Any = DEFAULT["heavy"],
     laplace: str = "auto",
     pairs: int | None = None,
     audit: bool | int = True,
@@ -82,7 +82,8 @@ def sample(
     ----------
     model
         A `LinearModel` or `SmoothModel` (with control variates), any other `Model` (with a `start`), a `SamplerConfig`,
-        or the path of a config.
+        or the path of a config. Every argument that you give counts more than the config's entry, also one that equals
+        the default here: `test="auto"` sets aside the config's `[test]`.
     posterior_error
         Largest error of any mean, in posterior standard deviations, and relative error of any standard deviation, that
         the method may add to the Monte Carlo error of the draws; 0.05 by default.
@@ -119,7 +120,9 @@ def sample(
         Passes over the data for a certificate of the posterior; None for none.
     output, resume
         A directory for everything: checkpoints, trial run, design, results, audit, decisions and report. With `resume`,
-        a stopped call goes on there, repeats no finished step, and makes the same draws.
+        a stopped call goes on there, repeats no finished step, and makes the same draws. `draws`, `chains`, `audit` and
+        `certify` may then be others: what depends on them is made again. Other arguments must be those of before. A
+        call that is refused before it has draws leaves nothing there.
     progress
         Whether to show decisions and progress on standard error.
     workers
@@ -150,7 +153,8 @@ def sample(
     asked: dict[str, Any] = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
     asked |= {"test": test, "design": design, "proposal": proposal, "order": order, "heavy": heavy}
     more: dict[str, Any] = {"laplace": laplace, "pairs": pairs, "audit": audit, "certify": certify}
-    checked(posterior_error, tolerance, **asked, **more)  # before anything is read
+    checked(posterior_error, tolerance, **usual(asked), **more)  # before anything is read
+    workers = None if workers is None else integer("workers", workers, 1, 1000)
     if resume and output is None:
         raise BadInput("resume: needs the directory of a stopped call, `output`")
     if output is not None:
@@ -159,9 +163,14 @@ def sample(
         problem = problem_of(model, start, names)
         wishes = checked(posterior_error, tolerance, **_with_config(problem, asked), **more)
         with _directory(output) as directory:
-            flow = Flow(problem, wishes, Place(directory), Narrator(shown=progress))
+            place = Place(directory)
+            flow, begun = Flow(problem, wishes, place, Narrator(shown=progress)), place.begun
             try:
                 return _sampled(flow, output is not None, workers)
+            except (BadInput, NumericalFailure):
+                if not begun and not place.has_draws:
+                    place.clear()  # nothing is lost: the same call would be refused again
+                raise
             except KeyboardInterrupt as stop:
                 if output is not None:
                     stop.add_note(f"what is finished is saved in {output}; the same call with resume=True goes on")
@@ -169,18 +178,15 @@ def sample(
 
 
 def _with_config(problem: Problem, asked: dict[str, Any]) -> dict[str, Any]:
-    """The arguments; where they were left as they are by default, what the config says."""
-    usual = {"draws": None, "warmup": None, "chains": 4, "seed": 0, "test": "auto", "design": None, "proposal": "auto"}
-    usual |= {"order": None, "heavy": "auto"}
+    """The arguments; where they were not given, what the config says, and otherwise the defaults."""
     tables = ("test", "design", "proposal", "order", "heavy")
     said = {**problem.run, **{name: getattr(problem, name) for name in tables}}
-    chosen = dict(asked)
-    for name, default in usual.items():
-        if isinstance(asked[name], type(default)) and asked[name] == default and said.get(name) is not None:
-            chosen[name] = said[name]
-    if chosen["design"] is not None and asked["test"] != "auto" and asked["design"] is None:
-        chosen["design"] = None  # a test that was asked for counts more than the config's design
-    return chosen
+    if not isinstance(asked["test"], NotGiven):
+        said["design"] = None  # test and design say the same: where one is given, the config's other has no say
+    if usual(asked)["design"] is not None:
+        said["test"] = None
+    taken = {name: value for name, value in said.items() if value is not None and isinstance(asked[name], NotGiven)}
+    return usual(asked | taken)
 
 
 @contextmanager
@@ -281,7 +287,7 @@ def _audit(flow: Flow, spec: ChainSpec, plan: ChosenTest, theta: Floats) -> Audi
         flow.decide("audit", found.verdict, found.sentence, "audit=False, or the number of passes")
         return found
 
-    found = flow.step("audit", make)
+    found = flow.step("audit", make, lambda _: {"audit": wishes.audit, "draws": theta.shape[1]})
     flow.place.write_json("audit.json", found)
     return found
 
@@ -306,7 +312,8 @@ def _certificate(flow: Flow, spec: ChainSpec, theta: Floats) -> Certificate | No
         flow.decide("certificate", found.outcome, found.sentence, "certify=None, or the number of passes")
         return found
 
-    return flow.step("certificate", make)
+    chains, draws = theta.shape[:2]
+    return flow.step("certificate", make, lambda _: {"certify": passes, "draws": draws, "chains": chains})
 
 
 def _finished(

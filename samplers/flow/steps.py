@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,13 +44,20 @@ class Flow:
         self.decisions: list[Decision] = []
         self.seconds: dict[str, float] = {}
 
-    def step(self, name: str, make: Callable[[], _T]) -> _T:
-        """What a step found: from its file if it is finished, else made now and kept."""
+    def step(self, name: str, make: Callable[[], _T], of: Callable[[_T], dict[str, Any]] = lambda _: {}) -> _T:
+        """What a step found: from its file if it is finished, else made now and kept.
+
+        `of` says which wishes that rests on, apart from those that cannot change: if they are others now, it is made
+        again.
+        """
         known = self.place.load(name)
+        if known is not None and (changed := changes(known.of, of(known.value))):
+            self.narrator.say(f"{name}: made again, since {changed}")
+            known = None
         if known is None:
             first, begin = len(self.decisions), time.monotonic()
             value = make()
-            known = Finished(value, tuple(self.decisions[first:]), time.monotonic() - begin)
+            known = Finished(value, tuple(self.decisions[first:]), time.monotonic() - begin, of(value))
             self.place.save(name, known)
             self.place.write_json("decisions.json", self.decisions)
         else:
@@ -77,11 +84,10 @@ class Flow:
         """Refuse to go on with other wishes than those that the directory was begun with."""
         entries = self.wishes.entries()
         known = self.step("wishes", lambda: entries)
-        if different := [name for name in entries if known.get(name) != entries[name]]:
-            name = different[0]
+        if changed := changes(known, entries):
             raise BadInput(
-                f"{self.place.directory}: was begun with {name} = {known.get(name)}, not {entries[name]}; resume with "
-                "the same arguments, or choose another directory"
+                f"{self.place.directory}: was begun with other arguments: {changed}; resume with the same ones, or "
+                "choose another directory"
             )
 
     def mode(self) -> Floats:
@@ -154,6 +160,18 @@ class Flow:
             test = SequentialTest.from_design(design)
         rule = "barker" if isinstance(test, BarkerTest) else self.problem.rule
         return ChainSpec(model, proposal, test, start, rule, design=design, names=self.problem.names)
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Entry by entry what was and what is; empty if nothing changed.
+
+    Examples
+    --------
+    >>> changes({"draws": 100, "audit": 9}, {"draws": 200, "audit": 9})
+    'draws was 100 and is 200'
+    """
+    names = [name for name in now if name not in before or before[name] != now[name]]
+    return ", ".join(f"{name} was {before.get(name, 'not kept')} and is {now[name]}" for name in names)
 
 
 def marks_of(model: Any, theta: Floats) -> Floats:

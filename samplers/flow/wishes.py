@@ -25,6 +25,33 @@ LAPLACE: tuple[LaplaceWish, ...] = ("auto", "never", "always")
 ERROR = 0.05  # posterior standard deviations, if nothing is said
 
 
+class NotGiven:
+    """Stands for an argument that the caller did not give, and shows its default: a config's entry may replace it.
+
+    Examples
+    --------
+    >>> NotGiven(4), NotGiven("auto")
+    (4, 'auto')
+    """
+
+    def __init__(self, default: Any) -> None:
+        self.default = default
+
+    def __repr__(self) -> str:
+        return repr(self.default)
+
+
+# arguments of `sample` that a config may say too; None: chosen on the way
+DEFAULT: dict[str, Any] = {name: NotGiven(None) for name in ("draws", "warmup", "design", "order")}
+DEFAULT |= {name: NotGiven("auto") for name in ("test", "proposal", "heavy")}
+DEFAULT |= {"chains": NotGiven(4), "seed": NotGiven(0)}
+
+
+def usual(asked: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with defaults for those that were not given."""
+    return {name: value.default if isinstance(value, NotGiven) else value for name, value in asked.items()}
+
+
 class Wishes(NamedTuple):
     """The arguments of `sample`, which explains them; None: chosen on the way."""
 

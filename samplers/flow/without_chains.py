@@ -22,7 +22,10 @@ MOST = 3e10  # products of a weighted draw with a row: beyond, chains are quicke
 
 def laplace_draws(flow: Flow, proxied: Controlled) -> dict[str, Any]:
     """The verdict on the Laplace approximation and, where no chain is needed, draws."""
-    return flow.step("laplace", lambda: _laplace(flow, proxied))
+    asked = {"draws": flow.wishes.draws or DRAWS, "chains": flow.wishes.chains}
+    return flow.step(
+        "laplace", lambda: _laplace(flow, proxied), lambda found: asked if found["theta"] is not None else {}
+    )
 
 
 def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:

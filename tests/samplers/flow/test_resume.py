@@ -1,6 +1,7 @@
 """Flows that are killed go on where they were: finished steps are not repeated, and the draws are the same."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,10 +100,49 @@ def test_another_model_or_another_wish_is_refused(whole):
 
     with pytest.raises(BadInput, match="was begun with another model or other data"):
         resume(2)
-    with pytest.raises(BadInput, match=r"was begun with tolerance = 0.05, not 0.04"):
-        resume(tolerance=0.04)
+    told = r"other arguments: tolerance was 0.05 and is 0.04, seed was 0 and is 1; resume with the same"
+    with pytest.raises(BadInput, match=told):
+        resume(tolerance=0.04, seed=1)
     with pytest.raises(BadInput, match="holds results already"):
         au.sample(model(), **SEQUENTIAL, output=whole.output, progress=False)
+
+
+def test_another_audit_is_made_when_it_is_asked_for(whole, tmp_path):
+    shutil.copytree(whole.output, tmp_path / "copy")
+    options = {"output": tmp_path / "copy", "resume": True, "progress": False}
+    fewer = au.sample(model(), **(SEQUENTIAL | {"audit": 20}), **options)
+    assert fewer.audit.pairs < whole.audit.pairs and np.array_equal(fewer.theta, whole.theta)
+    fresh = au.sample(model(), **(SEQUENTIAL | {"audit": 20, "draws": 300}), output=tmp_path / "new", progress=False)
+    longer = au.sample(model(), **(SEQUENTIAL | {"audit": 20, "draws": 300}), **options)
+    assert repr(longer.audit) == repr(fresh.audit)  # of the steps after the last draw
+    one = au.sample(model(), **SEQUENTIAL, certify=100, **options).certificate
+    other = au.sample(model(), **SEQUENTIAL, certify=120, **options).certificate
+    assert one.passes < other.passes
+
+
+@pytest.mark.parametrize("error", [0.2, 0.02], ids=["laplace", "importance"])
+def test_draws_of_laplace_are_as_many_as_are_asked_for(tmp_path, error, capsys):
+    options = {"posterior_error": error, "laplace": "always", "output": tmp_path}
+    au.sample(model(), draws=50, **options, progress=False)
+    more = au.sample(model(), draws=90, chains=2, **options, resume=True)
+    assert "laplace: made again, since draws was 50 and is 90, chains was 4 and is 2" in capsys.readouterr().err
+    assert more.theta.shape == (2, 90, 2)
+    assert np.array_equal(more.theta, au.sample(model(), **options | {"output": None}, draws=90, chains=2).theta)
+    again = au.sample(model(), draws=90, chains=2, **options, resume=True)
+    assert "need I sample? no" in capsys.readouterr().err.replace(":", "") and np.array_equal(again.theta, more.theta)
+
+
+def test_a_refused_call_leaves_nothing(tmp_path):
+    options = {"output": tmp_path / "out", "progress": False, "draws": 20}
+    with pytest.raises(BadInput, match="is for n_data = 7"):  # after mode, Laplace and proposal
+        au.sample(model(), design=au.Design(7, 5, 0.1), **options)
+    with pytest.raises(BadInput, match="workers = 0"):
+        au.sample(model(), workers=0, **options)
+    assert not list((tmp_path / "out").iterdir())
+    assert au.sample(model(), posterior_error=0.2, **options).theta.shape == (4, 20, 2)
+    with pytest.raises(BadInput, match="was begun with"):
+        au.sample(model(), posterior_error=0.3, **options, resume=True)
+    assert au.sample(model(), posterior_error=0.2, **options, resume=True).theta.shape == (4, 20, 2)
 
 
 def test_a_directory_of_other_files_is_refused(tmp_path):

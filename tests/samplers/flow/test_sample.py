@@ -357,6 +357,12 @@ def test_a_config_says_how_many_and_which_test(tmp_path, data):
     tested = au.sample(tmp_path / "tested.toml", posterior_error=0.02, draws=20, **QUIET)
     assert tested.method == "exact" and tested.theta.shape == (2, 20, 3)
     assert isinstance(tested.spec.proposal, au.RandomWalk)
+    options = {"posterior_error": 0.2, "chains": 4, "seed": 0, "proposal": "auto", **QUIET}  # as by default, but given
+    other = au.sample(tmp_path / "tested.toml", test="auto", draws=None, **options)
+    assert other.method == "laplace" and other.theta.shape == (4, 1000, 3) and other.wishes.seed == 0
+    design = au.Design(8000, 500, 0.1)
+    with_design = au.sample(tmp_path / "tested.toml", design=design, audit=False, **options | {"chains": 1})
+    assert with_design.design == design and not isinstance(with_design.spec.proposal, au.RandomWalk)
 
 
 def test_bad_configs(tmp_path):
