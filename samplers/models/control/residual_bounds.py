@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from designer.core.arrays import Floats
-from samplers.decide.alias import ROUNDING, AliasTable, TermBounds
+from samplers.decide.alias import AliasTable, TermBounds
 from samplers.models import LinearModel, Rows
 from samplers.models.arrays import blocks
 from samplers.models.control import _bound_kernels
-from samplers.models.control.term_bounds import ball_radius, block_weights, posterior_factor
-
-ROUNDINGS = 16.0  # of the products x_i . θ that a residual is made of, and then some
+from samplers.models.control.term_bounds import (
+    ball_radius,
+    block_weights,
+    largest_part,
+    lengths,
+    posterior_factor,
+    rounding_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +73,17 @@ class ResidualBounds:
         """
         factor = posterior_factor(model, centre) if factor is None else factor
         radius = ball_radius(centre.size) if radius is None else radius
-        weights, longest = np.empty(model.n_data), 0.0
+        weights, largest = np.empty(model.n_data), 0.0
+        farthest = float(np.linalg.norm(centre) + radius * np.linalg.norm(factor, 2))
         for block in blocks(model.n_data):
             rows = np.asarray(model.rows[block], dtype=np.float64)
             weights[block] = block_weights(model, rows, block, centre, factor, radius, order)
-            longest = max(longest, float(np.einsum("ij,ij->i", rows, rows).max()))
-        farthest = float(np.linalg.norm(centre) + radius * np.linalg.norm(factor, 2))
-        rounding = max(ROUNDING, ROUNDINGS * float(np.finfo(float).eps) * math.sqrt(longest) * farthest)
+            largest = max(
+                largest,
+                largest_part(model, rows @ centre, lengths(rows @ factor), lengths(rows), farthest, block, radius),
+            )
         whitening = np.ascontiguousarray(np.tril(np.linalg.inv(factor)))
-        return cls(AliasTable.of(weights[rest]), centre, whitening, radius, order, rounding)
+        return cls(AliasTable.of(weights[rest]), centre, whitening, radius, order, rounding_of(largest))
 
     def whitened(self, theta: Floats) -> Floats:
         """L⁻¹(θ - centre)."""

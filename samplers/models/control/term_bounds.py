@@ -18,8 +18,9 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
+from samplers.decide.alias import ROUNDING
 from samplers.models import LinearModel, Rows, SmoothModel
-from samplers.models.arrays import blocks
+from samplers.models.arrays import blocks, value_and_slope
 from samplers.models.control.expansion import derivatives
 
 SHELLS = np.linspace(0.125, 1.0, 8)  # of the radius
@@ -27,6 +28,7 @@ SHARES = {  # of each shell in the mean of 2 (1 - s) K(s R h), or of K(s R h), o
     2: (1.125 - SHELLS) ** 2 - (1.0 - SHELLS) ** 2,
     1: np.full(8, 0.125),
 }
+ROUNDINGS = 16.0  # of the products x_i . θ that a residual is made of, and then some
 BEYOND = 5.0  # R - sqrt(D): |L⁻¹(θ - centre)| is about sqrt(D) with a standard deviation below 1
 
 
@@ -132,8 +134,13 @@ def block_weights(
     """The same for some of the data, given their rows."""
     if not isinstance(model, BoundedModel):
         raise BadInput(f"bounds: {type(model).__name__} has no second_bound and third_bound")
-    white = rows @ factor
-    return weights_along(model, rows @ centre, np.sqrt(np.einsum("ij,ij->i", white, white)), block, radius, order)
+    return weights_along(model, rows @ centre, lengths(rows @ factor), block, radius, order)
+
+
+def lengths(rows: Floats) -> Floats:
+    """Of each row."""
+    found: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return found
 
 
 def weights_along(model: BoundedModel, eta: Floats, h: Floats, block: slice, radius: float, order: int) -> Floats:
@@ -148,6 +155,36 @@ def weights_along(model: BoundedModel, eta: Floats, h: Floats, block: slice, rad
         found = f"that of datum {block.start + place:,} is {weights[place]}"
         raise BadInput(f"bounds: {found}; must be finite and not negative")
     return weights
+
+
+def largest_part(
+    model: LinearModel, eta: Floats, h: Floats, long: Floats, farthest: float, block: slice, radius: float
+) -> float:
+    """Largest number from which a residual of these data is made: its rounding error is a few eps of it.
+
+    A residual is a difference of log p at two η, each with an error of eps |x_i| |θ|, less its expansion. So the parts
+    are |log p|, and the slope times |x_i| |θ|, for states in the ball. Huge counts or row weights make both huge.
+
+    Parameters
+    ----------
+    eta, h
+        η_i* and its standard deviation.
+    long
+        |x_i|.
+    farthest
+        Largest |θ| in the ball.
+    """
+    largest = 0.0
+    for side in (-1.0, 0.0, 1.0):
+        value, slope = value_and_slope(model, eta + side * radius * h, block)
+        parts = np.maximum(np.abs(value), np.maximum(np.abs(slope), 1.0) * long * farthest)
+        largest = max(largest, float(parts.max()))
+    return largest
+
+
+def rounding_of(largest: float) -> float:
+    """How far a residual may exceed its bound by rounding alone, from the largest part of any."""
+    return max(ROUNDING, ROUNDINGS * float(np.finfo(float).eps) * largest)
 
 
 def third_order_weights(model: LinearModel, centre: Floats, factor: Floats, radius: float) -> Floats:

@@ -14,10 +14,16 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
-from samplers.decide.alias import ROUNDING, AliasTable, TermBounds
+from samplers.decide.alias import AliasTable, TermBounds
 from samplers.models import Rows
-from samplers.models.control.residual_bounds import ROUNDINGS
-from samplers.models.control.term_bounds import BoundedModel, ball_radius, weights_along
+from samplers.models.control.term_bounds import (
+    BoundedModel,
+    ball_radius,
+    largest_part,
+    lengths,
+    rounding_of,
+    weights_along,
+)
 from samplers.models.groups._bound_kernels import grouped_reach
 from samplers.models.groups.arrow import ArrowFactor
 
@@ -65,17 +71,16 @@ class GroupedBounds:
             raise BadInput(f"bounds: {type(model.model).__name__} has no second_bound and third_bound")
         _, width, root = factor.wide.shape
         radius = ball_radius(root + width) if radius is None else radius
-        weights, longest, size = np.empty(model.n_data), 0.0, max(256, AT_ONCE // root)
+        weights, largest, size = np.empty(model.n_data), 0.0, max(256, AT_ONCE // root)
+        farthest = float(np.linalg.norm(centre)) + radius * math.sqrt(float(factor.variances().sum()))
         for start in range(0, model.n_data, size):
             block = slice(start, min(start + size, model.n_data))
             rows, index, columns = model.arrow_rows(block)
             h = factor.lengths(rows, index, columns)
-            weights[block] = weights_along(model.model, model.predictor(centre, block), h, block, radius, order)
-            squares = np.square(rows).sum(axis=1) + np.square(columns).sum(axis=1)
-            longest = max(longest, float(squares.max()))
-        farthest = float(np.linalg.norm(centre)) + radius * math.sqrt(float(factor.variances().sum()))
-        rounding = max(ROUNDING, ROUNDINGS * float(np.finfo(float).eps) * math.sqrt(longest) * farthest)
-        return cls(AliasTable.of(weights[rest]), centre, factor, radius, order, rounding)
+            eta, long = model.predictor(centre, block), np.hypot(lengths(rows), lengths(columns))
+            weights[block] = weights_along(model.model, eta, h, block, radius, order)
+            largest = max(largest, largest_part(model.model, eta, h, long, farthest, block, radius))
+        return cls(AliasTable.of(weights[rest]), centre, factor, radius, order, rounding_of(largest))
 
     def whitened(self, theta: Floats) -> Floats:
         """M'(θ - centre)."""

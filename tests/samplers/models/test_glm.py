@@ -12,6 +12,7 @@ from samplers.models import LinearModel, SmoothModel
 from samplers.models.control import Controlled, find_mode
 from samplers.models.control.term_bounds import BoundedModel
 from samplers.models.glm import GLM, glm_model
+from samplers.models.groups import Groups
 from samplers.models.logistic import Logistic
 from samplers.models.priors import Laplace, StudentT
 from samplers.models.totals import log_posteriors
@@ -97,6 +98,32 @@ def test_residuals_never_exceed_their_bounds(name):
         residuals = proxied.terms(one, other, np.arange(proxied.n_data))
         limit = found.weights.weights * found.reach + found.rounding
         assert np.all(np.abs(residuals) <= limit)
+
+
+@pytest.mark.parametrize("many", ["counts", "weights", "offset and groups"])
+def test_rounding_errors_of_huge_numbers_are_no_broken_bounds(many):
+    """Counts of 10^10 have residuals that are all rounding error; bounds that are really broken are still found."""
+    rng = np.random.default_rng(0)
+    x, g = np.column_stack([np.ones(500), rng.standard_normal(500)]), rng.integers(0, 5, 500)
+    large = np.where(np.arange(500) < 3, 1e10, 1.0)
+    options = {
+        "counts": {"y": rng.poisson(1e10 * np.exp(0.1 * x[:, 1]))},
+        "weights": {"y": rng.poisson(np.exp(0.1 * x[:, 1])), "weights": np.full(500, 1e10)},
+        "offset and groups": {"y": rng.poisson(large), "offset": np.log(large), "groups": [Groups(g)]},
+    }[many]
+    model = GLM.from_data(x, family="poisson", prior=1.0, **options)
+    proxied, worst = Controlled.around(model, find_mode(model)), 0.0
+    factor = proxied.residual_bounds.factor if "groups" in options else None
+    for _ in range(10):
+        z = rng.standard_normal((2, proxied.dimension if factor is None else model.layout.first))
+        if factor is None:
+            states = proxied.centre + np.linalg.solve(proxied.residual_bounds.whitening, z.T).T
+        else:
+            states = [proxied.centre + factor.colour(one) for one in z]
+        found = proxied.bounds(*states)
+        excess = np.abs(proxied.terms(*states, np.arange(500))) - found.weights.weights * found.reach
+        worst = max(worst, float(excess.max()))
+    assert 1e-8 < worst <= found.rounding < 1e3 * worst
 
 
 def test_what_linear_models_can_do_counts_can_do_too():
