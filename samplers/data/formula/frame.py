@@ -69,7 +69,8 @@ class ModelFrame(NamedTuple):
     n_dropped
         Rows that were left out, because a value is missing.
     remarks
-        What a reader should know: rows left out, levels with a single row.
+        What a reader should know: rows left out, columns that are text because of a few rows, levels with a single
+        row.
     redundant
         Sentences about columns that are constant, duplicated or collinear, and which columns these are.
 
@@ -182,7 +183,12 @@ def model_frame(
     parts, opened = split_formula(formula), open_table(table)
     if parts.trials is not None and family != "binomial":
         raise BadInput(f"formula: trials({parts.trials}): is for family binomial, not {family}")
-    return _Maker(parts, opened, family, positive, missing, weights, cache).frame()
+    maker = _Maker(parts, opened, family, positive, missing, weights, cache)
+    try:
+        return maker.frame()
+    except BadInput as refusal:
+        hints = [f"; {sentence}" for sentence in maker.scan.strays.values()]
+        raise BadInput(f"{refusal}{hints[0] if hints else ''}") from None
 
 
 class _Maker:
@@ -377,6 +383,7 @@ class _Maker:
 
     def _remarks(self) -> tuple[str, ...]:
         remarks = [] if self.scan.dropped is None else [self.scan.dropped]
+        remarks += [f"{self.table.name}: {sentence}" for sentence in self.scan.strays.values()]
         fixed = {text for text in self.fixed.factors if text in self.scan.levels}
         for text in sorted(fixed):
             alone = [

@@ -87,7 +87,7 @@ def glm(
     Warns
     -----
     DataWarning
-        About rows left out, levels with a single row, and collinear columns.
+        About rows left out, columns that a few rows make text, levels with a single row, and collinear columns.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, shown
 from samplers.data.formula.design import evaluate
+from samplers.data.formula.strays import Strays
 from samplers.data.table import Column, Stream, Table
 
 MOST_SHOWN = 3  # rows in a message
@@ -32,6 +33,7 @@ class Scan(NamedTuple):
     boolean: frozenset[str]
     whole: dict[str, Floats]
     dropped: str | None
+    strays: dict[str, str]  # columns that are text because of a few rows: a sentence about each
 
     @property
     def n_kept(self) -> int:
@@ -63,6 +65,7 @@ def scan(table: Table, columns: Sequence[str], categories: Categories, whole: se
     n, kept, gone = 0, list[Ints](), {name: list[int]() for name in columns}
     missed, seen = dict.fromkeys(columns, 0), {text: dict[Any, int]() for text in [*columns, *categories]}
     kinds: dict[str, Column] = {}
+    strays = Strays()
     parts: dict[str, list[Floats]] = {name: [] for name in whole}
     for block in stream.blocks():
         size = len(next(iter(block.values())).values)
@@ -74,15 +77,21 @@ def scan(table: Table, columns: Sequence[str], categories: Categories, whole: se
             kinds.setdefault(name, column)
             if column.levels is not None:
                 _count_levels(seen[name], column, ~drop)
+                if name not in plain:
+                    strays.add(name, column, ~drop, n)
         kept.append(n + np.flatnonzero(~drop))
         n += size
         frame = _frame(block, ~drop, {})
         for text, (inner, _) in categories.items():
             _count_values(seen[text], frame[inner] if inner in block else evaluate(inner, frame), text)
-        for name in whole:
-            parts[name].append(_numbers(name, frame))
+        for name in whole & {name for name in block if block[name].levels is None}:
+            parts[name].append(frame[name].to_numpy())
     if not n:
         raise BadInput(f"{table.name}: has no rows")
+    odd = strays.sentences(stream)
+    for name in sorted(whole & {name for name in columns if kinds[name].levels is not None}):
+        hint = f" ({odd[name]})" if name in odd else ""
+        raise BadInput(f"formula: column {shown(name)} is text; a function of numbers cannot use it{hint}")
     said = _say_missing(table, stream, missed, gone, n, sum(map(len, kept)), missing)
     levels = {name: _sorted(kinds[name], seen[name]) for name in columns if kinds[name].levels is not None}
     levels |= {text: _chosen(text, seen[text], named, inner, levels) for text, (inner, named) in categories.items()}
@@ -96,6 +105,7 @@ def scan(table: Table, columns: Sequence[str], categories: Categories, whole: se
         frozenset(name for name in columns if kinds[name].boolean),
         {name: np.concatenate(values) for name, values in parts.items()},
         said,
+        odd,
     )
 
 
@@ -103,13 +113,6 @@ def _missing(block: Mapping[str, Column]) -> npt.NDArray[np.bool_]:
     """Which rows lack a value in any column."""
     gone: npt.NDArray[np.bool_] = np.logical_or.reduce([column.missing for column in block.values()])
     return gone
-
-
-def _numbers(name: str, frame: Any) -> Floats:
-    values = frame[name].to_numpy()
-    if values.dtype != np.float64:
-        raise BadInput(f"formula: column {shown(name)} is text; a function of numbers cannot use it")
-    return np.asarray(values)
 
 
 def _frame(block: Mapping[str, Column], keep: npt.NDArray[np.bool_], levels: Mapping[str, list[Any]]) -> Any:

@@ -29,7 +29,6 @@ SETTLED = 1e-3  # a Newton step this short, in posterior standard deviations, ha
 ENDLESS = 0.5  # unless it still changes the predictor of some row by this much
 MATTERS = 1e-3  # share of the largest entry of a direction below which a column does not take part in it
 UNSEEN = 1e-5  # predictors that change by this share of what the columns alone would do, change by rounding only
-FIX = "give it a prior (prior_precision above 0) or leave it out"
 
 
 def flat_columns(model: LinearModel, theta: Floats) -> Ints:
@@ -53,7 +52,7 @@ def check_columns(model: LinearModel, flat: Ints, names: Names = None) -> None:
     if np.any(empty):
         raise NumericalFailure(
             f"no mode: nothing but 0 in {_listed(flat[empty], names)}: the data say nothing about the coefficient, and "
-            f"neither does a flat prior; {FIX}"
+            f"neither does a flat prior; give it a prior ({_prior_of(inner)}) or leave it out"
         )
     alone = flat[(low == 0.0) | (high == 0.0)]
     if alone.size:
@@ -61,13 +60,18 @@ def check_columns(model: LinearModel, flat: Ints, names: Names = None) -> None:
         where = f"all {rows:,} rows where it is" if alone.size == 1 else "for each, all rows where it is"
         raise NumericalFailure(
             f"no mode: the data are separable by {_listed(alone, names)}: {where} not 0 pull the coefficient the same "
-            f"way, and a flat prior lets it run to infinity; {FIX}"
+            f"way, and a flat prior lets it run to infinity; give it a prior ({_prior_of(inner)}) or leave it out"
         )
 
 
 def _inner(model: Any) -> Any:
     """The model itself, not the tempered one around it."""
     return getattr(model, "model", model)
+
+
+def _prior_of(model: Any) -> str:
+    """How this kind of model is given a prior."""
+    return "prior_precision above 0" if hasattr(model, "prior_precision") else "prior=…"
 
 
 def _pulled(model: Any, columns: Floats, block: slice) -> tuple[Floats, Floats]:
@@ -127,7 +131,7 @@ def _refuse(model: LinearModel, direction: Floats, names: Names) -> None:
         )
     raise NumericalFailure(
         f"no mode: the data are separable by a combination of coefficients ({part}): it can grow for ever and fit no "
-        "row worse, and a flat prior does not hold it; give them a prior (prior_precision above 0)"
+        f"row worse, and a flat prior does not hold it; give them a prior ({_prior_of(_inner(model))})"
     )
 
 

@@ -10,6 +10,7 @@ from samplers.chains.chain import Chain
 from samplers.decide import ExactTest
 from samplers.models.control import Controlled, find_mode
 from samplers.models.control.mode import SUBSAMPLE
+from samplers.models.glm import GLM
 from samplers.models.logistic import Logistic
 from samplers.models.tempered import tempered
 from samplers.proposals import ProxyStep, RandomWalk
@@ -39,6 +40,15 @@ def test_the_improper_cases():
     refused(x, y, "separable by column e", "all 40 rows", "infinity", "prior_precision", precision=precision)
     x, y, precision = CASES["collinear-flat"].data()
     refused(x, y, "collinear (columns b, c and e)", "flat prior", precision=precision)
+
+
+def test_the_advice_uses_the_words_of_the_model():
+    x, y = gaussian()
+    level = np.column_stack([x, np.arange(400) < 7])
+    for rows in (level, level + 1e-3 * level[:, [3]] * [[1, 1, 0, 1]]):
+        with pytest.raises(NumericalFailure) as caught:
+            find_mode(GLM.from_data(rows, np.where(np.arange(400) < 7, 1, y)))
+        assert "prior=…" in str(caught.value) and "prior_precision" not in str(caught.value)
 
 
 @pytest.mark.parametrize("mapped", [False, True])

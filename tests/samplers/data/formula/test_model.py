@@ -162,6 +162,22 @@ def said(formula: str, table: object, **options: object) -> list[str]:
     return [str(one.message) for one in found]
 
 
+def test_a_few_texts_in_a_column_of_numbers_are_pointed_out(tmp_path, refuses):
+    ages = [str(20 + k % 10) for k in range(40)]
+    table = {"y": [0, 1] * 20, "age": [*ages[:6], "n/a", *ages[7:39], "-"], "area": ["n", "7"] * 20}
+    words = (
+        "age: 2 of 40 rows are no numbers ('n/a' in row 6, '-' in row 39), so the column counts as text with 12 "
+        "levels; if no value is meant, leave it empty and use missing = 'drop'; if categories are meant, write C(age)"
+    )
+    assert said("y ~ age", table)[0] == f"table: {words}"
+    lines = [f"{y},{age}" for y, age in zip(table["y"], table["age"], strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["y,age", *lines]).replace("n/a", "unknown"))
+    assert "('unknown' in line 8, '-' in line 41)" in said("y ~ age", tmp_path / "t.csv")[0]
+    assert not [line for line in said("y ~ C(age) + area", table, prior=1.0) if "no number" in line]
+    refuses(lambda: glm("y ~ scale(age)", table), "is text", "'n/a' in row 6")
+    refuses(lambda: glm("age ~ area", table, family="gaussian"), "is text", "'n/a' in row 6")
+
+
 RNG = np.random.default_rng(1)
 COLLINEAR = pd.DataFrame({"y": np.arange(60) % 2, "a": RNG.standard_normal(60), "b": RNG.standard_normal(60)})
 COLLINEAR["twice"] = 2 * COLLINEAR["a"] - 1
