@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ def _data(config: SamplerConfig) -> Dataset | ModelFrame:
     table = config.model
     if not isinstance(table, GlmTable):
         return load(config.data, table.labels)
-    with prefix_errors("model."):
+    try:
         return model_frame(
             table.formula,
             config.data.path,
@@ -126,6 +127,10 @@ def _data(config: SamplerConfig) -> Dataset | ModelFrame:
             missing=table.missing,
             weights=table.weights,
         )
+    except BadInput as error:  # name the entry of the config; what is about the table itself names its file
+        said = str(error).removeprefix("table: ")
+        entry = re.match(r"(\w+)(:| = )", said)
+        raise BadInput(f"model.{said}" if entry and entry[1] in type(table).model_fields else said) from None
 
 
 def _heavy_asked(config: SamplerConfig) -> int | None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from designer import search
+from designer.core.errors import BadInput
 from samplers import SamplerConfig, audit_config, config_from_table, laplace_config, run_config
 from samplers.config.assemble import build
 from samplers.runs.laplace import trial_with_verdict
@@ -136,6 +137,16 @@ def test_classes_and_sampled_shapes_in_a_config(folder):
 )
 def test_what_does_not_go_together_is_told_in_one_line(folder, model, formula, words, refuses):
     refuses(lambda: build(config(folder, model, formula=formula)), *words)
+
+
+def test_what_is_about_the_table_names_its_file_and_no_entry(folder):
+    text = (folder / "policies.csv").read_text().splitlines()
+    (folder / "bad.csv").write_text("\n".join([*text, "," * text[0].count(",")]))
+    for change, words in (("bad.csv", r"^\S*bad.csv: 1 of .* rows have no value"), ("no.csv", r"^\S*no.csv: no such")):
+        asked = config(folder, POISSON)
+        asked = asked.model_copy(update={"data": asked.data.model_copy(update={"path": folder / change})})
+        with pytest.raises(BadInput, match=words):
+            build(asked)
 
 
 def test_a_config_from_a_table(folder, refuses):
