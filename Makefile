@@ -45,7 +45,7 @@ pictures: $(VENV)/test.stamp browser  ## take screenshots of the dashboard for d
 bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some sections
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
-league: $(VENV)/test.stamp peers  ## every method on the same posteriors, bias beside speed: three hours, resumable, on an idle machine
+league: $(VENV)/test.stamp peers  ## every method on the same posteriors, bias beside speed: about an hour, resumable, on an idle machine
 	$(BIN)/python -m benchmarks.league
 	$(BIN)/python -m benchmarks league
 

@@ -15,24 +15,21 @@ from benchmarks.league.run import run
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.league", description=__doc__)
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="of every cell, after set-up (default: %(default)g)"
-    )
+    parser.add_argument("--seconds", type=float, default=30.0, help="of draws in each cell (default: %(default)g)")
     parser.add_argument("--lanes", type=int, default=2, help="cells at a time, one core each (default: %(default)s)")
     parser.add_argument("--posterior", action="append", help="only this one; may be given more than once")
     parser.add_argument("--method", action="append", help="only this one; may be given more than once")
     parser.add_argument("--size", type=int, action="append", help="only this N; may be given more than once")
     parser.add_argument("--again", action="store_true", help="measure cells again that are done")
-    parser.add_argument("--page", action="store_true", help="only write the page and the section again")
+    parser.add_argument("--page", action="store_true", help="only write the page again")
     given = parser.parse_args()
     wanted = [] if given.page else wanted_cells(given)
     start = time.monotonic()
-    run(
-        wanted,
-        given.seconds,
-        given.lanes,
-        lambda line: print(f"[{time.monotonic() - start:,.0f} s] {line}", flush=True),
-    )
+
+    def say(line: str) -> None:
+        print(f"[{time.monotonic() - start:,.0f} s] {line}", flush=True)
+
+    run(wanted, given.seconds, given.lanes, say)
     page.PAGE.write_text(page.written(load()), encoding="utf-8")
 
 

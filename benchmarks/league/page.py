@@ -25,7 +25,7 @@ map for the error that you set. `make league` measures it again."""
 MEASURED = """## How it was measured
 
 - One process and one core for each cell, two cells at a time on a machine with two cores and nothing else to do; about
-  60 s of draws, fewer once there are 20,000 effective ones. A cell that has no draws 120 s after that is *unfinished*.
+  30 s of draws, fewer once there are 20,000 effective ones. A cell that has no draws 120 s after that is *unfinished*.
 - Set-up is everything before the first draw: mode, proxies, trial run and design (ours, by `au.sample` with
   `posterior_error=0.02`), compilation and warm-up (theirs). Loading the data is not in it. Ours is compiled before the
   first call and loaded from a cache; JAX compiles in every process, which takes NUTS a few and HMCECS tens of seconds.

@@ -9,6 +9,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -146,9 +147,7 @@ def in_process(command: list[str], limit: float, cores: Sequence[int]) -> Ended:
     """Run a command on these cores, for at most so many seconds."""
     threads = {name: str(len(cores)) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     flags = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": f"{ROOT}", "PYTHONWARNINGS": "ignore"}
-    log = WORK / f"log-{threading.get_ident()}.txt"
-    WORK.mkdir(exist_ok=True)
-    with log.open("w+b") as output:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
             stdout=output,

@@ -15,6 +15,7 @@ PAGES = {
     "design": "design",
     "compare": "compare",
     "experiments": "experiments",
+    "league": "league",
     "method": "method",
 }
 SMALL = "source=stationary&trial_n=3000&acceptance=0.5&pairs=20"

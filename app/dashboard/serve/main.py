@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.dashboard.pages import compare, design, experiments, explore, further, method, step_error, trial_run
+from app.dashboard.pages import compare, design, experiments, explore, further, league, method, step_error, trial_run
 from app.dashboard.widgets import chrome
 
 PAGES = [
@@ -14,6 +14,7 @@ PAGES = [
     st.Page(design.show, title="Design", url_path="design"),
     st.Page(compare.show, title="Compare tests", url_path="compare"),
     st.Page(further.show, title="Go further", url_path="further"),
+    st.Page(league.show, title="League", url_path="league"),
     st.Page(experiments.show, title="Experiments", url_path="experiments"),
     st.Page(method.show, title="Method", url_path="method"),
 ]

@@ -1,0 +1,97 @@
+"""Page: League. Who is first on which posterior, for the error that the user allows."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import streamlit as st
+
+from app.dashboard.state import share
+from app.dashboard.widgets.captioned import captioned
+from app.figures.league import league_map, seconds
+from app.league.cells import Cell, League, load
+from app.league.winners import NOBODY, OURS, Winner, winners
+
+WISHES = [0.01, 0.02, 0.05, 0.1]
+IN_URL = "wish"
+
+
+@cache
+def figures() -> League:
+    """The stored figures."""
+    return load()
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("League")
+    st.caption(
+        "Every method on the same posteriors, on one core: who is first to know every posterior mean well enough? A "
+        "method that is shown to be farther off is out, however fast it is."
+    )
+    league = figures()
+    if not league.cells:
+        st.info("This version has no stored league. `make league` in a checkout of the project measures one.")
+        return
+    wish = _wish()
+    won = winners(league, wish)
+    st.markdown(_answer(won))
+    captioned(
+        league_map(league, wish),
+        "league-map",
+        f"First to know every mean to {wish:g} posterior standard deviations, and after how many seconds, set-up "
+        "included.",
+    )
+    st.header("All methods on one posterior")
+    place = st.selectbox(
+        "Posterior", list(won), format_func=lambda one: f"{one[0]}, N = {one[1]:,}", key="league-place"
+    )
+    st.table([_row(method, cell, wish) for method, cell in league.at(place).items()])
+    st.caption(
+        f"Reference: {league.references[place]}. Errors are the largest of all coordinates, with standard errors."
+    )
+    share.copy_link({IN_URL: wish})
+    st.caption(f"`docs/league.md` says how it was measured. {league.measured}")
+
+
+def _wish() -> float:
+    asked = st.query_params.get(IN_URL, "")
+    first = float(asked) if asked in {f"{wish:g}" for wish in WISHES} else WISHES[1]
+    wish = st.select_slider(
+        "Error that you allow, in posterior standard deviations",
+        WISHES,
+        first,
+        key="league-wish",
+        help="0.02 means: every posterior mean is known to 2% of its standard deviation.",
+    )
+    st.query_params[IN_URL] = f"{wish:g}"
+    return float(wish)
+
+
+def _answer(won: dict[tuple[str, int], Winner]) -> str:
+    """How often whom: our losses first."""
+    lost = [f"{name}, N = {n:,}: {one.method}" for (name, n), one in won.items() if one.method not in {*OURS, NOBODY}]
+    ours = sum(one.method in OURS for one in won.values())
+    words = f"A test on mini-batches is first in {ours} of {len(won)} cells."
+    return words if not lost else f"{words} It is not in {len(lost)}: {'; '.join(lost)}."
+
+
+def _row(method: str, cell: Cell, wish: float) -> dict[str, str]:
+    time = cell.seconds_to(wish)
+    reached = seconds(time) if math.isfinite(time) else cell.why_not(wish)
+    if cell.problem:
+        return {"method": method, "reaches it after": reached} | dict.fromkeys(
+            ("set-up", "rows per step", "effective draws/s", "means off", "sds off", "memory"), ""
+        )
+    rate = "needs none" if math.isinf(cell.effective) else f"{cell.effective / cell.seconds:,.3g}"
+    return {
+        "method": method,
+        "reaches it after": reached,
+        "set-up": seconds(cell.setup),
+        "rows per step": f"{cell.rows:,.0f}",
+        "effective draws/s": rate,
+        "means off": f"{cell.mean_error:.3f} ± {cell.mean_se:.3f}",
+        "sds off": f"{100 * cell.sd_error:.1f}% ± {100 * cell.sd_se:.1f}",
+        "memory": f"{cell.memory:,.0f} MB",
+    }
