@@ -1,15 +1,17 @@
 """NumPyro models as they are: the data plate and its observed sites are found, and rows are read one by one.
 
-The likelihood is that of the observed sites in the data plate, the largest plate with observed sites. The program that
-NumPyro runs for all rows is turned into one for some rows (`samplers.models.adapters.row_program`), which is compared
-with NumPyro's own log density before it is used. All other sites, observed ones too, belong to the prior, with the
-Jacobians of the transforms that make their supports unconstrained.
+The likelihood is that of the observed sites in the data plate, the largest plate with observed sites, and in further
+plates with many rows, whose rows are counted after those of the first. The program that NumPyro runs for all rows is
+turned into one for some rows (`samplers.models.adapters.row_program`), which is compared with NumPyro's own log density
+before it is used. All other sites, observed ones too, belong to the prior, with the Jacobians of the transforms that
+make their supports unconstrained.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from samplers.models.adapters.packages import jax_package, package
 from samplers.models.adapters.parts import Part, part_names
 from samplers.models.adapters.site_model import Sites, site_model
 
-SHARE = 10  # an observed site outside the data plate with more than N / 10 numbers makes a second data plate
+SHARE = 10  # an observed site outside the data plate with more than N / 10 numbers makes another data plate
 
 
 class _Latent(NamedTuple):
@@ -51,8 +53,8 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> JaxMod
     Raises
     ------
     BadInput
-        If NumPyro is not installed; with the reason, if the model has discrete latent sites, no data plate, several of
-        them, latent sites in it, or a likelihood that does not factorise over its rows.
+        If NumPyro is not installed; with the reason, if the model has discrete latent sites, no data plate, latent
+        sites in it, or a likelihood that does not factorise over its rows.
 
     Examples
     --------
@@ -78,8 +80,11 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> JaxMod
         latents = [_latent(numpyro, name, site) for name, site in trace.items() if _is_latent(site)]
         if not latents:
             raise BadInput("model: has no latent sites to sample")
-        plate = _data_plate(trace)
-        _check_local(trace, plate)
+        plates = _data_plates(trace)
+        for plate in plates:
+            _check_local(trace, plate)
+        inside = {name for plate in plates for name in plate.sites}
+        sizes = {plate.size for plate in plates} | {sum(plate.size for plate in plates)}
         parts: list[Part] = [(latent.name, latent.shape) for latent in latents]
 
         def run(leaves: Any) -> tuple[dict[str, Any], Any]:
@@ -99,13 +104,13 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> JaxMod
             found = handlers.trace(handlers.substitute(whole, substitute_fn=substitute)).get_trace(*args, **kwargs)
             return found, sum(jacobians)
 
-        def likelihood(*leaves: Any) -> Any:
+        def likelihood(plate: _Plate, *leaves: Any) -> Any:
             found, _ = run(leaves)
             return sum(plate.rows(jax, found[name]) for name in plate.sites)
 
         def log_prior(*leaves: Any) -> Any:
             found, jacobian = run(leaves)
-            others = [site for name, site in found.items() if site["type"] == "sample" and name not in plate.sites]
+            others = [site for name, site in found.items() if site["type"] == "sample" and name not in inside]
             return jacobian + sum(jax.numpy.sum(_log_prob(site)) for site in others)
 
         def density(*leaves: Any) -> Any:
@@ -117,14 +122,15 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> JaxMod
             kept = {latent.name: found[latent.name]["value"] for latent in latents}
             for name, site in found.items():
                 value = site.get("value")
-                if site["type"] == "deterministic" and plate.size not in np.shape(value):
+                if site["type"] == "deterministic" and not sizes & set(np.shape(value)):
                     kept[name] = value
             return kept
 
         labels = part_names([(latent.label, latent.shape) for latent in latents])
         starts = [np.zeros(latent.shape) for latent in latents]
         sites = Sites(parts, labels, starts, _prior_starts(numpyro, latents, trace))
-        return site_model(jax, sites, likelihood, log_prior, density, quantities, "NumPyro")
+        sets = [partial(likelihood, plate) for plate in plates]
+        return site_model(jax, sites, sets, log_prior, density, quantities, "NumPyro")
 
 
 def _whole_plates(jax: Any, numpyro: Any, model: Callable[..., Any]) -> Any:
@@ -134,7 +140,8 @@ def _whole_plates(jax: Any, numpyro: Any, model: Callable[..., Any]) -> Any:
         def process_message(self, msg: dict[str, Any]) -> None:
             size, subsample = msg["args"][:2] if msg["type"] == "plate" else (0, None)
             if subsample is not None and subsample != size:
-                msg["value"], msg["args"] = jax.numpy.arange(size), (size, size)
+                with jax.ensure_compile_time_eval():  # known numbers: also NumPy data can be indexed by them
+                    msg["value"], msg["args"] = jax.numpy.arange(size), (size, size)
 
     return Whole(model)
 
@@ -201,10 +208,25 @@ class _Plate(NamedTuple):
         return jax.numpy.sum(values, axis=tuple(k for k in range(values.ndim) if k != axis))
 
 
-def _data_plate(trace: dict[str, Any]) -> _Plate:
-    observed = {name: site for name, site in trace.items() if site["type"] == "sample" and site["is_observed"]}
-    if not observed:
+def _data_plates(trace: dict[str, Any]) -> list[_Plate]:
+    """The largest plate, and others while many numbers are observed outside."""
+    left = {name: site for name, site in trace.items() if site["type"] == "sample" and site["is_observed"]}
+    if not left:
         raise BadInput("model: has no observed sites; pass the data as arguments, and as `obs` to numpyro.sample")
+    found = [_data_plate(left)]
+    while True:
+        left = {name: site for name, site in left.items() if name not in found[-1].sites and _many(site, found[0].size)}
+        if not left:
+            return found
+        found.append(_data_plate(left))
+
+
+def _many(site: dict[str, Any], size: int) -> bool:
+    shape = np.shape(_log_prob(site))
+    return max(shape, default=1) > 1 and math.prod(shape) * SHARE > size
+
+
+def _data_plate(observed: dict[str, Any]) -> _Plate:
     shapes = {name: np.shape(_log_prob(site)) for name, site in observed.items()}
     frames = {name: {frame.name: frame for frame in site["cond_indep_stack"]} for name, site in observed.items()}
     sizes = {frame.name: frame.size for each in frames.values() for frame in each.values()}
@@ -230,11 +252,6 @@ def _data_plate(trace: dict[str, Any]) -> _Plate:
         if len(shape) < -found.axes[name] or shape[found.axes[name]] != found.size:
             raise BadInput(
                 f"model: site {name!r} in plate {found.name!r} has log densities of shape {shape}, not one per row"
-            )
-    for name, shape in shapes.items():
-        if name not in inside and math.prod(shape) * SHARE > found.size:
-            raise BadInput(
-                f"model: several data plates: {name!r} is observed outside {found.name!r}; one plate can be sampled"
             )
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from samplers.models.adapters.parts import Part, part_names
 from samplers.models.adapters.pymc_functions import add_missing
 from samplers.models.adapters.site_model import Sites, site_model
 
-SHARE = 10  # an observed variable without an axis of N rows and with more than N / 10 numbers is a second data set
+SHARE = 10  # an observed variable or potential without an axis of N rows and with more than N / 10 numbers has its own
 
 
 def from_pymc(model: Any) -> JaxModel:
@@ -30,7 +31,9 @@ def from_pymc(model: Any) -> JaxModel:
     Parameters
     ----------
     model
-        A `pymc.Model`. Its observed variables have an axis that counts the rows; the longest one is taken.
+        A `pymc.Model`. Its observed variables have an axis that counts the rows. Variables and potentials with as many
+        rows as the longest one belong to the same rows; others with many rows, as censored times beside observed ones,
+        are further data.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def from_pymc(model: Any) -> JaxModel:
     ------
     BadInput
         If PyMC or JAX is not installed; with the reason, if the model has discrete free variables, no observed ones,
-        several data sets, free variables for single rows, or a likelihood that does not factorise over its rows.
+        free variables for single rows, or a likelihood that does not factorise over its rows.
 
     Examples
     --------
@@ -73,22 +76,24 @@ def from_pymc(model: Any) -> JaxModel:
         starts = [first[variable.name] for variable in values]
         parts: list[Part] = [(model.values_to_rvs[variable].name, first[variable.name].shape) for variable in values]
         labels: list[Part] = [(_label(model, variable), first[variable.name].shape) for variable in values]
-        variables = [*model.observed_RVs, *model.potentials]
         each = _function(values, [*model.logp(vars=list(model.observed_RVs), sum=False), *model.potentials], model)
-        rows = _rows([str(variable.name) for variable in variables], jax.eval_shape(each, *starts), model)
+        shapes = [tuple(value.shape) for value in jax.eval_shape(each, *starts)]
+        sets = _sets(shapes, len(model.observed_RVs))
+        inside = {k for rows in sets for k in rows.axes}
+        sizes = {rows.size for rows in sets} | {sum(rows.size for rows in sets)}
         free = _function(values, [model.logp(vars=list(model.free_RVs), sum=True)], model)
         wanted = [variable for variable in model.unobserved_value_vars if variable not in values]
         wanted = [variable for variable in wanted if variable.name is not None]
         computed = _function(values, wanted, model)
         total = _function(values, [model.logp()], model)
 
-        def likelihood(*leaves: Any) -> Any:
+        def likelihood(rows: _Rows, *leaves: Any) -> Any:
             found = each(*leaves)
             return sum(_summed(jax, found[k], axis) for k, axis in rows.axes.items())
 
         def log_prior(*leaves: Any) -> Any:
             found = each(*leaves)
-            rest = [jax.numpy.sum(value) for k, value in enumerate(found) if k not in rows.axes]
+            rest = [jax.numpy.sum(value) for k, value in enumerate(found) if k not in inside]
             return sum(rest, free(*leaves)[0])
 
         plain = {variable.name for variable in values}
@@ -97,10 +102,11 @@ def from_pymc(model: Any) -> JaxModel:
             found = {variable.name: value for variable, value in zip(wanted, computed(*leaves), strict=True)}
             known = {variable.name: leaf for variable, leaf in zip(values, leaves, strict=True)}
             named = {name: known[name] for name, _ in parts if name in plain}
-            return named | {name: value for name, value in found.items() if rows.size not in value.shape}
+            return named | {name: value for name, value in found.items() if not sizes & set(value.shape)}
 
         sites = Sites(parts, part_names(labels), starts, starts)
-        return site_model(jax, sites, likelihood, log_prior, lambda *leaves: total(*leaves)[0], quantities, "PyMC")
+        functions = [partial(likelihood, rows) for rows in sets]
+        return site_model(jax, sites, functions, log_prior, lambda *leaves: total(*leaves)[0], quantities, "PyMC")
 
 
 def _check(model: Any) -> None:
@@ -155,19 +161,25 @@ class _Rows(NamedTuple):
     axes: dict[int, int]
 
 
-def _rows(names: list[str], shaped: Sequence[Any], model: Any) -> _Rows:
-    shapes = [tuple(value.shape) for value in shaped]
-    observed = range(len(model.observed_RVs))
-    size = max((max(shapes[k], default=0) for k in observed), default=0)
+def _sets(shapes: Sequence[tuple[int, ...]], n_observed: int) -> list[_Rows]:
+    """The rows of the longest observed variable, and of others with many numbers that have not as many rows."""
+    size = max((max(shape, default=0) for shape in shapes[:n_observed]), default=0)
     if size < 2:
         raise BadInput(
             "model: the log densities of its observed variables are single numbers: there are no rows to sample"
         )
-    axes = {k: shape.index(size) for k, shape in enumerate(shapes) if size in shape}
-    for k, shape in enumerate(shapes):
-        if k not in axes and math.prod(shape) * SHARE > size:
-            raise BadInput(f"model: several data sets: {names[k]} has shape {shape}, the longest {size:,} rows")
-    return _Rows(size, axes)
+    found = [_of_size(shapes, size, range(len(shapes)))]
+    while True:
+        done = {k for rows in found for k in rows.axes}
+        many = [k for k, shape in enumerate(shapes) if max(shape, default=1) > 1 and math.prod(shape) * SHARE > size]
+        left = [k for k in many if k not in done]
+        if not left:
+            return found
+        found.append(_of_size(shapes, max(max(shapes[k]) for k in left), left))
+
+
+def _of_size(shapes: Sequence[tuple[int, ...]], size: int, among: Sequence[int]) -> _Rows:
+    return _Rows(size, {k: shapes[k].index(size) for k in among if size in shapes[k]})
 
 
 def _summed(jax: Any, values: Any, axis: int) -> Any:

@@ -16,6 +16,7 @@ from designer.core.errors import BadInput
 from samplers.models.adapters.jax_model import JaxModel
 from samplers.models.adapters.parts import Part, padded_size
 from samplers.models.adapters.row_program import RowProgram
+from samplers.models.adapters.row_union import RowUnion
 
 CHECKS, NEAR = 3, 0.3  # states at which the programs are compared, and how far from the start
 TOLERANCE = 1e-8
@@ -38,7 +39,7 @@ class Sites(NamedTuple):
 def site_model(
     jax: Any,
     sites: Sites,
-    likelihood: Function,
+    sets: Sequence[Function],
     log_prior: Function,
     density: Function,
     quantities: Function,
@@ -52,8 +53,9 @@ def site_model(
         The package.
     sites
         The parameters.
-    likelihood, log_prior
-        Functions of the unconstrained sites: log p of each row, (N,), and everything else, with the Jacobians.
+    sets, log_prior
+        Functions of the unconstrained sites: log p of each row of each set of data, and everything else, with the
+        Jacobians. Rows of several sets are one after another.
     density
         The tool's own log density.
     quantities
@@ -64,12 +66,17 @@ def site_model(
     sizes = [math.prod(shape) for _, shape in sites.parts]
     ends = np.cumsum(sizes)
 
+    def likelihood(*leaves: Any) -> Any:
+        return jax.numpy.concatenate([each(*leaves) for each in sets])
+
     def leaves_of(theta: Any) -> list[Any]:
         pieces = zip(sites.parts, ends, sizes, strict=True)
         return [theta[end - size : end].reshape(shape) for (_, shape), end, size in pieces]
 
     start = _start(jax, sites, lambda *leaves: log_prior(*leaves) + jax.numpy.sum(likelihood(*leaves)))
-    program = RowProgram(jax, likelihood, leaves_of(start), [name for name, _ in sites.parts])
+    names = [name for name, _ in sites.parts]
+    programs = [RowProgram(jax, each, leaves_of(start), names) for each in sets]
+    program = programs[0] if len(programs) == 1 else RowUnion(jax, programs)
 
     def batch(theta: Any, rows: Any) -> Any:
         return program(leaves_of(theta), rows)
@@ -112,7 +119,7 @@ def _start(jax: Any, sites: Sites, density: Function) -> Floats:
 
 def _compare(
     jax: Any,
-    program: RowProgram,
+    program: RowProgram | RowUnion,
     batch: Function,
     prior: Function,
     whole: Function,

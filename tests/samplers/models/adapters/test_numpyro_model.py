@@ -145,6 +145,12 @@ def two_plates(y):
         numpyro.sample("z", dist.Normal(m, 1.0), obs=y[:40])
 
 
+def second_plate_local(y):
+    numpyro.sample("y", dist.Normal(numpyro.sample("m", dist.Normal(0.0, 1.0)), 1.0), obs=y)
+    with numpyro.plate("two", 40):
+        numpyro.sample("z", dist.Normal(numpyro.sample("own", dist.Normal(0.0, 1.0)), 1.0), obs=y[:40])
+
+
 def local(y):
     with numpyro.plate("data", 50):
         m = numpyro.sample("m", dist.Normal(0.0, 1.0))
@@ -189,7 +195,7 @@ def broken(y):
     [
         (discrete, "latent site 'k' is discrete"),
         (one_event, "no data plate"),
-        (two_plates, "several data plates: 'z' is observed outside 'one'"),
+        (second_plate_local, "latent site 'own' is inside the data plate 'two'"),
         (local, "latent site 'm' is inside the data plate 'data'"),
         (local_without_plate, "m has one value for each row"),
         (random_walk, "operation 'cumsum' runs over the rows"),
@@ -214,3 +220,27 @@ def test_a_density_that_is_not_the_sum_of_rows_and_prior_is_refused(monkeypatch)
 def test_without_numpyro(monkeypatch, refuses):
     monkeypatch.setitem(sys.modules, "numpyro", None)
     refuses(lambda: from_numpyro(waiting, np.ones(5)), "numpyro is not installed", 'pip install "austerity[numpyro]"')
+
+
+def test_rows_of_two_plates_are_counted_one_after_another():
+    y, theta = np.linspace(-1.0, 1.0, 50), np.array([0.4])
+    model = from_numpyro(two_plates, y)
+    assert model.n_data == 90
+    expected = -0.5 * (np.concatenate([y, y[:40]]) - 0.4) ** 2 - 0.5 * np.log(2.0 * np.pi)
+    np.testing.assert_allclose(model.log_likelihood(theta, slice(0, 90)), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.log_likelihood(theta, np.array([89, 49, 50])), expected[[89, 49, 50]], rtol=1e-12)
+    assert model.log_prior(theta) == pytest.approx(-0.5 * 0.4**2 - 0.5 * np.log(2.0 * np.pi))
+    gradient, hessian = model.derivatives(theta, slice(0, 90), 2)
+    assert gradient[0] == pytest.approx(np.sum(np.concatenate([y, y[:40]]) - 0.4))
+    assert hessian[0, 0] == pytest.approx(-90.0)
+
+
+def test_numpy_data_are_indexed_by_the_rows_of_a_subsampling_plate():
+    def mean(y):
+        m = numpyro.sample("m", dist.Normal(0.0, 1.0))
+        with numpyro.plate("data", 50, subsample_size=10) as rows:
+            numpyro.sample("y", dist.Normal(m, 1.0), obs=y[rows])
+
+    y = np.linspace(-1.0, 1.0, 50)
+    found = from_numpyro(mean, y).log_likelihood(np.array([0.4]), slice(0, 50))
+    np.testing.assert_allclose(found, -0.5 * (y - 0.4) ** 2 - 0.5 * np.log(2.0 * np.pi), rtol=1e-12)

@@ -88,10 +88,9 @@ def built(make):
     return model
 
 
-def two_sets():
-    m = pm.Normal("m")
-    pm.Normal("y", m, observed=np.ones(50))
-    pm.Normal("z", m, observed=np.ones(40))
+def two_sets_one_of_them_local():
+    pm.Normal("y", pm.Normal("m"), observed=np.arange(50.0))
+    pm.Normal("z", pm.Normal("own", shape=40), observed=np.ones(40))
 
 
 def random_walk():
@@ -110,7 +109,7 @@ def unknown():
         (lambda: pm.Normal("y", pm.Bernoulli("k", 0.5), observed=np.ones(50)), "k is discrete"),
         (lambda: pm.Normal("m"), "no observed variables"),
         (lambda: pm.Normal("y", observed=np.ones(50)), "no free variables"),
-        (two_sets, "several data sets: z has shape (40,)"),
+        (two_sets_one_of_them_local, "own has one value for each row"),
         (lambda: pm.Normal("y", pm.Normal("m", shape=50), observed=np.ones(50)), "m has one value for each row"),
         (lambda: pm.MvNormal("y", pm.Normal("m") * np.ones(9), np.eye(9), observed=np.ones(9)), "no rows to sample"),
         (random_walk, "factorise over rows: operation 'cumsum'"),
@@ -141,3 +140,29 @@ def test_censored_variables_need_a_function_that_pytensor_lacks():
     inside = -0.5 * (y[[1, 3]] - mean) ** 2 - 0.5 * np.log(2.0 * np.pi)
     found = model.log_likelihood(np.array([mean]), slice(0, 4))
     np.testing.assert_allclose(found, [tails[0], inside[0], tails[1], inside[1]])
+
+
+def test_observed_and_censored_times_are_one_set_of_rows():
+    """Survival times: a variable for those that were observed, and a potential for the others."""
+    rng = np.random.default_rng(5)
+    x, time, censored = rng.standard_normal(90), rng.exponential(1.0, 90), np.arange(90) % 3 == 0
+    with pm.Model() as theirs:
+        slope, shape = pm.Normal("slope"), pm.HalfNormal("shape")
+        rate = pm.math.exp(slope * pm.Data("x", x))
+        pm.Weibull("seen", shape, 1.0 / rate[~censored], observed=time[~censored])
+        pm.Potential("left", -((rate[censored] * time[censored]) ** shape))
+        pm.Potential("alone", -0.5 * slope**4)
+        pm.Deterministic("rates", rate)
+    model = from_pymc(theirs)
+    assert model.n_data == 90 and sorted(model.unpack(np.zeros((2, 2)))) == ["shape", "slope"]
+    log_density = theirs.compile_logp()
+    for theta in 0.5 * rng.standard_normal((3, 2)):
+        given = {variable.name: value for variable, value in zip(theirs.value_vars, theta, strict=True)}
+        alpha, hazard = np.exp(theta[1]), np.exp(theta[0] * x) * time
+        tail = -(hazard**alpha)
+        seen = np.log(alpha) + alpha * np.log(hazard) - np.log(time) + tail
+        expected = np.concatenate([seen[~censored], tail[censored]])
+        everything = model.log_likelihood(theta, slice(0, 90))
+        np.testing.assert_allclose(everything, expected, rtol=1e-10)
+        assert model.log_prior(theta) + everything.sum() == pytest.approx(float(log_density(given)), rel=1e-11)
+        np.testing.assert_allclose(model.log_likelihood(theta, np.array([88, 3, 60])), expected[[88, 3, 60]])
