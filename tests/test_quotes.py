@@ -1,0 +1,72 @@
+"""Figures that README and docs quote from a benchmark are in its section of benchmarks/RESULTS.md.
+
+A row of a table in the README, or a paragraph of a page, that names `python -m benchmarks SECTION` quotes that section.
+Each of its numbers with two digits or more must be one of the section's, rounded, or the same in percent or in
+thousandths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.__main__ import RESULTS, SECTIONS, sections_of
+from tests.documents import ROOT
+
+MEASURED = sections_of(RESULTS.read_text(encoding="utf-8"))
+NOT_YET = {"exact_minibatch", "certify", "groups", "jax_rows", "posterior", "small_batches", "lazy"}
+QUOTE = re.compile(r"python -m benchmarks ([a-z_]+)(?! --)\b")
+NUMBER = re.compile(r"(?<![\w.,^])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+(?:e-?\d+)?)")
+SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001)
+
+
+def numbers(text: str) -> list[str]:
+    """Numbers of a text, without code and addresses."""
+    plain = re.sub(r"`[^`]*`|\]\([^)]*\)", " ", text)
+    return [found.replace(",", "") for found in NUMBER.findall(plain)]
+
+
+def rounding(number: str) -> float:
+    """Half a unit of the last digit that is given; zeros at the end of a large number may be rounded."""
+    mantissa, _, power = number.partition("e")
+    if "." in mantissa:
+        return 0.5 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
+    zeros = len(mantissa) - len(mantissa.rstrip("0")) if len(mantissa) > 2 else 0
+    return 0.5 * 10.0 ** (int(power or 0) + zeros)
+
+
+def missing(text: str, section: str) -> list[str]:
+    """The numbers of a text that a section does not hold."""
+    known = [scale * float(number) for number in numbers(section) for scale in SCALES]
+    asked = [number for number in numbers(text) if len(number.replace(".", "").lstrip("0")) >= 2]
+    return [
+        number for number in asked if not any(abs(float(number) - one) <= 1.001 * rounding(number) for one in known)
+    ]
+
+
+def quotes() -> Iterator[tuple[str, str, str]]:
+    """(page, section, text) of everything that quotes a section."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for block in page.read_text(encoding="utf-8").split("\n\n"):
+            for text in block.splitlines() if block.startswith("|") else [block]:
+                for name in QUOTE.findall(text):
+                    if name in SECTIONS:
+                        yield page.name, name, text
+
+
+@pytest.mark.parametrize(("page", "section", "text"), list(quotes()), ids=lambda value: value[:20])
+def test_quoted_figures_were_measured(page, section, text):
+    if section in NOT_YET:
+        assert section not in MEASURED, f"{section} is measured now: take it off the list"
+        return
+    assert section in MEASURED, f"`python -m benchmarks {section}` has not been run"
+    assert missing(text, MEASURED[section]) == [], text
+
+
+def test_a_figure_that_no_section_holds_is_found():
+    section = "| 116,758.4 | 0.0153 | 1.25 ms | 3e-09 |"
+    assert missing("116,758 steps/s reading 1.5% of the data in 1.3 ms, off by 3e-09", section) == []
+    assert missing("117,000 steps/s, 1.6%", section) == ["1.6"]
+    assert missing("116,759 steps/s (`m = 512`, see [page](x99.md))", section) == ["116759"]
