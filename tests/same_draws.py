@@ -1,13 +1,15 @@
 """Small computations with fixed seeds: `test_same_draws.py` compares what they give with what they gave.
 
-Only names that `designer` and `samplers` export are used, and those of the table `ELSEWHERE`.
+Only names that `designer` and `samplers` export are used, those of the table `ELSEWHERE`, and the command line.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 
 import designer as d
 import samplers as s
-from tests.commands import austerity, finished
+from app.cli.main import main
 from tests.digests import Case, Found, leaves
 
 ELSEWHERE = {  # names that no package exports, and where they are
@@ -404,9 +406,9 @@ def command(*arguments: object) -> Case:
     """The JSON that a command prints."""
 
     def case() -> Found:
-        done = finished(austerity(*arguments, "--json"))
-        assert done.returncode == 0, done.stderr
-        return leaves(json.loads(done.stdout))
+        with redirect_stdout(StringIO()) as printed:
+            assert main([*map(str, arguments), "--json"]) == 0, printed.getvalue()
+        return leaves(json.loads(printed.getvalue()))
 
     return case
 
