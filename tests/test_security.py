@@ -36,11 +36,11 @@ from app.dashboard.pages import further
 from tests.app.dashboard.driving import everything, page
 from tests.test_security import PAGES
 
+few = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20"}
 for name in PAGES:
-    topics = [{"topic": entry.key} for entry in further.ENTRIES] if name == "further" else [{}]
-    for query in topics:
-        everything(page(name, **query))  # as it is once its jobs have ended; fails if an exception is shown
-        print(name, *query.values())
+    for topic in [{"topic": entry.key} for entry in further.ENTRIES] if name == "further" else [{}]:
+        everything(page(name, **topic, **few))  # as it is once its jobs have ended; fails if an exception is shown
+        print(name, *topic.values())
 assert not asked, asked
 try:
     socket.create_connection(("192.0.2.1", 80), timeout=1)
