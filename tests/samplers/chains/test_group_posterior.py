@@ -1,6 +1,12 @@
-"""Chains with group effects have the posterior that NumPyro's NUTS finds for the same model, written by hand."""
+"""Chains with group effects have the posterior that NumPyro's NUTS finds for the same model, written by hand.
+
+`python -m tests.samplers.chains.test_group_posterior` runs NUTS again and stores its moments.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -14,6 +20,7 @@ from samplers.proposals import ArrowStep
 
 N, D, G = 400, 2, 6
 STEPS, BATCHES = 10_000, 40
+STORED = Path(__file__).parents[2] / "data" / "group_posterior.json"
 
 
 def data():
@@ -41,7 +48,7 @@ def nuts():
         eta = x @ beta + effects[index, 0] + effects[index, 1] * x[:, 1]
         numpyro.sample("y", dist.Bernoulli(logits=eta), obs=y)
 
-    mcmc = MCMC(NUTS(model), num_warmup=500, num_samples=4000, num_chains=1, progress_bar=False)
+    mcmc = MCMC(NUTS(model), num_warmup=500, num_samples=8000, num_chains=1, progress_bar=False)
     mcmc.run(jax.random.PRNGKey(1))
     drawn = {name: np.asarray(value, dtype=float) for name, value in mcmc.get_samples().items()}
     effects = (drawn["raw"] * drawn["scale"][:, None, :]).reshape(-1, 2 * G)
@@ -63,9 +70,17 @@ def test_the_posterior_is_that_of_nuts():
     towns = Groups(index, np.column_stack([np.ones(N), x[:, 1]]), "town", scale=1.0, degrees=np.inf)
     model = glm_model(x, y, prior=1.0, groups=[towns])
     proxied = Controlled.around(model, find_mode(model))
-    expected, error = moments(nuts())
+    stored = json.loads(STORED.read_text())
+    assert stored["outcomes"] == int(y.sum())  # NUTS had the same data
+    expected, error = np.array(stored["moments"]), np.array(stored["errors"])
     chain = Chain(proxied, ArrowStep.of(proxied), ExactMinibatchTest(), proxied.centre, np.random.default_rng(2))
     chain.advance(500)
     found, own_error = moments(chain.advance(STEPS).theta)
     assert np.abs((found - expected) / np.hypot(error, own_error)).max() < 4.0
     assert own_error[: D + 2 * G].max() < 0.03
+
+
+if __name__ == "__main__":
+    means, errors = (values.round(6).tolist() for values in moments(nuts()))
+    content = {"outcomes": int(data()[1].sum()), "moments": means, "errors": errors}
+    STORED.write_text(json.dumps(content, indent=1) + "\n")
