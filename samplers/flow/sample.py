@@ -108,10 +108,10 @@ def sample(
     order
         Of the control variates: 2, 1, or 0 for none.
     heavy
-        Rows that every step reads, as for `Controlled.around`.
+        Rows that every step reads, as for `Controlled.around`; with group effects "auto" is none.
     laplace
         "auto": draws of the Laplace approximation, or weighted ones, if they are within the posterior error; "never";
-        "always": never a chain.
+        "always": never a chain, which group effects and models without derivatives do not allow.
     pairs
         Of the trial run; by default 200 for independent proposals and 100 for others.
     audit

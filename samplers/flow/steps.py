@@ -118,8 +118,10 @@ class Flow:
     def proxied(self, mode: Floats) -> Controlled | None:
         """The model with control variates of order 2 at the mode, for proposals and for Laplace."""
         if not self.problem.differentiable:
-            if self.wishes.order:
-                raise BadInput(f"order = {self.wishes.order}: {type(self.problem.model).__name__} has no derivatives")
+            asked = {"order": self.wishes.order, "laplace": self.wishes.laplace}
+            for name, value in asked.items():
+                if value and value not in ("auto", "never"):
+                    raise BadInput(f"{name} = {value!r}: {type(self.problem.model).__name__} has no derivatives")
             return None
         return Controlled.around(self.problem.model, mode)
 

@@ -101,7 +101,7 @@ def _split(flow: Flow, whole: Any, *, for_bounds: bool = False) -> RowSplit | No
             raise BadInput("heavy: needs control variates, which this model does not have")
         return None
     wish = flow.wishes.heavy
-    if isinstance(whole.model, Grouped) and isinstance(wish, str):
+    if isinstance(whole.model, Grouped) and isinstance(wish, str) and wish == "auto":
         return None
     if isinstance(wish, str) and wish == "auto" and for_bounds and isinstance(whole.model, BoundedModel):
         wish = "bounds"

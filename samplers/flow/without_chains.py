@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.core.errors import BadInput
 from samplers.flow.steps import DRAWS, Flow
 from samplers.models.control import Controlled
 from samplers.models.control.scale_mode import prior_only
@@ -36,6 +37,8 @@ def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
         return nothing
     if isinstance(proxied.model, Grouped) or prior_only(proxied.model).size:
         why = "group effects with sampled scales are not normal, whatever the number of data"
+        if wishes.laplace == "always":
+            raise BadInput(f'laplace = "always": {why}; must be "auto" or "never"')
         flow.decide("need I sample?", "yes", why)
         return nothing
     verdict = laplace_verdict(proxied, rng, wish=wishes.error)

@@ -296,6 +296,11 @@ def test_a_plain_model_learns_its_steps():
     assert all(row.ess_bulk >= 400 for row in rows) or any("effective draws" in line for line in result.warnings)
 
 
+def test_a_plain_model_has_no_laplace_draws():
+    with pytest.raises(BadInput, match="laplace = 'always': Plain has no derivatives"):
+        au.sample(Plain(np.ones(9)), start=[0.0, 0.0], laplace="always", **QUIET)
+
+
 def test_a_plain_model_needs_a_start():
     with pytest.raises(BadInput, match="start: needed for a Plain"):
         au.sample(Plain(np.zeros(10)), **QUIET)
@@ -341,6 +346,12 @@ def test_group_effects():
     assert decided(result, "proposal").choice.startswith("proxy proposals for group effects")
     with pytest.raises(BadInput, match="with group effects"):
         au.sample(grouped, proposal="random-walk", **QUIET)
+    with pytest.raises(BadInput, match='laplace = "always": group effects with sampled scales are not normal'):
+        au.sample(grouped, laplace="always", **QUIET)
+    with pytest.raises(BadInput, match=r"heavy = 'bounds': .* name the rows"):
+        au.sample(grouped, heavy="bounds", **QUIET)
+    few = au.sample(grouped, heavy=[3, 5], draws=10, chains=1, **QUIET)
+    assert few.spec.model.heavy.tolist() == [3, 5] and decided(few, "heavy rows").choice.startswith("2 of")
 
 
 # --- configs ---
