@@ -94,7 +94,7 @@ class JaxModel:
         self._moves: PriorMoves | None = None
         if self.prior_only.size:
             with self._double():
-                self._moves = slice_moves(self._jax, log_prior, self.prior_only)
+                self._moves = slice_moves(self._jax, log_prior, self.prior_only, start)
             self.refresh = self._refresh
 
     def __repr__(self) -> str:

@@ -1,8 +1,10 @@
 """Moves of parameters that only the prior contains, such as the scales of a hierarchical model: they read no data.
 
 Each such parameter is updated by slice sampling (Neal 2003) given all others: a level below the log prior at θ, an
-interval found by stepping out, points drawn from it and the interval shrunk to those below the level. All of it is one
-compiled call; its random numbers come from a seed that the chain's generator draws.
+interval found by stepping out, points drawn from it and the interval shrunk to those below the level. The width of a
+step out follows the units of the parameter: it is the scale of the normal with the log prior's curvature at a fixed
+value of the parameter, given the others, so it does not depend on where the parameter is, and the update stays exact.
+All of it is one compiled call; its random numbers come from a seed that the chain's generator draws.
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ from designer.core.arrays import Floats, Ints
 
 PriorMoves = Callable[[np.random.Generator, Floats], Floats]
 
-WIDTH = 1.0  # of the first interval: parameters are on the log scale, or near it
+WIDTH, WIDEST = 1.0, 1e12  # of the first interval, at least and at most: most parameters are on the log scale
 MOST_OUT = 20  # steps on either side, in all; the interval is then at most this many widths long
 MOST_IN = 100  # points; more mean that the interval has shrunk to θ itself
 
 
-def slice_moves(jax: Any, log_prior: Callable[[Any], Any], which: Ints) -> PriorMoves:
-    """One slice update of each of these parameters, one after the other, given all others."""
+def slice_moves(jax: Any, log_prior: Callable[[Any], Any], which: Ints, start: Floats) -> PriorMoves:
+    """One slice update of each of these parameters, one after the other, given all others.
+
+    Their scales are taken at their values in `start`.
+    """
     jnp, places = jax.numpy, np.asarray(which, dtype=np.int64)
+    values = np.asarray(start, dtype=np.float64)[places]
 
     def one(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         theta, key = state
@@ -34,18 +40,21 @@ def slice_moves(jax: Any, log_prior: Callable[[Any], Any], which: Ints) -> Prior
             value = log_prior(theta.at[place].set(x))
             return jnp.where(jnp.isnan(value), -jnp.inf, value)
 
+        curvature = -jax.grad(jax.grad(at))(jnp.asarray(values)[k])
+        known = curvature > WIDEST**-2  # also not nan
+        width = jnp.where(known, jnp.maximum(WIDTH, 1.0 / jnp.sqrt(jnp.where(known, curvature, 1.0))), WIDTH)
         key, *keys = jax.random.split(key, 5)
         level = at(here) - jax.random.exponential(keys[0], dtype=theta.dtype)
-        low = here - WIDTH * jax.random.uniform(keys[1], dtype=theta.dtype)
+        low = here - width * jax.random.uniform(keys[1], dtype=theta.dtype)
         left = jnp.floor(MOST_OUT * jax.random.uniform(keys[2], dtype=theta.dtype))
 
-        def out(end: Any, step: float, most: Any) -> Any:
+        def out(end: Any, step: Any, most: Any) -> Any:
             def goes_on(state: Any) -> Any:
                 return (state[1] < most) & (at(state[0]) > level)
 
             return jax.lax.while_loop(goes_on, lambda state: (state[0] + step, state[1] + 1.0), (end, 0.0))[0]
 
-        low, high = out(low, -WIDTH, left), out(low + WIDTH, WIDTH, MOST_OUT - 1 - left)
+        low, high = out(low, -width, left), out(low + width, width, MOST_OUT - 1 - left)
 
         def outside(state: Any) -> Any:
             return ~state[4] & (state[5] < MOST_IN)

@@ -181,6 +181,26 @@ def test_scales_in_the_prior_alone_are_found_and_refreshed():
     assert np.array_equal(*again)
 
 
+def test_parameters_of_the_prior_alone_move_in_their_own_units():
+    """The mean of effects in large units: nearly independent draws, however far from the start."""
+    rng, units = np.random.default_rng(6), 1e5
+    effects = units * (3.0 + rng.standard_normal(20))
+
+    def log_prior(theta):
+        return -0.5 * jnp.sum((theta["b"] - theta["mean"]) ** 2) / units**2
+
+    data = {"y": rng.standard_normal(100), "g": np.arange(100) % 20}
+    start = {"b": np.zeros(20), "mean": 0.0}
+    model = from_jax(lambda theta, row: -0.5 * (row["y"] - theta["b"][row["g"]]) ** 2, log_prior, data, start)
+    theta, draws = np.append(effects, 0.0), []
+    for _ in range(500):
+        theta = model.refresh(rng, theta)
+        draws.append(theta[20])
+    z = (np.array(draws[5:]) - effects.mean()) / (units / np.sqrt(20))
+    assert abs(z.mean()) < 6.0 / np.sqrt(z.size) and z.std() == pytest.approx(1.0, rel=0.15)
+    assert abs(np.corrcoef(z[1:], z[:-1])[0, 1]) < 0.3
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
