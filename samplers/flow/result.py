@@ -253,6 +253,8 @@ def _warnings(result: SampleResult) -> list[str]:
     claim, audit, certificate = result.claim, result.audit, result.certificate
     if claim.status == "missed":
         found.append(f"the posterior error is not kept: {claim.sentence}")
+    if claim.status == "not shown" and (told := _predicted_miss(result)):
+        found.append(told)
     if differs := str(result.posterior.attrs.get(DIFFERS, "")):
         found.append(differs)
     wrong_means = audit is not None and audit.means is not None and audit.means.verdict == "beyond"
@@ -278,6 +280,15 @@ def _warnings(result: SampleResult) -> list[str]:
     if still := [row.name for row in rows if row.sd == 0.0]:
         found.append(f"{still[0]} never moved")
     return found
+
+
+def _predicted_miss(result: SampleResult) -> str:
+    """That theory says the wish may be missed; empty if it does not."""
+    plan, wish = result.plan, result.wishes.posterior_error
+    if plan is None or wish is None or plan.basis != "independent" or not plan.upper > wish:
+        return ""
+    better = 'a test that makes no error (test="exact") or more pairs (pairs=) would do better'
+    return f"means and sds may be off by {plan.upper:.2g} sd (95%, predicted), more than the wish {wish:g}: {better}"
 
 
 def _fewest(*numbers: float) -> float:

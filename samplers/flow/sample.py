@@ -283,7 +283,9 @@ def _audit(flow: Flow, spec: ChainSpec, plan: ChosenTest, theta: Floats) -> Audi
         chain = spec._replace(start=theta[0, -1]).chain(flow.rng(6))
         tolerance = None if math.isnan(plan.tolerance) else plan.tolerance
         with flow.narrator.bar("audit") as show:
-            found = audit_chain(chain, spec.design, tolerance=tolerance, passes=wishes.audit, progress=show)
+            found = audit_chain(
+                chain, spec.design, tolerance=tolerance, passes=wishes.audit, wish=wishes.error, progress=show
+            )
         flow.decide("audit", found.verdict, found.sentence, "audit=False, or the number of passes")
         return found
 

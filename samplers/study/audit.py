@@ -25,7 +25,7 @@ from samplers.chains.protocol import MarkovChain
 from samplers.decide.concentration import ConcentrationTest
 from samplers.decide.exact import ExactTest
 from samplers.study.integrated import PRECISION, StepError
-from samplers.study.mean_bias import NOT_JUDGED, MeansJudged, mean_bias
+from samplers.study.mean_bias import NOT_JUDGED, WISH, MeansJudged, mean_bias
 from samplers.study.means import Mean
 from samplers.study.observe import WITHOUT_ERROR, Observed, check_observable, observing
 
@@ -97,8 +97,8 @@ class Audit(NamedTuple):
     usage
         Data use.
     agrees, sentence
-        Whether mean |Δ| is not noticeably beyond the tolerance, nor a mean off by more than 0.05 sd, as far as this
-        audit can tell; and that in words.
+        Whether mean |Δ| is not noticeably beyond the tolerance, nor a mean off by more than the wish (0.05 sd by
+        default), as far as this audit can tell; and that in words.
     error
         Mean |Δ|, a `MeasuredValue`.
     lower, upper
@@ -209,6 +209,7 @@ def audit_chain(
     passes: int = PASSES,
     every: int = EVERY,
     steps: int | None = None,
+    wish: float = WISH,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Audit:
@@ -226,6 +227,8 @@ def audit_chain(
         Steps from one audited step to the next.
     steps
         Make exactly this many instead.
+    wish
+        Largest bias of a mean, in posterior standard deviations, where means can be judged.
     progress, cancelled
         Called with (audited steps done, most of them); when `cancelled` says so, `Cancelled` is raised.
 
@@ -263,7 +266,7 @@ def audit_chain(
     first, last = chain.steps, chain.steps + (steps or 0)
     stated = standard(design, tolerance, math.nan).value
     precision = PRECISION if math.isnan(stated) else NOISE * stated
-    bias, found = None if len(goals) == 1 and goals[0] < FEW_FOR_MEANS else mean_bias(chain), None
+    bias, found = None if len(goals) == 1 and goals[0] < FEW_FOR_MEANS else mean_bias(chain, wish=wish), None
     for goal in goals:
         end = max(first + goal * every, last if goal == most else 0)
         try:

@@ -25,8 +25,8 @@ from samplers.study.means import Mean
 from samplers.study.observe import Pair, independent
 from samplers.study.weighted_draws import posterior_at, weighted_draws
 
-WISH = 0.05  # sd: a bias of a mean worth noticing
-SURE, WOLF, POWER = 0.95, 0.995, 0.9  # confidence of the limit and of an alarm; wanted probability of seeing WISH
+WISH = 0.05  # sd: a bias of a mean worth noticing, if nobody says
+SURE, WOLF, POWER = 0.95, 0.995, 0.9  # confidence of the limit and of an alarm; wanted probability of seeing the wish
 SEEN = 1.2816  # normal quantile of POWER
 POOR = 0.5  # sd: if only biases larger than this would be seen, the exact chain mixes too slowly to say anything
 DRAWS = 120  # of the Laplace approximation, and half as many in its tails
@@ -49,11 +49,13 @@ class MeansJudged(NamedTuple):
         The bias of a mean that would have been seen, that is told from 0 with confidence 99.5%, with a probability of
         90%.
     power
-        The probability with which 0.05 sd would have been seen.
+        The probability with which `wish` would have been seen.
     verdict
-        "within" if `upper` is at most 0.05, "beyond" if some mean is surely off by more, otherwise "unclear".
+        "within" if `upper` is at most `wish`, "beyond" if some mean is surely off by more, otherwise "unclear".
     enough
-        How many audited steps it takes to see 0.05 sd with a probability of 90%, about.
+        How many audited steps it takes to see `wish` with a probability of 90%, about.
+    wish
+        The bias of a mean that is allowed.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class MeansJudged(NamedTuple):
     power: float
     verdict: MeansVerdict
     enough: float
+    wish: float = WISH
 
     @property
     def words(self) -> str:
@@ -76,8 +79,8 @@ class MeansJudged(NamedTuple):
         k = int(np.abs(self.bias).argmax())
         off = f"{self.bias[k]:+.3f} ± {self.se[k]:.3f} sd (theta[{k}])"
         if self.verdict == "beyond":
-            return f"MEANS WRONG: bias {off}, beyond {WISH:g}"
-        shows = f"{WISH:g} would have been seen with {self.power:.0%}"
+            return f"MEANS WRONG: bias {off}, beyond {self.wish:g}"
+        shows = f"{self.wish:g} would have been seen with {self.power:.0%}"
         if self.power < POWER:
             shows += f", {self.seen:.2g} with {POWER:.0%}"
         return f"means: largest bias {off}, all within {self.upper:.3f} (95%); {shows}"
@@ -92,6 +95,8 @@ class MeanBias:
         With independent proxy proposals and control variates of order 2.
     rng
         For the weighted draws.
+    wish
+        The bias of a mean that is allowed.
 
     Raises
     ------
@@ -99,7 +104,8 @@ class MeanBias:
         If the weights are too uneven: the draws do not stand for the posterior.
     """
 
-    def __init__(self, chain: Any, rng: np.random.Generator) -> None:
+    def __init__(self, chain: Any, rng: np.random.Generator, wish: float = WISH) -> None:
+        self.wish = wish
         model, self.proposal, self.rule = chain.model, chain.proposal, chain.rule
         drawn = weighted_draws(model, rng, DRAWS)
         top = drawn.log_ratio + drawn.laplace.log_density(drawn.theta)
@@ -129,7 +135,7 @@ class MeanBias:
         gain = np.array([self.n_data * pair.mu - pair.log_ratio for pair in pairs])
         delta = np.array([error.delta for error in errors])[:, None]
         moved = [delta * one.gains(theta, proposed, self.log_ratio, gain) / self.sd for one in self.solutions]
-        found = judged(moved[0], np.array([part.mean(axis=0) for part in moved[1:]]))
+        found = judged(moved[0], np.array([part.mean(axis=0) for part in moved[1:]]), self.wish)
         return None if found.seen > POOR and found.verdict != "beyond" else found
 
     def _log_density(self, theta: Floats) -> Floats:
@@ -163,7 +169,7 @@ class _Solution(NamedTuple):
         return gains
 
 
-def judged(moved: Floats, left_out: Floats) -> MeansJudged:
+def judged(moved: Floats, left_out: Floats, wish: float = WISH) -> MeansJudged:
     """From Δ (g' - g) of every step and coordinate, and their means with groups of the weighted draws left out.
 
     Examples
@@ -186,15 +192,15 @@ def judged(moved: Floats, left_out: Floats) -> MeansJudged:
     skewed = np.array([max(one.upper(level), other.upper(level)) for one, other in zip(means, mirrored, strict=True)])
     upper = float(np.max(np.abs(bias) + np.hypot(skewed - np.abs(bias), stdtrit(free, level) * of_g)))
     sure = stdtrit(free, alarm)
-    beyond = bool(np.any(np.abs(bias) - sure * se > WISH))
+    beyond = bool(np.any(np.abs(bias) - sure * se > wish))
     seen = float(np.max((sure + SEEN) * se)) if count > 1 else math.inf
-    power = float(np.min(ndtr(WISH / np.maximum(se, 1e-12) - sure)))
-    enough = count * float(np.max((sure + SEEN) * chance / WISH)) ** 2
-    verdict: MeansVerdict = "beyond" if beyond else "within" if upper <= WISH else "unclear"
-    return MeansJudged(bias, se, upper, seen, power, verdict, enough)
+    power = float(np.min(ndtr(wish / np.maximum(se, 1e-12) - sure)))
+    enough = count * float(np.max((sure + SEEN) * chance / wish)) ** 2
+    verdict: MeansVerdict = "beyond" if beyond else "within" if upper <= wish else "unclear"
+    return MeansJudged(bias, se, upper, seen, power, verdict, enough, wish)
 
 
-def mean_bias(chain: Any, seed: int = 0) -> MeanBias | None:
+def mean_bias(chain: Any, seed: int = 0, wish: float = WISH) -> MeanBias | None:
     """A judge of this chain's means; None if the theory is not about such a chain, or its proposals are poor."""
     model, proposal = getattr(chain, "model", None), getattr(chain, "proposal", None)
     if not (isinstance(model, Controlled) and model.order == 2) or getattr(model.model, "refresh", None) is not None:
@@ -202,6 +208,6 @@ def mean_bias(chain: Any, seed: int = 0) -> MeanBias | None:
     if not (isinstance(proposal, ProxyStep) and independent(proposal)):
         return None
     try:
-        return MeanBias(chain, np.random.default_rng(seed))
+        return MeanBias(chain, np.random.default_rng(seed), wish)
     except (BadInput, NumericalFailure, np.linalg.LinAlgError):
         return None

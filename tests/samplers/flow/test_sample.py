@@ -99,19 +99,29 @@ def test_the_exact_minibatch_test_needs_no_trial_run(model, truth):
 
 @pytest.fixture(scope="module")
 def sequential(model):
-    return au.sample(model, posterior_error=0.05, test="sequential", pairs=60, **QUIET)
+    return au.sample(model, posterior_error=0.04, test="sequential", pairs=60, **QUIET)
 
 
 def test_a_sequential_design_is_made_for_the_posterior_error(sequential, truth):
     result = sequential
     assert result.method == "sequential" and result.design.n_data == result.trial.n_data
-    assert result.plan.basis == "independent" and result.plan.upper <= 0.05
+    assert result.plan.basis == "independent" and result.plan.upper <= 0.04
     assert result.claim.status == "predicted" and "certify(result)" in result.claim.sentence
     assert steps_of(result) == [
         *("mode", "need I sample?", "proposal", "trial run", "test", "tolerance", "design", "chains", "audit")
     ]
     assert result.audit.tolerance == pytest.approx(result.plan.tolerance)
+    assert result.audit.means.wish == 0.04 and "0.04 would have been seen" in result.audit.means.words
     assert_right(result, truth)
+
+
+def test_a_predicted_miss_of_the_wish_is_a_warning(sequential):
+    from dataclasses import replace
+
+    result = replace(sequential, plan=sequential.plan._replace(upper=0.07))
+    assert result.claim.status == "not shown"
+    assert "off by 0.07 sd (95%, predicted), more than the wish 0.04" in result.warnings[0]
+    assert not any("predicted" in line for line in sequential.warnings)
 
 
 def test_a_certificate_turns_a_prediction_into_something_shown(sequential):

@@ -72,3 +72,9 @@ def test_means_of_random_walks_are_left_to_the_certificate():
     chains = Chains(Kind("random walk", "plain", 300, 0.05, walk=True, m=50, epsilon=0.1))
     found = audit_chain(chains.designed(chains.design(), 1), tolerance=0.2, passes=20)
     assert found.means is None and found.sentence.endswith(NOT_JUDGED)
+
+
+def test_means_are_judged_by_the_wish_that_is_given():
+    moved = np.random.default_rng(1).normal(0.02, 0.01, (200, 2))
+    verdicts = {wish: judged(moved, np.tile(moved.mean(axis=0), (10, 1)), wish).verdict for wish in (0.01, 0.02, 0.05)}
+    assert verdicts == {0.01: "beyond", 0.02: "unclear", 0.05: "within"}
