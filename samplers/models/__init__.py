@@ -120,7 +120,8 @@ class RowProxies(Protocol):
 class SmoothModel(Model, Protocol):
     """A model whose log-likelihoods it can differentiate itself: control variates need no linear predictor then.
 
-    Optional: `start`, where to look for its mode; `names` of its parameters; `log_likelihood_many` and `sums_many`
+    Optional: `start`, where to look for its mode; `names` of its parameters; `finite`, True if log p is finite at every
+    θ (otherwise `Controlled.around` tries a few); `log_likelihood_many` and `sums_many`
     (`samplers.models.control.many_states`), for many states in one call.
 
     Examples

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class MultiGLM:
     shapes: tuple[str, ...]
     prior: Any
     names: Names = None
+    finite: ClassVar[bool] = True  # log p, at every θ
 
     @property
     def n_data(self) -> int:

@@ -123,6 +123,10 @@ class TemperedSmooth(Tempered):
         return self.scale * gradient, self.scale * hessian
 
     @property
+    def finite(self) -> bool:
+        return bool(getattr(self.model, "finite", False))
+
+    @property
     def prior_only(self) -> Ints:
         return prior_only(self.model)
 

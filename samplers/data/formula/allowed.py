@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import difflib
+import keyword
 import re
+import unicodedata
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ MOST_CHARACTERS = 5_000  # of a formula
 DEEPEST = 30  # parentheses within parentheses
 MOST_PARTS = 100  # of a polynomial or spline
 LARGEST_POWER = 64
+_TOKENS = re.compile(r"'[^']*'|\"[^\"]*\"|`([^`]*)`|([^\W\d]\w*)|[()]")  # texts, names in backticks and plain
 _QUOTES = "\"'`"
 _SAFE_TEXT = re.compile(r"[^\\'\"`{}\x00-\x1f]*")
 
@@ -104,6 +107,39 @@ numbers, + - * / **, comparisons, & and |, and functions
     for name in sorted(names):
         check_column(name, columns)
     return names
+
+
+def check_names(text: str, columns: Collection[str], *, within: bool = False) -> None:
+    """Refuse columns that Python reads in another way, where they are within a function; as terms they are fine.
+
+    Python's own words are no names, and Python takes names that look alike for one: "ﬁ" for "fi", so that another
+    column could be meant. With `within`, all of the text is within a function.
+
+    Examples
+    --------
+    >>> check_names("x + `class`", ["x", "class"])
+    >>> check_names("x + log(`class`)", ["x", "class"])
+    Traceback (most recent call last):
+    designer.core.errors.BadInput: formula: column 'class' is a word of Python, which a function cannot use; rename \
+the column
+    """
+    inside = [within]
+    for found in _TOKENS.finditer(text):
+        token, name = found[0], found[1] or found[2]
+        if token == "(":
+            inside.append(inside[-1] or re.search(r"\w\s*$", text[: found.start()]) is not None)
+        elif token == ")" and len(inside) > 1:
+            inside.pop()
+        elif name in columns and inside[-1] and (why := _read_as(name)):
+            raise BadInput(f"formula: column {shown(name)} {why}, which a function cannot use; rename the column")
+
+
+def _read_as(name: str) -> str:
+    """How Python reads a name in another way; empty if it does not."""
+    if keyword.iskeyword(name):
+        return "is a word of Python"
+    plain = unicodedata.normalize("NFKC", name)
+    return "" if plain == name else f"is {shown(plain)} to Python"
 
 
 def check_column(name: str, columns: Collection[str]) -> str:

@@ -19,6 +19,7 @@ from samplers.data.formula.allowed import (
     LARGEST_POWER,
     check_column,
     check_expression,
+    check_names,
     is_category,
     is_stateful,
     without_backticks,
@@ -72,6 +73,7 @@ def parse_terms(text: str, columns: Collection[str], others: Collection[str] = (
     """
     from formulaic.parser import DefaultFormulaParser
 
+    check_names(text, columns)
     parser = DefaultFormulaParser(feature_flags=set())
     available = [name for name in columns if name not in others]
     context = {"__formulaic_variables_available__": available, "__formulaic_variables_used_lhs__": []}
@@ -93,6 +95,7 @@ def parse_expression(text: str, columns: Collection[str]) -> Terms:
     )
     if name in columns:
         return Terms(text, (Term(FormulaicTerm([Factor(name, eval_method="lookup")]), frozenset({name})),))
+    check_names(text, columns, within=True)
     used = check_expression(text, columns)
     if not used:
         raise BadInput(f"formula: {shown(text)}: names no column")
@@ -138,6 +141,11 @@ def category_argument(text: str) -> tuple[str, list[Any] | None]:
     except ValueError:
         raise BadInput(f"formula: {shown(text)}: levels must be a list of texts or numbers") from None
     inner = ast.unparse(call.args[0])
+    if is_stateful(inner):
+        raise BadInput(
+            f"formula: {shown(text)}: within C(...) there can be no function that learns from all rows, such as scale; "
+            "make the categories a column of the table"
+        )
     for name, alias in aliases.items():
         inner = inner.replace(alias, f"`{name}`")
     if named and not isinstance(named[0], (list, tuple)):

@@ -22,6 +22,7 @@ from samplers.models.control.expansion import LinearProxies, derivatives, expand
 from samplers.models.control.heavy import RowSplit, Wish, split_rows
 from samplers.models.control.residual_bounds import ResidualBounds
 from samplers.models.control.scale_mode import prior_only
+from samplers.models.control.support import check_support
 from samplers.models.control.term_bounds import factor_of, precision_at
 
 
@@ -80,6 +81,10 @@ class Controlled:
     ) -> Controlled:
         """Expand at `centre`, which should be near the posterior mode (see `find_mode`): one pass over the data.
 
+        A model of your own is then tried at a few states near the centre: if some row is impossible at one of them, as
+        where the support of the data depends on parameters, it is refused, since tests that do not read that row would
+        be wrong.
+
         Parameters
         ----------
         model
@@ -101,6 +106,8 @@ class Controlled:
         none = RowSplit(model.n_data, np.empty(0, dtype=np.int64))
         centre = centre.copy()
         whole = cls(model, centre, order, *expand(model, centre, order, stored), none)
+        if order == 2 and not isinstance(model, LinearModel) and not getattr(model, "finite", False):
+            check_support(model, centre, *whole._posterior())
         return whole.with_heavy(heavy)
 
     def with_heavy(self, wish: Wish) -> Controlled:
@@ -112,15 +119,21 @@ class Controlled:
         if isinstance(wish, RowSplit):
             split = wish
         else:
-            precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
-            alone = prior_only(self.model)
-            if alone.size:  # they change no residual, and all parameters together need not have a mode
-                precision[alone], precision[:, alone] = 0.0, 0.0
-                precision[alone, alone] = 1.0
-            split = split_rows(self.model, self.centre, self.order, precision, wish, self.proxies)
+            split = split_rows(self.model, self.centre, self.order, self._posterior()[1], wish, self.proxies)
         without = replace(self, split=split)
         gradient, hessian = without._heavy_derivatives()
         return replace(without, gradient=self.gradient - gradient, hessian=self.hessian - hessian)
+
+    def _posterior(self) -> tuple[Floats, Any]:
+        """Gradient and precision at the centre; parameters of the prior alone count as if they were at their mode."""
+        gradient = self.posterior_gradient()
+        precision = self.posterior_precision() if self.order == 2 else precision_at(self.model, self.centre)
+        alone = prior_only(self.model)
+        if alone.size:  # they change no residual, and all parameters together need not have a mode
+            gradient[alone] = 0.0
+            precision[alone], precision[:, alone] = 0.0, 0.0
+            precision[alone, alone] = 1.0
+        return gradient, precision
 
     def recentred(self, centre: Floats, stored: bool | None = None) -> Controlled:
         """The same posterior, expanded elsewhere, stored or not (by default as now): one pass over the data.

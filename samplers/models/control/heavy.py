@@ -24,6 +24,7 @@ from samplers.models import LinearModel, RowProxies, Rows, SmoothModel
 from samplers.models.arrays import as_indices, blocks
 from samplers.models.control import _bound_kernels
 from samplers.models.control.many_states import residuals_at, row_blocks
+from samplers.models.control.support import refuse_row
 from samplers.models.control.term_bounds import BoundedModel, ball_radius, block_weights, factor_of
 
 Number: TypeAlias = int | Literal["auto", "bounds"]
@@ -211,11 +212,7 @@ def heaviest_residuals(proxies: RowProxies, n_rows: int, centre: Floats, factor:
         missed = residuals_at(proxies, states, block) - residuals_at(proxies, centre[None], block)
         weights: Floats = np.abs(missed).max(axis=0)
         if not np.all(np.isfinite(weights)):
-            row = block.start + int(np.argmin(np.isfinite(weights)))
-            raise BadInput(
-                f"row {row:,}: its log-likelihood is not finite at a state of the normal approximation; a test that "
-                "does not read the row cannot see that: the support of the data must not depend on parameters"
-            )
+            refuse_row(block.start + int(np.argmin(np.isfinite(weights))))
         return weights
 
     return _ranked(((block.start, weights_of(block)) for block in row_blocks(n_rows, RANKED_BY)), count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Grouped:
 
     model: LinearModel
     groups: tuple[Groups, ...]
+    finite: ClassVar[bool] = True  # log p, at every θ
 
     @classmethod
     def of(cls, model: LinearModel, groups: Sequence[Groups]) -> Grouped:

@@ -263,3 +263,33 @@ def test_numbers_that_doubles_mix_up_are_no_levels(refuses):
     for formula in ("y ~ (1 | id)", "y ~ C(id)"):
         refuses(lambda formula=formula: model_frame(formula, table), "id", "make them text")
     assert len(model_frame("y ~ (1 | id)", table | {"id": table["id"].astype(str)}).groups[0].labels) == 3
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("y ~ log(`class`)", "column 'class' is a word of Python, which a function cannot use; rename"),
+        ("y ~ x * C(lambda)", "column 'lambda' is a word of Python"),
+        ("y ~ x + offset(2 * `class`)", "column 'class' is a word of Python"),
+        ("y ~ I(`\ufb01` + 1)", "is 'fi' to Python"),  # the ligature: Python would take column fi
+        ("y ~ scale(\ufb01)", "is 'fi' to Python"),
+        ("y ~ C(scale(x))", "within C(...) there can be no function that learns from all rows"),
+        ("y ~ C(bs(x, df=4) > 0)", "within C(...) there can be no function that learns from all rows"),
+    ],
+)
+def test_names_that_python_reads_otherwise_and_what_c_cannot_take(formula, words, refuses):
+    refuses(lambda: model_frame(formula, odd_names(), "gaussian"), words)
+
+
+def test_odd_names_as_terms_are_those_columns():
+    table = odd_names()
+    formula = "y ~ `class` + \ufb01 + (x + `lambda`) + C(x > 0, levels=[False, True]) + offset(`class`)"
+    frame = model_frame(formula, table, "gaussian")
+    for name in ("class", "\ufb01", "lambda"):
+        np.testing.assert_array_equal(frame.rows[:, frame.names.index(name)], table[name])
+    np.testing.assert_array_equal(frame.offset, table["class"])
+
+
+def odd_names():
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(30) for name in ("y", "x", "class", "lambda", "fi", "\ufb01")}

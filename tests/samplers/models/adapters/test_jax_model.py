@@ -11,7 +11,18 @@ from scipy.special import gammaln
 import samplers
 from designer import Design
 from designer.core.errors import BadInput
-from samplers import Chain, Controlled, Logistic, ProxyStep, SequentialTest, SmoothModel, find_mode, from_jax, run
+from samplers import (
+    Chain,
+    Controlled,
+    Logistic,
+    ProxyStep,
+    SequentialTest,
+    SmoothModel,
+    check_model,
+    find_mode,
+    from_jax,
+    run,
+)
 from samplers.models.adapters.parts import padded_size
 from samplers.models.control.many_states import ManyStates
 
@@ -199,6 +210,23 @@ def test_parameters_of_the_prior_alone_move_in_their_own_units():
     z = (np.array(draws[5:]) - effects.mean()) / (units / np.sqrt(20))
     assert abs(z.mean()) < 6.0 / np.sqrt(z.size) and z.std() == pytest.approx(1.0, rel=0.15)
     assert abs(np.corrcoef(z[1:], z[:-1])[0, 1]) < 0.3
+
+
+def test_a_support_that_depends_on_parameters_is_refused(refuses):
+    """y below a threshold: only the largest y shows that a threshold is impossible."""
+    y = np.random.default_rng(7).standard_normal(200)
+
+    def row(theta, y):
+        return jnp.where(y < theta[1], -0.5 * (y - theta[0]) ** 2, -jnp.inf)
+
+    def log_prior(theta):
+        return -2.0 * (theta[1] - y.max() - 0.3) ** 2
+
+    model = from_jax(row, log_prior, y, np.array([0.0, y.max() + 0.3]))
+    refuses(lambda: Controlled.around(model, find_mode(model)), "row ", "support of the data must not depend on")
+    assert "support of the data" in str(check_model(model))
+    far = np.array([0.5, y.max() + 3.0])  # far from the mode nothing is tried
+    assert Controlled.around(model, far).n_data == 200
 
 
 @pytest.mark.parametrize(
