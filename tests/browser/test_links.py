@@ -21,13 +21,22 @@ def run_with_seed(screen, seed):
     return screen.settle()
 
 
-def shown(screen):
-    """What the page says, below its knobs, and draws."""
+def unrolled(screen):
+    """Wait until the page has its answers, and make the window so tall that all figures are drawn."""
     screen.page.get_by_text("Take it away").first.wait_for()
-    screen.resize(1280, 6000)  # all figures in sight
+    screen.resize(1280, 6000)
     screen.page.locator(".js-plotly-plot .main-svg:first-child").nth(1).wait_for()
-    answers = screen.settle(600).page.locator("[data-testid=stColumn]").nth(1)
-    return answers.inner_text(), screen.page.evaluate(CURVES)
+    return screen.settle()
+
+
+def answers(screen):
+    """What the page says beside its knobs."""
+    return screen.page.locator("[data-testid=stColumn]", has_text="Take it away").first.inner_text().splitlines()
+
+
+def curves(screen):
+    """What the page draws."""
+    return screen.page.evaluate(CURVES)
 
 
 def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open_screen, tmp_path):
@@ -51,5 +60,9 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     theirs.page.get_by_text(IN_USE).first.wait_for()
     assert "not the pairs of the link" not in theirs.text()
     assert query(theirs)["digest"] == carried["digest"][0]
-    theirs.until(lambda: shown(theirs) == shown(mine))  # figures are drawn after the text has come
+    unrolled(mine), unrolled(theirs)
+    theirs.until(lambda: curves(theirs) == curves(mine))  # figures are drawn after the text has come
+    assert len(curves(theirs)) >= 2
+    assert answers(theirs) == answers(mine)
+    assert any("700" in line for line in answers(theirs))
     assert theirs.alarms() == [] and theirs.wrong == []
