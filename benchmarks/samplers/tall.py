@@ -124,7 +124,7 @@ def own_megabytes() -> float:
 
 def measure(folder: Path, n_data: int, seconds: float) -> TallFigures:
     """Set up and sample, on the first rows of the file."""
-    _compile(mapped(folder, MOST_DENSE + 1 if n_data > MOST_DENSE else 1000))
+    compiled(mapped(folder, MOST_DENSE + 1 if n_data > MOST_DENSE else 1000))
     with OwnMemory() as memory:
         start = time.perf_counter()
         model = mapped(folder, n_data)
@@ -137,7 +137,7 @@ def measure(folder: Path, n_data: int, seconds: float) -> TallFigures:
     return TallFigures(n_data, setup, *controls, *without, memory.most, size)
 
 
-def _compile(model: Logistic) -> None:
+def compiled(model: Logistic) -> None:
     """Compile on few data of the same kind, so that compilation does not count in memory and times."""
     controlled = Controlled.around(model, find_mode(model))
     for target in (controlled, *([model] if model.n_data <= MOST_PLAIN else [])):
