@@ -22,6 +22,7 @@ CHECKS, NEAR = 3, 0.3  # states at which the programs are compared, and how far 
 TOLERANCE = 1e-8
 SAMPLE = 50  # rows
 TRIES = 100  # starts
+BESIDE, ROUGH = 1e-7, 1e-3  # how far from the start the gradient is compared with that of the start, and how well
 CHUNK = 256  # draws unpacked at once
 
 Function = Callable[..., Any]
@@ -104,7 +105,10 @@ def site_model(
 
 
 def _start(jax: Any, sites: Sites, density: Function) -> Floats:
-    """Zeros, or else near a draw of the prior, or near 0: where density and gradient are finite."""
+    """Zeros, or else near a draw of the prior, or near 0: where density and gradient are finite.
+
+    Zeros are left if the gradient jumps there: max(x, 0) and |x| have one that is not that of the density beside.
+    """
     rng = np.random.default_rng(0)
     value_and_slope = jax.jit(jax.value_and_grad(lambda leaves: density(*leaves)))
     for k in range(TRIES):
@@ -113,8 +117,15 @@ def _start(jax: Any, sites: Sites, density: Function) -> Floats:
         leaves = [np.asarray(each) + spread * rng.uniform(-1.0, 1.0, np.shape(each)) for each in centre]
         value, slope = value_and_slope(leaves)
         if math.isfinite(value) and all(np.all(np.isfinite(each)) for each in jax.tree.leaves(slope)):
-            return np.concatenate([np.ravel(leaf) for leaf in leaves])
+            beside = value_and_slope([leaf + BESIDE for leaf in leaves])[1]
+            if k == 0 and not _same(_flat(slope), _flat(beside), ROUGH):
+                continue
+            return _flat(leaves)
     raise BadInput(f"model: log density or gradient was not finite at any of {TRIES} starts")
+
+
+def _flat(leaves: Sequence[Any]) -> Floats:
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
 
 def _compare(

@@ -244,3 +244,16 @@ def test_numpy_data_are_indexed_by_the_rows_of_a_subsampling_plate():
     y = np.linspace(-1.0, 1.0, 50)
     found = from_numpyro(mean, y).log_likelihood(np.array([0.4]), slice(0, 50))
     np.testing.assert_allclose(found, -0.5 * (y - 0.4) ** 2 - 0.5 * np.log(2.0 * np.pi), rtol=1e-12)
+
+
+def test_a_gradient_that_jumps_at_zero_is_no_start():
+    """NumPyro's binomial log density has a term max(logit, 0): its slope at 0 is not that of the density."""
+    n, y = np.full(60, 4), np.arange(60) % 4
+
+    def rate(n, y):
+        logit = numpyro.sample("logit", dist.Normal(0.0, 3.0))
+        numpyro.sample("y", dist.Binomial(n, logits=logit), obs=y)
+
+    model = from_numpyro(rate, n, y)
+    assert model.start[0] != 0.0
+    assert find_mode(model)[0] == pytest.approx(np.log(1.5 / 2.5), abs=2e-3)
