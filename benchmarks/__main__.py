@@ -26,11 +26,12 @@ Made by `make bench`. Times are the best of several runs after a warm-up; compar
 
 
 class Options(NamedTuple):
-    """Seconds for each chain, whether to write no files, and how many data the cases of `trust` have."""
+    """Seconds for each chain, whether to write no files, how many data the cases of `trust` have, a folder of files."""
 
     seconds: float
     dry: bool
     size: int | None = None
+    folder: str | None = None
 
 
 Section = Callable[[Options], list[str]]
@@ -55,6 +56,11 @@ def _league(options: Options) -> list[str]:
 def _trust(options: Options) -> list[str]:
     """All permanent cases, or some of them at a given size."""
     return list(import_module("benchmarks.samplers.trust").report(options.size))
+
+
+def _twelve(options: Options) -> list[str]:
+    """Published models, whose files are given."""
+    return list(import_module("benchmarks.models.twelve").report(options.folder))
 
 
 def _growth(options: Options) -> list[str]:
@@ -96,9 +102,10 @@ SECTIONS: dict[str, Section] = {
     "stress": _of("reliability.stress"),
     "faults": _of("reliability.faults"),
     "load": _of("reliability.load"),
+    "twelve": _twelve,
 }
 # a quarter of an hour each: measured only when named
-LONG = ("trust", "flow", "audits", "stress", "faults", "load")
+LONG = ("trust", "flow", "audits", "stress", "faults", "load", "twelve")
 
 
 def usual() -> list[str]:
@@ -140,13 +147,18 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, metavar="N", help="trust: only some cases, with N data each, printed and not written"
     )
+    parser.add_argument("--from", dest="folder", metavar="FOLDER", help="twelve: where the published files are")
     given = parser.parse_args()
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"unknown section {unknown[0]!r}: choose from {', '.join(SECTIONS)}")
     texts = sections_of(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     dry = given.dry or given.size is not None
-    options, names, start = Options(given.seconds, dry, given.size), given.sections or usual(), time.monotonic()
+    options, names, start = (
+        Options(given.seconds, dry, given.size, given.folder),
+        given.sections or usual(),
+        time.monotonic(),
+    )
     failed = []
     for k, name in enumerate(names, 1):
         _progress(f"{name}, section {k} of {len(names)}", start)

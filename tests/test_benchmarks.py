@@ -8,6 +8,7 @@ import pytest
 from benchmarks import __main__ as bench
 from benchmarks.engine.other_engines import Case, Peer, PeerCurves, ask_gsdesign, ask_rpact, ask_scipy, report
 from benchmarks.growth import Curve
+from benchmarks.models.published import Source, executed, missing, sha256
 from designer import Design, characteristics
 
 CASE = Case(Design(1500, 500, 0.05), np.array([0.0, 0.5, 1.0, 3.0]))  # 3 looks
@@ -94,3 +95,44 @@ def test_one_section_that_fails_does_not_cost_the_others(monkeypatch, tmp_path, 
     assert list(sections) == ["old", "good"] and sections["good"].startswith("## Good for 2 s")
     progress = capsys.readouterr().err
     assert "good, section 2 of 2" in progress and "failed: broken" in progress
+
+
+PUBLISHED = {
+    "module.py": "import numpy as np\nimport nowhere\n\n\ndef other(x):\n    return nowhere.f(x)\n\n\n"
+    "def model(x):\n    # as it is\n    return np.sum(x)\n\n\nother(download())\n",
+    "cells.ipynb": '{"cells": [{"cell_type": "markdown", "source": ["pm"]}, {"cell_type": "code", "source": '
+    '["%matplotlib inline\\n", "import math as pm"]}, {"cell_type": "code", "source": '
+    '["y = pm.pi * size\\n", "pm.sample()"]}]}',
+    "page.md": "Text\n\n```{code-cell} ipython3\n---\ntags: []\n---\nimport math as pm\n```\n\n"
+    "```{code-cell} ipython3\n:tags: []\n\ny = pm.pi * size\npm.sample()\n```\n",
+}
+
+
+def test_published_texts_are_taken_as_they_are(tmp_path, refuses):
+    """Only the imports and the parts that define the model are run, and only if they are those of that commit."""
+    (tmp_path / "repository").mkdir()
+    for name, text in PUBLISHED.items():
+        (tmp_path / "repository" / name).write_text(text)
+    function, cell = "def model(x):\n    # as it is\n    return np.sum(x)", "y = pm.pi * size\npm.sample()"
+    source = Source("owner/repository", "module.py", "0" * 40, ("model",), sha256=sha256(function))
+    assert executed(source, tmp_path, {})["model"]([1.0, 2.0]) == 3.0
+    for name in ("cells.ipynb", "page.md"):
+        notebook = Source("owner/repository", name, "0" * 40, cells=(sha256(cell)[:8],), sha256=sha256(cell))
+        assert executed(notebook, tmp_path, {"size": 2.0})["y"] == pytest.approx(2.0 * np.pi)
+    refuses(
+        lambda: executed(source._replace(sha256="1" * 64), tmp_path, {}), "the text has SHA-256", "is it that commit?"
+    )
+    refuses(lambda: executed(source._replace(functions=("gone",)), tmp_path, {}), "has 0 times function gone")
+    absent = source._replace(path="absent.py")
+    assert missing([source, absent], tmp_path) == [
+        f"repository/absent.py: absent.py of github.com/owner/repository at commit {'0' * 40}"
+    ]
+
+
+def test_without_the_published_files_it_is_said_which_to_get(refuses, tmp_path):
+    from benchmarks.models.twelve import report
+
+    refuses(
+        lambda: report(None), "needs published files in a folder (--from FOLDER)", "examples/covtype.py of github.com"
+    )
+    refuses(lambda: report(str(tmp_path), ("ordinal",)), "ordinal_regression.ipynb", "at commit 07c801d4")
