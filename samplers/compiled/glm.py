@@ -17,7 +17,7 @@ from designer.core.jit import kernel, kernel_with
 from samplers.compiled.expanded import proxies, rest_rows
 from samplers.compiled.logistic import ROOM, SUMS, fill_products, row_dot, two_dots
 from samplers.decide._permutation import is_a
-from samplers.models.families.kernels import CompiledFamily
+from samplers.models.families.kernels import CompiledFamily, call_changes, call_expansions, call_values
 from samplers.models.priors import CompiledPrior, compiled_log_prior
 
 Y, EXTRA, WEIGHT = 6, 7, 8  # rows of the workspace
@@ -160,6 +160,50 @@ def fill_stored(table, rows, at, at_y, old, new, y, out):
         y[k] = table[i, at_y]
 
 
+@kernel
+def fill_stored_dots(design_rows, table, rows, theta, theta_new, at, at_y, old, new, y, out):
+    """`fill_two_dots` and `fill_stored` in one pass over the rows, which lie far from each other in memory."""
+    for k in range(out.size):
+        i = rows[k]
+        before, after = two_dots(design_rows, i, theta, theta_new)
+        bend = 0.5 * table[i, at + 2] * (after + before - 2.0 * table[i, at])
+        old[k], new[k], y[k] = before, after, table[i, at_y]
+        out[k] = (after - before) * (table[i, at + 1] + bend)
+
+
+@kernel
+def fill_in_turn(design, numbers, rows, theta, theta_new, room, n):
+    """Predictors at θ and θ', y, and the change of each row's stored proxy, into the workspace."""
+    old, new, table = room[0, :n], room[1, :n], numbers.table
+    fill_two_products(design, rows, theta, theta_new, old, new)
+    if numbers.offset >= 0:
+        add_column(table, rows, numbers.offset, old)
+        add_column(table, rows, numbers.offset, new)
+    fill_stored(table, rows, numbers.anchor, numbers.y, old, new, room[Y, :n], room[2, :n])
+
+
+def fill_with_stored(design: Any, numbers: Any, rows: Any, theta: Any, theta_new: Any, room: Any, n: Any) -> Any:
+    """The same, in one pass where that is possible."""
+
+
+@overload(fill_with_stored)
+def _fill_with_stored(design, numbers, rows, theta, theta_new, room, n):
+    if is_a(DenseRows, design):
+
+        def at_once(design, numbers, rows, theta, theta_new, room, n):
+            if numbers.offset >= 0:
+                fill_in_turn(design, numbers, rows, theta, theta_new, room, n)
+            else:
+                y, at, table = room[Y, :n], numbers.anchor, numbers.table
+                old, new, out = room[0, :n], room[1, :n], room[2, :n]
+                fill_stored_dots(design.rows, table, rows, theta, theta_new, at, numbers.y, old, new, y, out)
+
+        return at_once
+    return lambda design, numbers, rows, theta, theta_new, room, n: fill_in_turn(
+        design, numbers, rows, theta, theta_new, room, n
+    )
+
+
 # --- terms of the data that a test has drawn --------------------------------------------------------------------------
 
 
@@ -175,29 +219,29 @@ def fill_numbers(numbers, rows, room, n):
 @kernel
 def glm_terms(model, theta, theta_new, indices, room, out):
     """lᵢ of the drawn rows, or their residuals."""
-    n, numbers, table, design, at = out.size, model.numbers, model.numbers.table, model.design, model.numbers.anchor
-    stored, family = at >= 0, model.family
+    n, numbers, table, design, family = out.size, model.numbers, model.numbers.table, model.design, model.family
+    stored = numbers.anchor >= 0
     rows = indices if stored else rest_rows(model, indices)
     old, new, proxy = room[0, :n], room[1, :n], room[2, :n]
     y, extra, weight = room[Y, :n], room[EXTRA, :n], room[WEIGHT, :n]
-    fill_two_products(design, rows, theta, theta_new, old, new)
     fill_numbers(numbers, rows, room, n)
-    if numbers.offset >= 0:
-        add_column(table, rows, numbers.offset, old)
-        add_column(table, rows, numbers.offset, new)
     if stored:
-        fill_stored(table, rows, at, numbers.y, old, new, y, proxy)
+        fill_with_stored(design, numbers, rows, theta, theta_new, room, n)
     else:
+        fill_two_products(design, rows, theta, theta_new, old, new)
+        if numbers.offset >= 0:
+            add_column(table, rows, numbers.offset, old)
+            add_column(table, rows, numbers.offset, new)
         fill_column(table, rows, numbers.y, 0.0, y)
     if not stored and model.order > 0:
         centre, second = model.centre, float(model.order - 1)
         fill_two_products(design, rows, centre, centre, proxy, out)
         if numbers.offset >= 0:
             add_column(table, rows, numbers.offset, proxy)
-        family.expansions(family.shape, old, new, proxy, y, extra, weight, model.scale, second)
+        call_expansions(family.expansions, (family.shape, old, new, proxy, y, extra, weight, model.scale, second))
     elif not stored:
         proxy[:] = 0.0
-    family.changes(family.shape, old, new, y, extra, weight, model.scale, proxy, out)
+    call_changes(family.changes, (family.shape, old, new, y, extra, weight, model.scale, proxy, out))
 
 
 # --- log-likelihoods of many rows, log priors -------------------------------------------------------------------------
@@ -222,7 +266,7 @@ def glm_sum(design, numbers, family, theta, first, size, room):
     fill_numbers(numbers, rows, room, size)
     if numbers.offset >= 0:
         add_column(numbers.table, rows, numbers.offset, eta)
-    family.values(family.shape, eta, y, extra, weight, values)
+    call_values(family.values, (family.shape, eta, y, extra, weight, values))
     return plain_sum(values)
 
 

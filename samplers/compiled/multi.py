@@ -21,7 +21,7 @@ from samplers.compiled.glm import (
     plain_sum,
 )
 from samplers.compiled.logistic import ROOM
-from samplers.models.families.joint import CompiledJoint
+from samplers.models.families.joint import CompiledJoint, call_joint_values
 from samplers.models.priors import CompiledPrior, compiled_log_prior
 
 
@@ -51,19 +51,20 @@ class MultiData(NamedTuple):
 def fill_proxies(table, rows, at, old, new, out):
     """The change of each row's proxy, from predictors, slopes and curvatures in the table."""
     q, n = old.shape[0], out.size
-    for k in range(n):
-        i, change, place = rows[k], 0.0, at + 2 * q
-        for j in range(q):
-            d = new[j, k] - old[j, k]
-            middle = new[j, k] + old[j, k] - 2.0 * table[i, at + j]
-            change += d * (table[i, at + q + j] + 0.5 * table[i, place] * middle)
+    d, middle, place = np.empty((q, n)), np.empty((q, n)), at + 2 * q
+    for j in range(q):
+        for k in range(n):
+            d[j, k] = new[j, k] - old[j, k]
+            middle[j, k] = 0.5 * (new[j, k] + old[j, k]) - table[rows[k], at + j]
+    out[:] = 0.0
+    for j in range(q):
+        for k in range(n):
+            out[k] += d[j, k] * (table[rows[k], at + q + j] + table[rows[k], place] * middle[j, k])
+        place += 1
+        for m in range(j + 1, q):
+            for k in range(n):
+                out[k] += table[rows[k], place] * (d[j, k] * middle[m, k] + d[m, k] * middle[j, k])
             place += 1
-            for m in range(j + 1, q):
-                d_m = new[m, k] - old[m, k]
-                middle_m = new[m, k] + old[m, k] - 2.0 * table[i, at + m]
-                change += 0.5 * table[i, place] * (d * middle_m + d_m * middle)
-                place += 1
-        out[k] = change
 
 
 @kernel
@@ -102,8 +103,8 @@ def multi_terms(model, theta, theta_new, indices, room, out):
         fill_proxies(numbers.table, indices, numbers.anchor, old, new, proxy)
     else:
         proxy[:] = 0.0
-    family.values(family.shape, old, n, y, extra, weight, before)
-    family.values(family.shape, new, n, y, extra, weight, out)
+    call_joint_values(family.values, (family.shape, old, n, y, extra, weight, before))
+    call_joint_values(family.values, (family.shape, new, n, y, extra, weight, out))
     for k in range(n):
         out[k] = model.scale * (out[k] - before[k] - proxy[k])
 
@@ -119,7 +120,7 @@ def multi_sum(model, table, numbers, theta, first, size, room):
     multi_predictors(table, numbers, rows, theta, theta, d, linear, eta, other)
     fill_column(numbers.table, rows, numbers.y, 0.0, y)
     fill_numbers(numbers, rows, room, size)
-    family.values(family.shape, eta, size, y, extra, weight, values)
+    call_joint_values(family.values, (family.shape, eta, size, y, extra, weight, values))
     return plain_sum(values)
 
 

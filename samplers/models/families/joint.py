@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import float64, int64, types
@@ -18,12 +18,13 @@ from designer.core.arrays import Floats
 from designer.core.jit import kernel, kernel_with
 from designer.engine._exp_kernels import fast_exp
 from samplers.models.families.functions import FARTHEST, capped_exp, fast_log, softplus
-from samplers.models.families.kernels import CONTRACT, ROW, FirstClass
+from samplers.models.families.kernels import CONTRACT, ROW, Address, by_address
 from samplers.models.families.special import digamma, fill_rises, rise_slopes, trigamma
 
 TABLE = float64[:, ::1]
 VALUES = types.void(ROW, TABLE, int64, ROW, ROW, ROW, ROW)
 SLOPES = types.void(ROW, TABLE, int64, ROW, ROW, ROW, TABLE, TABLE)
+call_joint_values = by_address(VALUES)
 SAMPLED = -1.0  # in place of a shape parameter
 LARGE = 1e3  # gamma functions of larger shapes come from their series
 LIMIT = 80.0  # of |log shape|
@@ -40,7 +41,7 @@ class CompiledJoint(NamedTuple):
     """The form that compiled blocks take."""
 
     shape: Floats
-    values: Any
+    values: int
 
 
 @kernel
@@ -230,13 +231,13 @@ JOINT = {
 
 
 @cache
-def _first_class(name: str) -> FirstClass:
-    return FirstClass(JOINT[name][0], VALUES)
+def _address(name: str) -> Address:
+    return Address.of(JOINT[name][0], VALUES)
 
 
 def compiled_joint(family: JointFamily) -> CompiledJoint:
     """The form that compiled blocks take."""
-    return CompiledJoint(np.array(family.shape, dtype=np.float64), _first_class(family.name))
+    return CompiledJoint(np.array(family.shape, dtype=np.float64), _address(family.name).number)
 
 
 def joint_values(family: JointFamily, eta: Floats, y: Floats, extra: Floats, weight: Floats) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import int64, types
@@ -21,15 +21,17 @@ from samplers.models.families.joint import (
     TABLE,
     CompiledJoint,
     JointFamily,
+    call_joint_values,
     compiled_joint,
     scale_of,
     shape_gap,
     student_shapes,
 )
-from samplers.models.families.kernels import CONTRACT, ROW, FirstClass
+from samplers.models.families.kernels import CONTRACT, ROW, Address, by_address
 from samplers.models.families.special import SHIFT, digamma, harmonic_sums, rise_slopes
 
 GRADIENTS = types.void(ROW, TABLE, int64, ROW, ROW, ROW, TABLE, ROW)
+call_gradients = by_address(GRADIENTS)
 SUMS = {"reassoc", "contract"}
 
 
@@ -37,7 +39,7 @@ class CompiledSums(NamedTuple):
     """The form that the loops over states take."""
 
     joint: CompiledJoint
-    gradients: Any
+    gradients: int
 
 
 # --- slopes in the linear predictors, and sums of the slopes in the log shapes ----------------------------------------
@@ -174,7 +176,7 @@ def fill_values(family, eta, shapes, y, extra, weight, out):
     room = np.empty((linear + shapes.shape[1], n))
     for s in range(states):
         fill_predictors(eta[s], shapes[s], room)
-        family.values(family.shape, room, n, y, extra, weight, out[s])
+        call_joint_values(family.values, (family.shape, room, n, y, extra, weight, out[s]))
 
 
 @kernel
@@ -184,14 +186,14 @@ def fill_sums(family, eta, shapes, y, extra, weight, sums, totals):
     room, values, joint = np.empty((linear + shapes.shape[1], n)), np.empty(n), family.joint
     for s in range(states):
         fill_predictors(eta[s], shapes[s], room)
-        joint.values(joint.shape, room, n, y, extra, weight, values)
+        call_joint_values(joint.values, (joint.shape, room, n, y, extra, weight, values))
         sums[s] = total_of(values)
-        family.gradients(joint.shape, room, n, y, extra, weight, eta[s], totals[s])
+        call_gradients(family.gradients, (joint.shape, room, n, y, extra, weight, eta[s], totals[s]))
 
 
 @cache
-def _gradients(name: str) -> FirstClass:
-    return FirstClass(GRADIENTS_OF[name], GRADIENTS)
+def _gradients(name: str) -> Address:
+    return Address.of(GRADIENTS_OF[name], GRADIENTS)
 
 
 def joint_values_many(family: JointFamily, eta: Floats, shapes: Floats, numbers: tuple[Floats, ...]) -> Floats:
@@ -209,6 +211,6 @@ def joint_sums(
 ) -> tuple[Floats, Floats, Floats]:
     """Sums over the rows of log p (S,) and of its slopes in the log shapes (S, k), and its slopes in η, in place."""
     sums, totals = np.empty(eta.shape[0]), np.empty(shapes.shape)
-    compiled = CompiledSums(compiled_joint(family), _gradients(family.name))
+    compiled = CompiledSums(compiled_joint(family), _gradients(family.name).number)
     fill_sums(compiled, eta, shapes, *map(np.array, numbers), sums, totals)
     return sums, totals, eta
