@@ -123,8 +123,8 @@ compiled(mapped(Path({folder!r}), MOST_DENSE + 1))
 
 
 def test_a_real_process_with_less_memory_than_its_file(tmp_path):
-    """Some 120 MB of Python, and a file of far more than is left: the system must take pages back, and give them."""
-    rows, megabytes = 8_000_000, 200
+    """Some 120 MB of Python, and a file larger than what is left: the system must take pages back, and give them."""
+    rows, megabytes = 8_000_000, 215
 
     def python(*arguments, before=()):
         whole = [*before, sys.executable, *arguments]
