@@ -23,7 +23,7 @@ app: $(VENV)/app.stamp  ## open the dashboard in the browser
 	$(BIN)/austerity app
 
 test: $(VENV)/test.stamp browser lint  ## check style and types, run all tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 browser:  ## install Chromium for the browser tests, if possible; without it they are skipped
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \

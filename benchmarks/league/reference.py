@@ -22,7 +22,7 @@ from samplers.study.laplace import verdict_by
 
 WORK, FEWEST, MOST = 4e10, 1000, 4_000  # rows times coefficients times weighted draws, and how many of these
 ENOUGH = 0.02  # standard error of any mean, in sds, and of any sd, at which weighted draws are good enough
-CHAIN_SECONDS, LARGE = 150.0, 10**5  # of the exact chain; above this N it decides by the exact mini-batch test
+CHAIN_SECONDS, LARGE = 150.0, 10**4  # of the exact chain; above this N it decides by the exact mini-batch test
 
 
 class Reference(NamedTuple):
