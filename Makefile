@@ -42,7 +42,7 @@ lint: $(VENV)/test.stamp  ## check style and types
 pictures: $(VENV)/test.stamp browser  ## take screenshots of the dashboard for docs/pictures
 	$(BIN)/python -m docs.pictures.make
 
-bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="peers accuracy" for some sections
+bench: $(VENV)/test.stamp  ## measure, and write benchmarks/RESULTS.md; SECTIONS="engine samplers" for some sections
 	$(BIN)/python -m benchmarks $(SECTIONS)
 
 league: $(VENV)/test.stamp peers  ## every method on the same posteriors, bias beside speed: about an hour, resumable, on an idle machine

@@ -87,6 +87,9 @@ def test_a_process_that_takes_too_long_is_stopped_and_its_memory_known():
 def test_the_page_shows_the_stored_figures():
     league = load()
     assert page.PAGE.read_text(encoding="utf-8") == page.written(league), "python -m benchmarks.league --page"
+    text = page.README.read_text(encoding="utf-8")
+    assert text == page.readme(text, league), "python -m benchmarks.league --page"
+    assert 1 <= text.partition(page.BEGIN)[2].partition(page.END)[0].count("\n| ") - 1 <= 8
     known = {posterior.name for posterior in posteriors.POSTERIORS}
     assert {name for name, _ in league.places} <= known
     assert {method for _, _, method in league.cells} <= set(methods.BY_NAME)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.league`: measure the cells that are missing, then write docs/league.md."""
+"""`python -m benchmarks.league`: measure missing cells, then write docs/league.md and the README's rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.league.run import run
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.league", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of draws in each cell (default: %(default)g)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of draws in each cell (default: %(default)g)")
     parser.add_argument("--lanes", type=int, default=2, help="cells at a time, one core each (default: %(default)s)")
     parser.add_argument("--posterior", action="append", help="only this one; may be given more than once")
     parser.add_argument("--method", action="append", help="only this one; may be given more than once")
     parser.add_argument("--size", type=int, action="append", help="only this N; may be given more than once")
     parser.add_argument("--again", action="store_true", help="measure cells again that are done")
-    parser.add_argument("--page", action="store_true", help="only write the page again")
+    parser.add_argument("--page", action="store_true", help="only write page and README again")
     given = parser.parse_args()
     wanted = [] if given.page else wanted_cells(given)
     start = time.monotonic()
@@ -30,7 +30,9 @@ def main() -> None:
         print(f"[{time.monotonic() - start:,.0f} s] {line}", flush=True)
 
     run(wanted, given.seconds, given.lanes, say)
-    page.PAGE.write_text(page.written(load()), encoding="utf-8")
+    league = load()
+    page.PAGE.write_text(page.written(league), encoding="utf-8")
+    page.README.write_text(page.readme(page.README.read_text(encoding="utf-8"), league), encoding="utf-8")
 
 
 def wanted_cells(given: argparse.Namespace) -> list[tuple[str, int, str]]:

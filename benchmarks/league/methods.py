@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from benchmarks.league.posteriors import Posterior
 
-MHSS_MEMORY = 4e9  # bytes: PyMHSS works on dense copies of its data
-
 
 class Method(NamedTuple):
     """One method.
@@ -30,6 +28,8 @@ class Method(NamedTuple):
             return "knows logistic regression with a flat prior alone"
         if self.name.startswith("Laplace") and posterior.family == "hierarchical":
             return "the joint density of effects and their scale has no mode that describes it"
+        if self.name == "exact mini-batch" and posterior.family in ("student-t", "negative-binomial", "softmax"):
+            return "there are no bounds for several predictors or sampled shapes"
         if self.name in ("sequential, plain", "SGLD-CV") and posterior.extra:
             return "not measured for the further families"
         return ""

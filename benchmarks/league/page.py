@@ -14,6 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "league.md"
 WISH, WISHES = 0.02, (0.01, 0.02, 0.05, 0.1)
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+README = Path(__file__).parents[2] / "README.md"
+BEGIN, END = "<!-- league -->", "<!-- end of league -->"
+IN_README = [(name, n) for name in ("logistic", "rare", "Poisson", "hierarchical") for n in (10**5, 10**6)]
+
 INTRODUCTION = """# The league: who is first, and how far off
 
 Every method on the same posteriors, on one core of the same machine. A method is *first* if it is the first to know
@@ -25,7 +29,7 @@ map for the error that you set. `make league` measures it again."""
 MEASURED = """## How it was measured
 
 - One process and one core for each cell, two cells at a time on a machine with two cores and nothing else to do; about
-  30 s of draws, fewer once there are 20,000 effective ones. A cell that has no draws 120 s after that is *unfinished*.
+  20 s of draws, 5 s once there are 20,000 effective ones. A cell that has no draws 120 s after that is *unfinished*.
 - Set-up is everything before the first draw: mode, proxies, trial run and design (ours, by `au.sample` with
   `posterior_error=0.02`), compilation and warm-up (theirs). Loading the data is not in it. Ours is compiled before the
   first call and loaded from a cache; JAX compiles in every process, which takes NUTS a few and HMCECS tens of seconds.
@@ -58,6 +62,26 @@ def section(league: League) -> list[str]:
     return [*"\n\n".join(texts).splitlines(), ""]
 
 
+def readme(text: str, league: League) -> str:
+    """The README with at most eight rows of the league between its marks."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    head = f"| posterior | N | first to know every mean to {WISH:g} sd | best test on mini-batches | NUTS | HMCECS |"
+    rows = []
+    for name, n in [place for place in IN_README if place in league.places]:
+        cells, won = league.at((name, n)), winners(league, WISH)[name, n]
+        first = f"{won.method}, {_seconds(won.seconds)}" if won.method != NOBODY else "nobody"
+        ours = f"{won.ours[0]}, {_seconds(won.ours[1])}" if won.ours[0] != NOBODY else "none"
+        others = [_reached(cells[one]) for one in ("NUTS", "HMCECS")]
+        rows.append(f"| {BY_NAME[name].words} | {_size(n)} | {first} | {ours} | {' | '.join(others)} |")
+    return before + BEGIN + "\n" + "\n".join([head, "|---" * 6 + "|", *rows]) + "\n" + END + after
+
+
+def _reached(cell: Cell) -> str:
+    time = cell.seconds_to(WISH)
+    return _seconds(time) if math.isfinite(time) else cell.why_not(WISH)
+
+
 def _losses(league: League) -> list[str]:
     """Where a test on a subsample is not first, or is itself far off."""
     lost = {place: won for place, won in winners(league, WISH).items() if won.method not in OURS}
@@ -72,6 +96,8 @@ def _losses(league: League) -> list[str]:
         for (name, n, method), cell in league.cells.items()
         if method in OURS and cell.problem and "not measured" not in cell.problem
     ]
+    missing = [(one.name, n) for one in POSTERIORS for n in one.sizes if (one.name, n) not in league.places]
+    lines += [f"- **{name}, N = {_size(n)}**: not measured yet." for name, n in missing]
     return ["## Where we lose", f"At an error of {WISH:g} sd.", "\n".join(lines) or "Nowhere in these cells."]
 
 
@@ -148,7 +174,6 @@ def _row(n: int, method: str, cell: Cell) -> str:
     rate = "needs none" if math.isinf(cell.effective) else _number(cell.effective / cell.seconds)
     if cell.effective < ENOUGH:
         rate = f"~{rate}"
-    time = cell.seconds_to(WISH)
     shown = [
         _seconds(cell.setup),
         _number(cell.rows),
@@ -156,7 +181,7 @@ def _row(n: int, method: str, cell: Cell) -> str:
         f"{cell.mean_error:.3f} ± {cell.mean_se:.3f}",
         f"{100 * cell.sd_error:.1f}% ± {100 * cell.sd_se:.1f}",
         f"{cell.memory:,.0f} MB",
-        _seconds(time) if math.isfinite(time) else cell.why_not(WISH),
+        _reached(cell),
     ]
     return f"| {_size(n)} | {method} | " + " | ".join(shown) + " |"
 
