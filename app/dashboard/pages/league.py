@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cache
 
 import streamlit as st
@@ -71,10 +72,11 @@ def _wish() -> float:
 
 def _answer(won: dict[tuple[str, int], Winner]) -> str:
     """How often whom: our losses first."""
-    lost = [f"{name}, N = {n:,}: {one.method}" for (name, n), one in won.items() if one.method not in {*OURS, NOBODY}]
-    ours = sum(one.method in OURS for one in won.values())
-    words = f"A test on mini-batches is first in {ours} of {len(won)} cells."
-    return words if not lost else f"{words} It is not in {len(lost)}: {'; '.join(lost)}."
+    counts = Counter(one.method for one in won.values())
+    others = [f"{method} in {count}" for method, count in counts.most_common() if method not in {*OURS, NOBODY}]
+    ours = sum(count for method, count in counts.items() if method in OURS)
+    found = [*others, f"a test on mini-batches in {ours}", *([f"nobody in {counts[NOBODY]}"] if counts[NOBODY] else [])]
+    return f"**First in how many of {len(won)} cells:** {', '.join(found)}."
 
 
 def _row(method: str, cell: Cell, wish: float) -> dict[str, str]:
