@@ -144,7 +144,9 @@ def test_one_line_and_nothing_touched(folder, told, name, path, words):
     assert entry["said"].startswith(f"austerity: {folder / 'disk' / path}".rstrip("/")), entry["said"]
     assert words in entry["said"]
     assert entry["said"].count("\n") == 1
-    behind = "/draws-", "lock"  # draws without a checkpoint, which are made again, and who holds a lock
+    behind = ["/draws-", "lock"]  # draws without a checkpoint, which are made again, and who holds a lock
+    if name == "resume while full":  # a state may still give way to a newer one: the run with room again shows no loss
+        behind.append("/state-")
     assert [changed for changed in entry["changed"] if not any(name in changed for name in behind)] == []
     assert [new for new in entry["new"] if new.endswith((".tmp", ".nc"))] == []
 
