@@ -16,8 +16,6 @@ from app.dashboard.state.question import Question, SearchAnswer, answer_question
 from app.dashboard.state.source import Source
 from designer import Design, TrialRun, acceptance, stopping, worst_case
 from designer.pairs.diagnostics import histograms_of
-from tests.browser.driving import chromium, holds
-from tests.serving import PATIENCE
 
 SOURCE = Source("stationary", 20_000, 0.5, 40, 1)
 TRIAL = TrialRun.at_stationarity(20_000, 0.5, 40, np.random.default_rng(1))
@@ -139,23 +137,6 @@ def test_looks_and_the_judged_error_are_named_for_what_they_are():
     assert f"looks per step, mean over the pairs {acceptance(best, TRIAL).looks.mean():.4g}" in " ".join(words.split())
     judged = re.search(r"criterion worst-case judges: error of the hardest decision\s+(\S+)", words)
     assert float(judged[1]) == pytest.approx(worst_case(best).error[0], abs=1e-6)
-
-
-@pytest.mark.parametrize("width", [390, 1200])
-def test_figures_stay_in_their_columns(answer, tmp_path, width):
-    file = tmp_path / "report.html"
-    file.write_text(report.html(answer.result.best, answer, RUN, SOURCE, NOW), encoding="utf-8")
-    with chromium() as (browser, reason):
-        if browser is None:
-            pytest.skip(f"NO BROWSER, REPORT NOT LOOKED AT: {reason}")
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        page.set_default_timeout(1000 * PATIENCE)
-        page.goto(file.as_uri())
-        holds(page, "document.querySelectorAll('.main-svg').length >= 5")
-        fits = "f => 0 < f.querySelector('.main-svg').clientWidth"
-        fits += " && f.querySelector('.main-svg').clientWidth <= f.clientWidth + 1"
-        holds(page, f"[...document.querySelectorAll('figure')].filter({fits}).length == 5")
-        assert page.locator("figure").count() == 5
 
 
 def test_skewness_is_checked_when_known(answer):
