@@ -1,4 +1,7 @@
-"""The real server and a real Chromium, one of each for all browser tests; without them, loud skips."""
+"""The real server and a real Chromium, one of each for all browser tests; without them, loud skips.
+
+They end with the browser tests, not with the session: while Playwright lives, nothing else in its process can use asyncio.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[Server]:
     with running() as server:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser():
     with chromium() as (found, reason):
         if found is None:
