@@ -1,6 +1,6 @@
 """The real server and a real Chromium, one of each for all browser tests; without them, loud skips.
 
-They end with the browser tests, not with the session: while Playwright lives, nothing else in its process can use asyncio.
+They end with these tests, not with the session: while Playwright lives, nothing else in its process can use asyncio.
 """
 
 from __future__ import annotations
