@@ -188,6 +188,15 @@ def paths(rng: np.random.Generator, where: Stopping, design: Design | Plan, mu_s
     return [_path(where.n[:-1], z[k], np.flatnonzero(outside[k]), mu_std > 0) for k in range(count)]
 
 
+def typical_paths(
+    rng: np.random.Generator, where: Stopping, design: Design | Plan, trial: TrialRun, count: int
+) -> list[Path]:
+    """Runs of the test at random pairs of a trial run, each with its own u."""
+    pairs = rng.integers(len(trial), size=count)
+    mu_std = (trial.log_acceptance[pairs] - np.log(rng.random(count))) / np.maximum(trial.kappa[pairs], SMALLEST_KAPPA)
+    return [paths(rng, where, design, float(mu), 1)[0] for mu in mu_std]
+
+
 def look_table(where: Stopping, design: Design | Plan, mu_std: float) -> LookTable:
     """The table of a stopping distribution at this μ_std."""
     schedule = as_plan(design).schedule

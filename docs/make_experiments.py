@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from samplers.experiments import NAMES, experiment
-from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable
+from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, in_words
 from samplers.experiments.framework.running import Experiment, shipped
+from samplers.experiments.framework.stories import beside_the_paper, story
 
 PAGE = Path(__file__).with_name("experiments.md")
 PICTURES = PAGE.parent / "pictures" / "experiments"
-BESIDE = PAGE.with_name("beside_the_papers.md")
 WIDTH, HEIGHT = 900, 480  # of a picture, in pixels
 COLOURS = 64  # of its palette
 NOT_RUN = "<!-- not run: takes minutes to hours; the tests run every experiment at its smallest size -->"
@@ -31,13 +31,17 @@ K16 and S17.
 All experiments have the papers' numbers of data, except E6, which uses census income instead of MiniBooNE, and E9,
 which uses synthetic twins and fewer digits. Where the papers' chains ran for hours, ours are shorter: E3 has 40% of
 their samples, E4 at most 6%, E6 10%; E4 and E6 have fewer chains; part of E11 has fewer samples. Each section gives
-its size and the reason. *Full* in the settings is the largest size that this package runs, as it was run here.
+its size and the reason. *Full* in the settings is the size of the runs shown here; `--size paper` runs E3, E4 and E6
+at the papers' own size, which takes hours to days. The runs of E3, E4 and E6 shown here are older than these
+experiments are now; each section says in what they differ.
 The dashboard shows the same tables and figures (*Experiments* page). The command in each section runs the experiment
-again; with `--quick` it takes about a minute. `--data DIR` reads data sets in their own formats, and `--download`
-fetches them where there is a network. Without either, a synthetic twin is used, and the report says so. E6 also runs on
-MiniBooNE (`--data-set miniboone`).
+again; with `--quick` it takes about a minute. `--chains`, `--seed`, `--epsilon` and `--start mode` or `--start far`
+change what an experiment can change. Finished parts are kept in the folder of `--output`: a second run continues, on
+this machine or with `--cluster`, and more chains or other ε add to it. `--data DIR` reads data sets in their own
+formats, and `--download` fetches them where there is a network. Without either, a synthetic twin is used, and the
+report says so. E6 also runs on MiniBooNE (`--data-set miniboone`), E4 and E5 on four sounds (`--data-set audio`).
 Checks are statements that the experiment should confirm, evaluated on the numbers of the run; a check that fails is
-shown as such. Seconds are those of the machine that ran it, with two cores.
+shown as such, and one whose bands overlap as unresolved. Seconds are those of the machine that ran it, with two cores.
 
 `python -m docs.make_experiments` writes this page from `samplers/experiments/stored`.
 `python -m samplers.experiments.framework.ship DIR` puts a finished run there, with the ground truth it computed
@@ -59,6 +63,7 @@ def section(name: str) -> str:
     if kept is None:
         return "\n".join([*lines, "No full-size result comes with this version.", ""])
     described, report = kept
+    lines += [f"**In short.** {_escaped(story(name, report).words)}", ""]
     lines += [_escaped(report.finding), "", *_beside(name), *_checks(report)]
     lines += [*(f"- {_escaped(line)}" for line in report.notices), "", *_pictures(name, report)]
     lines += [line for table in report.tables for line in markdown(table)]
@@ -100,7 +105,7 @@ def _heading(found: Experiment) -> str:
 
 
 def _checks(report: Report) -> list[str]:
-    return [f"- **{'holds' if true else 'does not hold'}**: {_escaped(what)}" for what, true in report.checks.items()]
+    return [f"- **{in_words(true)}**: {_escaped(what)}" for what, true in report.checks.items()]
 
 
 def pictures(name: str, report: Report) -> Iterator[tuple[Path, Panel]]:
@@ -119,9 +124,8 @@ def _pictures(name: str, report: Report) -> list[str]:
 
 def _beside(name: str) -> list[str]:
     """What the paper reports, and why ours differs."""
-    parts = re.split(r"^## (\w+)\n", BESIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    found = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name)
-    return [] if found is None else [f"**Beside the paper.** {found.strip()}", ""]
+    found = beside_the_paper(name)
+    return [f"**Beside the paper.** {found}", ""] if found else []
 
 
 def _how(described: dict[str, Any]) -> list[str]:

@@ -24,6 +24,8 @@ The parts of a chain:
 
 SequentialTest, ExactMinibatchTest, BarkerTest, ConcentrationTest, ExactTest
     acceptance tests; a test of your own is an `AcceptTest`
+AlwaysAccept
+    no test: accepts everything, as uncorrected Langevin dynamics does
 Comparison, Decision
     what a test is asked and what it answers, in your own loop, too
 TermBounds, AliasTable
@@ -83,6 +85,13 @@ SamplerConfig, config_from_table, run_config, Cluster
 collect, summary, to_netcdf, from_netcdf
     draws as ArviZ uses them, and their summary
 
+Fits without sampling:
+
+fit_table, TableFit
+    a regression of a table (medians, quantiles, L_p, logistic, Poisson) that reads only as much data as it needs
+FitConfig
+    a fit as a TOML file
+
 Further modules:
 
 gibbs, gibbs_values
@@ -126,12 +135,14 @@ if TYPE_CHECKING:
     from samplers.chains.stepping import SteppedChain
     from samplers.cluster.client import Cluster
     from samplers.config.config import SamplerConfig
+    from samplers.config.fit_config import FitConfig
     from samplers.config.from_table import config_from_table
     from samplers.data.formula.frame import ModelFrame, model_frame
     from samplers.data.formula.model import DataWarning, glm
     from samplers.decide import (
         AcceptTest,
         AliasTable,
+        AlwaysAccept,
         BarkerTest,
         Comparison,
         ConcentrationTest,
@@ -141,6 +152,8 @@ if TYPE_CHECKING:
         SequentialTest,
         TermBounds,
     )
+    from samplers.fit.of_table import fit_table
+    from samplers.fit.table_fit import TableFit
     from samplers.flow.result import SampleResult
     from samplers.flow.sample import sample
     from samplers.models import LinearModel, Model, SmoothModel
@@ -196,6 +209,7 @@ __all__ = [
     "ICA",
     "AcceptTest",
     "AliasTable",
+    "AlwaysAccept",
     "ArrowStep",
     "Audit",
     "BarkerTest",
@@ -213,6 +227,7 @@ __all__ = [
     "Draws",
     "ExactMinibatchTest",
     "ExactTest",
+    "FitConfig",
     "Flat",
     "GibbsChain",
     "Grouped",
@@ -250,6 +265,7 @@ __all__ = [
     "SteppedChain",
     "StiefelWalk",
     "StudentT",
+    "TableFit",
     "TermBounds",
     "ValueGibbsChain",
     "ValuedMRF",
@@ -269,6 +285,7 @@ __all__ = [
     "config_from_table",
     "find_mode",
     "fit",
+    "fit_table",
     "from_jax",
     "from_netcdf",
     "from_numpyro",
@@ -306,17 +323,20 @@ _HOMES = {
     "study.step_trials": "trials_at",
     "study.time_costs": "time_costs",
     "study.best_tests": "best_candidates",
-    "decide": "AcceptTest AliasTable BarkerTest Comparison ConcentrationTest Decision ExactMinibatchTest ExactTest "
-    "SequentialTest TermBounds",
+    "decide": "AcceptTest AliasTable AlwaysAccept BarkerTest Comparison ConcentrationTest Decision ExactMinibatchTest "
+    "ExactTest SequentialTest TermBounds",
     "study.predict_minibatch": "best_minibatch_step predict_minibatch",
     "chains.chain": "Chain",
     "chains.draws": "ChainStopped Draws",
     "chains.parallel": "RunProgress",
     "cluster.client": "Cluster",
     "config.config": "SamplerConfig",
+    "config.fit_config": "FitConfig",
     "config.from_table": "config_from_table",
     "data.formula.frame": "ModelFrame model_frame",
     "data.formula.model": "DataWarning glm",
+    "fit.of_table": "fit_table",
+    "fit.table_fit": "TableFit",
     "flow.result": "SampleResult",
     "flow.sample": "sample",
     "models.control": "Controlled find_mode",

@@ -56,6 +56,7 @@ class Style(NamedTuple):
     comments: bool = False  # comments between the rows, and comments in quotes above the header
     multiline: bool = False  # line ends inside quotes
     errors: str = "strict"  # what to do with bytes that are no text: as `bytes.decode`
+    empty_rows: bool = False  # rows of separators alone, as spreadsheets leave below a table: skipped
 
 
 class Head(NamedTuple):
@@ -191,7 +192,7 @@ def rows(layout: Layout) -> Iterator[Row]:
     for number, line in numbered:
         text = line.rstrip("\r\n")
         bare = text.strip()
-        if not bare:
+        if not bare or (style.empty_rows and _is_empty(bare, separator, width)):
             continue
         if style.comments and bare.startswith("#"):
             yield Row(number, bare, [])
@@ -202,6 +203,11 @@ def rows(layout: Layout) -> Iterator[Row]:
             yield Row(number, text, fields)
         else:
             yield Row(number, text, split_fields(text, separator, width))
+
+
+def _is_empty(text: str, separator: str | None, width: int) -> bool:
+    """Whether a row has no value in any of its fields."""
+    return separator is not None and text.count(separator) < width and not text.strip(separator + QUOTES)
 
 
 def count_fields(row: Row, layout: Layout) -> int:

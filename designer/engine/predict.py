@@ -197,6 +197,30 @@ def trusted(plan: Plan, trial: TrialRun, barker: bool) -> Mask:
     return covered(plan, trial, barker) & light
 
 
+def batch_problem(trial: TrialRun, m: int, epsilon: float = 0.05) -> str | None:
+    """Why the normal theory, by which some questions are answered, is not to be trusted at mini-batches of m.
+
+    None if it is, for every pair.
+
+    Examples
+    --------
+    >>> batch_problem(TrialRun(20_000, mu=[0.0], sigma=[0.01], skew=[4.0]), 200)
+    'm = 200: 1 of 1 pairs are too skewed or heavy-tailed for the normal theory used here; take m >= 1,024'
+    """
+    if trial.skew is None:
+        return None
+    plan = as_plan(Design(trial.n_data, min(m, trial.n_data), epsilon))
+    known = trusted(plan, trial, barker=False)
+    if known.all():
+        return None
+    least = max(float(SMALLEST_THEORY), (float(np.abs(trial.skew).max()) / LARGEST) ** 2)
+    if trial.residuals is not None:
+        least = max(least, (float(np.nanmax(trial.residuals.kurtosis)) - 3.0) / HEAVIEST)
+    many = f"{np.count_nonzero(~known):,} of {len(trial):,} pairs"
+    cure = f"take m >= {math.ceil(least):,}" if m < least < trial.n_data else "audit the chain"
+    return f"m = {m:,}: {many} are too skewed or heavy-tailed for the normal theory used here; {cure}"
+
+
 def resampleable(plan: Plan, trial: TrialRun) -> Mask:
     """Which pairs can be resampled."""
     if trial.residuals is None or plan.schedule.m < SMALLEST_M:

@@ -114,6 +114,19 @@ def defects(columns: Mapping[str, Floats], most: int) -> tuple[list[Defect], int
     return sorted(listed)[:most], count
 
 
+def swap_line(mu: Floats, sigma: Floats) -> str | None:
+    """That the columns are swapped, where sigma has values below 0, which no standard deviation has; None if not."""
+    below = int(np.count_nonzero(sigma < 0.0))
+    if below < 2 or 10 * below < sigma.size or not np.all(mu > 0.0):
+        return None
+    if not np.median(np.abs(mu)) > np.median(np.abs(sigma)):
+        return None
+    return (
+        f"mu and sigma are swapped: the column sigma has {below:,} of {sigma.size:,} values below 0, and mu none, but "
+        "sigma is a standard deviation"
+    )
+
+
 def refusal(problems: list[FileProblem], count: int) -> BadFile:
     """The error for a file with `count` problems, of which these are the first."""
     return BadFile(f"{count:,} problem{'s' * (count > 1)}, nothing loaded", problems, count)

@@ -13,6 +13,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.engine.skew import LARGEST
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.pairs.mistakes import odd_pairs
 from designer.pairs.refusals import pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import epsilon_of
@@ -227,7 +228,8 @@ def summarise(trial: TrialRun, rule: Rule = "metropolis") -> TrialSummary:
     usage = measure_of("average", trial, rule, 0.5).small()(as_plan(usual), ROUGH).usage
     summary = TrialSummary(len(trial), trial.n_data, a, kappa, probability, skew, usual, usage, [])
     problem = pairs_problem(trial)
-    remarks = [*([] if problem is None else [f"no design can be made: {problem}"]), *_remarks(summary, trial.proposal)]
+    odd = odd_pairs(trial) if problem is None else f"no design can be made: {problem}"
+    remarks = [*([] if odd is None else [odd]), *_remarks(summary, trial.proposal)]
     if "no_residuals" in trial.notes:
         remarks.append(f"no residuals, which predictions at small m need: {trial.notes['no_residuals']}")
     return summary._replace(remarks=[*remarks, *_skewness_remarks(usual, trial, rule)])
@@ -434,9 +436,7 @@ def _remarks(summary: TrialSummary, proposal: str | None) -> list[str]:
         remarks.append(f"mean acceptance is {probability.mean:.2g}: the random walk's steps are too small")
     if summary.usage > MUCH:
         remarks.append(
-            f"κ is {summary.kappa.mean:.2g} on average, and a usual test (m = {summary.usual.m:,}, "
-            f"ε = {summary.usual.epsilon:g}) would read {summary.usage:.0%} of the data per step: "
-            "control variates lower both"
+            f"κ is {summary.kappa.mean:.2g} on average, so decisions need much of the data: control variates lower it"
         )
     return remarks
 

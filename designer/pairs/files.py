@@ -31,6 +31,7 @@ from designer.pairs.columns import (
     defects,
     refusal,
     required,
+    swap_line,
 )
 from designer.pairs.notes import as_text, from_json, from_text
 from designer.pairs.text import number_of_data
@@ -189,6 +190,8 @@ def _reading(what: str) -> Iterator[None]:
 def _sound(columns: Columns) -> Columns:
     """The columns, if all values are allowed."""
     flaws, count = defects(columns, most=limits.MAX_LISTED)
+    if count and (swapped := swap_line(columns["mu"], columns["sigma"])) is not None:
+        raise BadFile(f"{swapped}; nothing loaded")
     if count:
         problems = [
             FileProblem(d.row + 1, d.column, repr(float(columns[d.column][d.row])), d.reason, "row") for d in flaws

@@ -7,10 +7,8 @@ import math
 import numpy as np
 
 from designer.core.errors import BadInput
+from designer.pairs.mistakes import MOST_KAPPA, RARE, likely_mistake
 from designer.pairs.trial_run import TrialRun
-
-RARE = 100.0  # a stationary chain is refused in one of so many trial runs, at most
-MOST_KAPPA = 100.0  # of half of the pairs
 
 
 def pairs_problem(trial: TrialRun) -> str | None:
@@ -23,7 +21,8 @@ def pairs_problem(trial: TrialRun) -> str | None:
     >>> pairs_problem(TrialRun(10_000, mu=[-1e-4, 0.0276], sigma=[0.013, 0.011])).split(":")[0]
     'pair 2 has A = 276'
     """
-    return _burn_in(trial) or _absurd_kappa(trial)
+    problem = _burn_in(trial) or _absurd_kappa(trial)
+    return None if problem is None else likely_mistake(trial) or problem
 
 
 def check_pairs(trial: TrialRun) -> None:

@@ -39,6 +39,7 @@ from designer.pairs.columns import (
     known,
     refusal,
     required,
+    swap_line,
 )
 
 _STATES_N = re.compile(r"#[\s#]*(?:N|(?i:n[_ -]?data))\s*[:=]\s*(\d.*)")
@@ -47,7 +48,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([,_'’\s])\d{3}(?:\1\d{3})*|(?:\.\d{3}){2,
 
 def style() -> Style:
     """What the file of a trial run may hold. Bytes that are not text are replaced: they may be in ignored columns."""
-    return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace")
+    return Style(limits.MAX_LINE, (",", ";", "\t", None), comments=True, errors="replace", empty_rows=True)
 
 
 def parse(data: bytes) -> Parsed:
@@ -114,6 +115,8 @@ def careful_columns(layout: Layout) -> tuple[Columns, list[tuple[int, str]]]:
     rows = read_carefully(layout, list(places.values()), point=point, most=most)
     columns = dict(zip(places, rows.columns, strict=True))
     flaws, count = defects(columns, most)
+    if count and (swapped := swap_line(columns["mu"], columns["sigma"])) is not None:
+        raise BadFile(f"{swapped}; nothing loaded")
     if count + rows.misfit_count:
         problems = [_misfit(row, layout) for row in rows.misfits]
         flawed = rows_at(layout, [flaw.row for flaw in flaws])

@@ -17,7 +17,7 @@ from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
 from designer.core.files import Target, shorten
 from designer.pairs import files
-from designer.pairs.columns import TrialColumns, defects
+from designer.pairs.columns import TrialColumns, defects, swap_line
 from designer.pairs.files import Source
 from designer.pairs.limits import MAX_PAIRS
 from designer.pairs.notes import Note, checked_notes
@@ -81,6 +81,8 @@ class TrialRun:
         if skew is not None:
             columns["skew"] = _column("skew", skew, pairs)
         flaws, count = defects(columns, most=5)
+        if flaws and (swapped := swap_line(columns["mu"], columns["sigma"])) is not None:
+            raise BadInput(swapped)
         if flaws:
             lines = [f"{d.column}[{d.row}] = {float(columns[d.column][d.row])!r}: {d.reason}" for d in flaws]
             raise BadInput("; ".join(lines + [f"and {count - len(flaws):,} more"] * (count > len(flaws))))

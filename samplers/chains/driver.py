@@ -109,13 +109,13 @@ class Paced:
 class Stopwatch:
     """Times the steps of a chain, and nothing else: `in_blocks(chain, goal, advance=Stopwatch(chain))`."""
 
-    def __init__(self, chain: MarkovChain) -> None:
-        self.chain, self.seconds = chain, 0.0
+    def __init__(self, chain: MarkovChain, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.chain, self.seconds, self.clock = chain, 0.0, clock
         self.laps: list[float] = []  # seconds of each call
 
     def __call__(self, steps: int) -> Draws:
-        begin = time.perf_counter()
+        begin = self.clock()
         draws = self.chain.advance(steps)
-        self.laps.append(time.perf_counter() - begin)
+        self.laps.append(self.clock() - begin)
         self.seconds += self.laps[-1]
         return draws

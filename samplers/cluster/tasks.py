@@ -227,7 +227,6 @@ class PartTask(NamedTuple):
 
     def do(self, here: WorkerContext) -> Any:
         from samplers.experiments import experiment
-        from samplers.experiments.framework.identity import identity
         from samplers.experiments.framework.running import Work, computed, fingerprints_of
 
         def report(share: float, note: str) -> None:
@@ -235,7 +234,7 @@ class PartTask(NamedTuple):
 
         local = replace(experiment(self.experiment), data=self.data)
         folder = None if self.folder is None else Path(self.folder)
-        if identity(local.name, local.work, self.settings, fingerprints_of(local, folder)) != self.known:
+        if local.identity(self.settings, fingerprints_of(local, folder)) != self.known:
             raise BadInput(f"{self.experiment}: its code or its data sets differ from those where it was started")
         with _ONE_PART:
             return computed(local, self.settings, self.part, Work(folder, report, here.stopped))

@@ -153,7 +153,8 @@ def fused_test(test: AcceptTest, model: Model, rule: Rule, looks: int | None = N
         return _exact_minibatch(test, model.residual_bounds, n_data, barker)
     if type(test) is BarkerTest and barker and not test.skew_corrected and test.m <= n_data:
         table = correction(test.sigma) if test.table is None else test.table
-        return parts.Barker(n_data, test.m, test.sigma, table.x, table.cdf, table.mass, table.width)
+        delta = math.inf if test.delta is None else test.delta
+        return parts.Barker(n_data, test.m, test.sigma, delta, table.x, table.cdf, table.mass, table.width)
     return None
 
 

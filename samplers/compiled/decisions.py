@@ -16,7 +16,7 @@ from samplers.compiled.models import fill_terms, full_log_likelihood
 from samplers.compiled.parts import MORE_LOOKS, NOT_A_NUMBER, Barker, Exact, ExactMinibatch, Sequential
 from samplers.compiled.whitening import reach_between, to_white
 from samplers.decide._minibatch_kernels import draw_rows, log_ratio_of_kept
-from samplers.decide._moments import add_shifted
+from samplers.decide._moments import add_shifted, near_normal
 from samplers.decide._permutation import draw, is_a, put_back
 
 
@@ -46,8 +46,11 @@ def without_data(log_ratio):
 
 
 @kernel
-def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares):
-    """Let the sample grow to `goal`, adding up lᵢ - shift and its squares; the first lᵢ is the shift."""
+def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares, kept):
+    """Let the sample grow to `goal`, adding up lᵢ - shift and its squares; the first lᵢ is the shift.
+
+    The lᵢ are also written to `kept`, unless that has no room at all.
+    """
     while n < goal:
         permutation, new = draw(rng, permutation, n, min(n + ROOM, goal), goal)
         fetch(model, new)
@@ -56,6 +59,8 @@ def read(rng, model, theta, theta_new, permutation, room, n, goal, shift, total,
         if n == 0:
             shift = terms[0]
         total, squares = add_shifted(terms, shift, total, squares)
+        if kept.size > 0:
+            kept[n : n + new.size] = terms
         n += new.size
     return permutation, shift, total, squares
 
@@ -80,10 +85,11 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
                 return yes, n, looks, permutation
             n, shift, total, squares, decision, looks = 0, 0.0, 0.0, 0.0, 0, MORE_LOOKS
             for j in range(test.looks.size):
+                goal, none = test.looks[j], room[0, :0]
                 permutation, shift, total, squares = read(
-                    rng, model, theta, theta_new, permutation, room, n, test.looks[j], shift, total, squares
+                    rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares, none
                 )
-                n = test.looks[j]
+                n = goal
                 if not math.isfinite(total):
                     looks = NOT_A_NUMBER
                     break
@@ -119,18 +125,27 @@ def _accept(rng, model, test, theta, theta_new, log_ratio, permutation, room):
             if not math.isfinite(log_ratio):
                 yes, n, looks = without_data(log_ratio)
                 return yes, n, looks, permutation
-            shift, total, squares, variance = 0.0, 0.0, 0.0, math.inf
-            while n < n_data and not variance < test.sigma**2:
+            shift, total, squares, variance, enough = 0.0, 0.0, 0.0, math.inf, False
+            kept, seen = room[0, :0], room[0, :0]
+            if test.delta < math.inf:
+                kept, seen = np.empty(min(n_data, 16 * test.m)), np.zeros(4)
+            while n < n_data and not enough:
                 looks += 1
                 goal = min(looks * test.m, n_data)
+                if 0 < kept.size < goal:
+                    kept = np.concatenate((kept, np.empty(goal)))
                 permutation, shift, total, squares = read(
-                    rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares
+                    rng, model, theta, theta_new, permutation, room, n, goal, shift, total, squares, kept
                 )
                 n = goal
                 if not math.isfinite(total):
                     return False, n, NOT_A_NUMBER, put_back(permutation, n)
                 spread = max(0.0, squares / n - (total / n) * (total / n)) * n / (n - 1)
                 variance = float(n_data) ** 2 * spread / n * (1.0 - n / n_data)
+                enough = variance < test.sigma**2
+                if enough and test.delta < math.inf:
+                    second = spread * (n - 1) / n
+                    enough = near_normal(kept[:n], total / n + shift, second, test.delta, seen)
             permutation = put_back(permutation, n)
             noisy = n_data * (total / n + shift) - log_ratio
             if n == n_data:

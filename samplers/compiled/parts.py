@@ -178,11 +178,12 @@ class Exact(NamedTuple):
 
 
 class Barker(NamedTuple):
-    """The Barker mini-batch test with a table of its correction."""
+    """The Barker mini-batch test with a table of its correction; `delta` is infinite without a second condition."""
 
     n_data: int
     m: int
     sigma: float
+    delta: float
     x: Floats
     cdf: Floats
     mass: Floats

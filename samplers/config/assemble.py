@@ -16,12 +16,15 @@ from samplers.chains.jump_chain import state_of
 from samplers.chains.slice_chain import WIDTH, Slice
 from samplers.chains.spec import ChainSpec
 from samplers.config.config import SamplerConfig
+from samplers.config.field import field_of
 from samplers.config.priors import prior_precision
 from samplers.config.schema import (
     AdaptiveTable,
+    AlwaysTable,
     BarkerTable,
     ConcentrationTable,
     ExactMinibatchTable,
+    FieldTable,
     GlmTable,
     IcaTable,
     JumpsTable,
@@ -41,6 +44,7 @@ from samplers.data import memory
 from samplers.data.formula.frame import ModelFrame, model_frame
 from samplers.data.formula.model import model_of
 from samplers.data.load import Dataset, load
+from samplers.decide.always import AlwaysAccept
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
 from samplers.decide.concentration import ConcentrationTest
@@ -57,6 +61,11 @@ from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
 from samplers.proposals import ArrowStep, Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
 
+UNCORRECTED = (
+    "no test: every proposal is accepted, so the draws have the error of the step size, which nothing corrects; "
+    "`austerity certify` measures it"
+)
+
 
 class ModelParts(NamedTuple):
     """Model, proposal and start that the tables `[model]` and `[proposal]` describe, and the parameters' names."""
@@ -71,6 +80,8 @@ class ModelParts(NamedTuple):
 
 def build(config: SamplerConfig) -> ChainSpec:
     """Load the data and make model, proposal and test; the chains start at the posterior mode, or near it."""
+    if isinstance(config.model, FieldTable):
+        return _field_spec(config, config.model)
     data = _data(config)
     n_rows, heavy = data.x.shape[0], _heavy_asked(config)
     if heavy is not None:  # it is known already how many data can be sampled
@@ -88,6 +99,7 @@ def build(config: SamplerConfig) -> ChainSpec:
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
     known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
+    notes |= {"uncorrected": UNCORRECTED} if isinstance(config.test, AlwaysTable) else {}
     chosen: dict[str, str] = {}  # enters the digest, unless it is the proposal that earlier versions made
     if parts.choice is not None:
         notes |= {"proposal": parts.choice.sentence} if parts.choice.notable else {}
@@ -110,6 +122,32 @@ def build(config: SamplerConfig) -> ChainSpec:
     )
     with prefix_errors("run."):
         spec.chain(np.random.default_rng())  # refuse now what no chain can start with
+    return spec
+
+
+def _field_spec(config: SamplerConfig, table: FieldTable) -> ChainSpec:
+    """The spec of Gibbs chains: the data are the potentials, and an update reads one term per pair of others."""
+    found = field_of(table, config.data)
+    values = getattr(found.field, "n_values", 2)
+    if values > 2 and not (config.test is None or isinstance(config.test, Design)):
+        takes = "takes 'sequential' or 'exact', to which a threshold can be given"
+        raise BadInput(f"test.kind = {config.test.kind!r}: a field of {values} values {takes}")
+    start = np.zeros(found.field.dimension) if config.run.start is None else np.array(config.run.start)
+    spec = ChainSpec(
+        model=found.field,
+        proposal=None,
+        test=_test(config, found.field.n_data, 0),
+        start=start,
+        rule="barker",
+        design=config.test if isinstance(config.test, Design) else None,
+        names=tuple(f"x{k}" for k in range(found.field.dimension)),
+        kind=config.model.kind,
+        notes={"field": found.sentence, "source": {"config": config.portable().to_toml()}},
+        digest=hashlib.sha256((config.digest + found.digest).encode()).hexdigest(),
+        entries=config.entries | {"contents of the data": found.digest[:8]},
+    )
+    with prefix_errors("run.start: "):
+        spec.chain(np.random.default_rng())
     return spec
 
 
@@ -159,6 +197,8 @@ def _test(config: SamplerConfig, n_rows: int, n_heavy: int) -> AcceptTest:
         with prefix_errors("test.n_data: "):
             check_designed_for(test, n_data, "the data have", " rows", n_heavy)
         return test
+    if isinstance(table, AlwaysTable):
+        return AlwaysAccept()
     options = table.model_dump(exclude={"kind"})
     if isinstance(table, ExactMinibatchTable):
         return ExactMinibatchTest(**options)
@@ -188,6 +228,8 @@ def _parts(config: SamplerConfig, data: Dataset | ModelFrame) -> ModelParts:
             return _lasso(config.model, config, data)
         case RJTable():
             return _jumps(config.model, config, data)
+        case FieldTable():
+            raise AssertionError("a field has a spec of its own")
 
 
 def _logistic(table: LogisticTable, config: SamplerConfig, data: Dataset) -> ModelParts:

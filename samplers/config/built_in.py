@@ -1,13 +1,16 @@
-"""Configs of the papers' chains on built-in data, for trial runs and for exports from the dashboard."""
+"""Configs of the papers' chains, and of those of the bundled trial runs: for trial runs, runs and exports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from designer.core.errors import BadInput
 from samplers.config.config import SamplerConfig
 from samplers.data.sources import fingerprint
+
+ALWAYS_MADE_UP = "tall-logistic"  # the source that no file can replace
 
 
 class BuiltIn(NamedTuple):
@@ -92,6 +95,58 @@ chains = 4
     ),
 }
 
+_TALL = """[data]
+source = "tall-logistic"
+
+[model]
+kind = "logistic"
+prior_precision = 1.0
+control = {control}
+
+[proposal]
+kind = "random-walk"
+
+[run]
+draws = 10000
+warmup = 500
+chains = 4
+"""
+
+# the chains of the bundled trial runs, by their names in `designer.pairs.examples`
+EXAMPLE_CHAINS: Mapping[str, BuiltIn] = {
+    "logistic": BuiltIn(
+        "Random walk on logistic regression",
+        "The chain of the bundled trial run: made-up data, N = 100,000, 10 coefficients.",
+        _TALL.format(control=0),
+    ),
+    "control": BuiltIn(
+        "The same with control variates",
+        "The chain of the bundled trial run with control variates: the test sees only the residuals.",
+        _TALL.format(control=2),
+    ),
+    "ica": BuiltIn(
+        "Unmixing sounds at the paper's scale",
+        "Independent components, 1,950,000 samples of four sounds. The bundled pairs are made up for its acceptance.",
+        """[data]
+source = "audio"
+
+[model]
+kind = "ica"
+
+[proposal]
+kind = "stiefel"
+scale = 0.0016
+
+[run]
+draws = 2000
+warmup = 200
+chains = 2
+""",
+    ),
+}
+MADE_UP_PAIRS = ("ica",)  # examples whose pairs are not those of their chain
+CHAINS: Mapping[str, BuiltIn] = {**BUILT_IN, **EXAMPLE_CHAINS}
+
 
 def built_in(name: str, folder: str | None = None, seed: int = 0) -> SamplerConfig:
     """The config of a built-in chain with the exact test; `folder` contains the files of its data set.
@@ -101,15 +156,31 @@ def built_in(name: str, folder: str | None = None, seed: int = 0) -> SamplerConf
     >>> built_in("e3").model.kind
     'logistic'
     """
-    if name not in BUILT_IN:
-        raise BadInput(f"experiment = {name!r}: must be one of {', '.join(BUILT_IN)}")
-    config = SamplerConfig.from_toml(BUILT_IN[name].toml, exact=True, seed=seed)
+    if name not in CHAINS:
+        raise BadInput(f"experiment = {name!r}: must be one of {', '.join(CHAINS)}")
+    config = SamplerConfig.from_toml(CHAINS[name].toml, exact=True, seed=seed)
     return config.model_copy(update={"data": config.data.model_copy(update={"folder": folder})})
+
+
+@cache
+def built_in_text(name: str) -> str:
+    """The text of that config.
+
+    Examples
+    --------
+    >>> "tall-logistic" in built_in_text("control")
+    True
+    """
+    return built_in(name).to_toml()
 
 
 def twin_notice(config: SamplerConfig) -> str | None:
     """A line that says if a synthetic twin replaces the data set of a config."""
     source = config.data.source
-    if source is None or fingerprint(source, config.data.folder) != fingerprint(source, None):
+    if (
+        source is None
+        or source == ALWAYS_MADE_UP
+        or fingerprint(source, config.data.folder) != fingerprint(source, None)
+    ):
         return None
     return f"synthetic data: no files of {source} were found, so a twin of the same shape replaces them"

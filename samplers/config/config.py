@@ -42,6 +42,7 @@ LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they 
     "model": {"heavy": "auto", "prior_intercept": True},
     "proposal": {"tails": "auto", "profile": "auto"},
     "redesign": {"confidence": None},
+    "test": {"delta": None},
 }
 PLACES = {"path", "labels", "folder"}  # of `[data]`: draws do not depend on where the data are
 
@@ -145,7 +146,8 @@ class SamplerConfig(Record):
     @property
     def rule(self) -> Rule:
         """The acceptance rule: that of `[run]`, or else that of the test."""
-        return self.run.rule or ("barker" if isinstance(self.test, BarkerTable) else "metropolis")
+        usual: Rule = "barker" if isinstance(self.test, BarkerTable) or self.proposal.kind == "gibbs" else "metropolis"
+        return self.run.rule or usual
 
     @property
     def digest(self) -> str:
@@ -180,7 +182,7 @@ class SamplerConfig(Record):
         if isinstance(test, Design):
             known["test"] = test.without_notes.to_json()
         else:
-            known["test"] = test and test.model_dump(mode="json")
+            known["test"] = test and _without_later("test", test.model_dump(mode="json"))
         return known
 
 

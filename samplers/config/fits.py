@@ -6,11 +6,15 @@ from designer.core.errors import BadInput
 from designer.rule.design import Design
 from samplers.config.schema import (
     AdaptiveTable,
+    AlwaysTable,
     BarkerTable,
     ConcentrationTable,
     DataTable,
     ExactMinibatchTable,
+    FieldTable,
+    GibbsTable,
     GlmTable,
+    LangevinTable,
     LogisticTable,
     ModelTable,
     ProposalTable,
@@ -23,6 +27,7 @@ from samplers.config.schema import (
 )
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet")  # files with named columns
+FIELDS = (".npy", ".npz")  # files with the potentials of a field
 
 
 def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) -> None:
@@ -44,6 +49,8 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         raise BadInput("model.recentre = true: needs control variates and a warm-up")
     if isinstance(proposal, SliceTable):
         _check_slice(model, proposal, run)
+    if isinstance(model, FieldTable):
+        _check_gibbs(run)
     if proposal.kind == "adaptive" and not run.warmup:
         raise BadInput("run.warmup = 0: the adaptive proposal needs warm-up steps to adapt")
 
@@ -58,12 +65,20 @@ def _check_slice(model: ModelTable, proposal: SliceTable, run: RunTable) -> None
         raise BadInput("model.recentre = true: cannot be used with proposal.kind = 'slice'")
 
 
+def _check_gibbs(run: RunTable) -> None:
+    """Refuse options that Gibbs updates cannot use."""
+    if run.rule == "metropolis":
+        raise BadInput("run.rule = 'metropolis': a Gibbs update has Barker's rule")
+    if run.temperature != 1.0:
+        raise BadInput(f"run.temperature = {run.temperature:g}: scale the potentials of the field instead")
+
+
 def check_redesign(redesign: RedesignTable | None, test: object, proposal: ProposalTable, run: RunTable) -> None:
     """Refuse a redesign of anything but a sequential test of pairs, or without steps for it."""
     if redesign is None:
         return
-    if isinstance(proposal, SliceTable):
-        raise BadInput("redesign: cannot be used with proposal.kind = 'slice', which has no pairs")
+    if isinstance(proposal, (SliceTable, GibbsTable)):
+        raise BadInput(f"redesign: cannot be used with proposal.kind = {proposal.kind!r}, which has no pairs")
     if not isinstance(test, Design):
         raise BadInput('redesign: needs [test] with kind = "sequential", the first design')
     if redesign.until is None and not run.warmup:
@@ -82,6 +97,9 @@ def check_schedule(table: ScheduleTable | None, redesign: RedesignTable | None, 
 
 def check_data(model: ModelTable, data: DataTable) -> None:
     """Refuse entries that the model or the kind of file cannot use."""
+    if isinstance(model, FieldTable):
+        _check_field_data(model, data)
+        return
     _check_place(data)
     if isinstance(model, LogisticTable) and not model.prior_intercept and not data.intercept:
         advice = "name the column in model.prior_precision, with precision 0"
@@ -102,6 +120,25 @@ def check_data(model: ModelTable, data: DataTable) -> None:
         raise BadInput(f"data.{unfit[0]}: does not apply to a .npy file, which is mapped and not changed")
     if model.labels == "binary" and data.labels is None:
         raise BadInput("data.labels: missing; a .npy file needs a second file with its labels")
+
+
+def _check_field_data(model: FieldTable, data: DataTable) -> None:
+    """Refuse a field that is neither in a file nor drawn, or both."""
+    given = [name for name, value in data.model_dump().items() if value not in (None, False)]
+    if unfit := [name for name in given if name != "path"]:
+        raise BadInput(f"data.{unfit[0]}: does not apply to model.kind = 'mrf'")
+    if data.path is None:
+        if model.dimension is None:
+            raise BadInput("data.path: missing; or give model.dimension to draw a random field")
+        if model.n_values in (None, 2) and model.field_sd is not None:
+            raise BadInput("model.field_sd: is for fields of three or more values, see model.n_values")
+        return
+    if not data.path.lower().endswith(FIELDS):
+        raise BadInput(
+            f"data.path: {data.path}: the potentials of a field are in a file that ends in {', '.join(FIELDS)}"
+        )
+    if model.drawn:
+        raise BadInput(f"model.{next(iter(model.drawn))}: is for a random field; data.path has the potentials already")
 
 
 def _check_formula_data(data: DataTable, given: list[str]) -> None:
@@ -139,6 +176,11 @@ def check_test(test: object, model: ModelTable, proposal: ProposalTable, run: Ru
     """Refuse a test that does not go with the proposal, the rule or the control variates."""
     if isinstance(proposal, SliceTable) and isinstance(test, (BarkerTable, ConcentrationTable, ExactMinibatchTable)):
         raise BadInput(f"test.kind = {test.kind!r}: proposal.kind = 'slice' takes 'sequential' or 'exact'")
+    if isinstance(test, AlwaysTable) and not isinstance(proposal, LangevinTable):
+        why = (
+            "accepts everything, which leaves the posterior to the proposal alone; it needs proposal.kind = 'langevin'"
+        )
+        raise BadInput(f"test.kind = 'always': {why}")
     if isinstance(test, BarkerTable) and run.rule == "metropolis":
         raise BadInput("run.rule = 'metropolis': test.kind = 'barker' needs Barker's rule")
     if isinstance(test, ExactMinibatchTable):

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    Strict,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
@@ -22,100 +13,33 @@ from designer.search.space import Space
 from designer.search.upper_limit import MOST_CONFIDENCE
 from samplers.chains.draws import MAX_DRAWS
 from samplers.chains.parallel import MAX_CHAINS, MAX_SEED
+from samplers.config.entries import (
+    ConfigTable,
+    NotNegative,
+    Positive,
+    Precision,
+    Real,
+    Text,
+    Whole,
+    YesNo,
+    heavy_value,
+    label_value,
+    number_value,
+    prior_tails_value,
+    prior_value,
+    profile_value,
+    tails_value,
+)
 from samplers.decide.correction import HIGHEST, LOWEST
 from samplers.decide.exact_minibatch import MOST_CHI, MOST_ROWS
-from samplers.proposals.proxy import MOST_DEGREES
 
 MOST_PHASES = 100  # of a schedule
-LARGEST = 1e300  # largest number that models and proposals compute with
+MOST_VARIABLES, MOST_VALUES = 300, 100  # of a random field
 Labels: TypeAlias = Literal["binary", "numbers"] | None  # the kind of labels that a model needs
 Family: TypeAlias = Literal[
     "bernoulli", "probit", "cloglog", "binomial", "poisson", "negative-binomial", "gaussian", "student-t", "gamma",
     "softmax",
 ]  # fmt: skip
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, (bool, str)):
-        raise ValueError("must be a number")
-    return value
-
-
-def _tails(value: Any) -> Any:
-    if value in ("auto", "normal") if isinstance(value, str) else _is_number(value) and 1.0 <= value <= MOST_DEGREES:
-        return value
-    raise ValueError(f'must be "auto", "normal" or degrees of freedom from 1 to {MOST_DEGREES:g}')
-
-
-def _profile(value: Any) -> Any:
-    if value == "auto" or isinstance(value, bool):
-        return value
-    raise ValueError('must be "auto", true or false')
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _precision(value: Any) -> Any:
-    """Check a precision for all coefficients, a list of them, or a table by column."""
-    entries = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
-    for entry in entries:
-        if isinstance(entry, (bool, str)) or not isinstance(entry, (int, float)) or not 0.0 <= entry <= LARGEST:
-            raise ValueError("must be a number from 0 on, a list of them, or a table of them by the columns' names")
-    if not isinstance(value, (int, float)) and not value:
-        raise ValueError("must not be empty")
-    return value
-
-
-def _heavy(value: Any) -> Any:
-    if value != "auto" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_N_DATA):
-        raise ValueError('must be a number of rows or "auto"')
-    return value
-
-
-def _prior(value: Any) -> Any:
-    """Check a prior for all coefficients, or a table by column: "flat" or standard deviations."""
-    entries = value.values() if isinstance(value, dict) else [value]
-    for entry in entries:
-        if entry != "flat" and not (_is_number(entry) and 0.0 < entry <= LARGEST):
-            raise ValueError('must be "flat", a standard deviation above 0, or a table of them by the columns\' names')
-    if isinstance(value, dict) and not value:
-        raise ValueError("must not be empty")
-    return value
-
-
-def _prior_tails(value: Any) -> Any:
-    if value in ("normal", "laplace") if isinstance(value, str) else _is_number(value) and 1.0 <= value <= MOST_DEGREES:
-        return value
-    raise ValueError(f'must be "normal", "laplace" or degrees of freedom from 1 to {MOST_DEGREES:g}')
-
-
-def _label(value: Any) -> Any:
-    if value is None or (isinstance(value, (str, bool, int, float)) and value != ""):
-        return value
-    raise ValueError("must be a text, a number, true or false")
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise ValueError("must not be empty")
-    return text
-
-
-Whole = Annotated[int, BeforeValidator(_number)]
-Real = Annotated[float, BeforeValidator(_number)]
-Positive = Annotated[Real, Field(gt=0.0, le=LARGEST)]
-NotNegative = Annotated[Real, Field(ge=0.0, le=LARGEST)]
-YesNo = Annotated[bool, Strict()]
-Precision = Annotated[float | tuple[float, ...] | dict[str, float], BeforeValidator(_precision)]
-Text = Annotated[str, AfterValidator(_not_empty)]
-
-
-class ConfigTable(BaseModel):
-    """One table of a config. Unknown entries and infinite numbers are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 # --- [test] -----------------------------------------------------------------------------------------------------------
@@ -142,6 +66,7 @@ class BarkerTable(ConfigTable):
     m: Whole = Field(default=100, ge=2, le=MAX_N_DATA)
     sigma: Real = Field(default=1.0, ge=LOWEST, le=HIGHEST)
     skew_corrected: YesNo = False
+    delta: Annotated[Real, Field(gt=0.0, le=1.0)] | None = None
 
 
 class ConcentrationTable(ConfigTable):
@@ -163,7 +88,13 @@ class ExactMinibatchTable(ConfigTable):
     most: Annotated[Real, Field(ge=0.0, le=MOST_ROWS)] | None = None
 
 
-OtherTable: TypeAlias = BarkerTable | ConcentrationTable | ExactMinibatchTable  # tests with tables of their own
+class AlwaysTable(ConfigTable):
+    """No test: every proposal is accepted, as in uncorrected Langevin dynamics (SGLD)."""
+
+    kind: Literal["always"] = "always"
+
+
+OtherTable: TypeAlias = BarkerTable | ConcentrationTable | ExactMinibatchTable | AlwaysTable  # with their own tables
 TestTable: TypeAlias = Annotated[SequentialTable | ExactTable | OtherTable, Field(discriminator="kind")]
 
 
@@ -182,9 +113,9 @@ class LogisticTable(ConfigTable):
     kind: Literal["logistic"] = "logistic"
     prior_precision: Precision = 0.0
     prior_intercept: YesNo = True
-    control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
+    control: Annotated[Literal[0, 1, 2], BeforeValidator(number_value)] = 2
     recentre: YesNo = False
-    heavy: Annotated[int | Literal["auto"], BeforeValidator(_heavy)] = "auto"
+    heavy: Annotated[int | Literal["auto"], BeforeValidator(heavy_value)] = "auto"
 
     @property
     def chooses_heavy(self) -> bool:
@@ -207,14 +138,14 @@ class GlmTable(ConfigTable):
     formula: Text
     family: Family = "bernoulli"
     shape: Annotated[dict[str, Positive], Field(min_length=1)] | None = None
-    positive: Annotated[Any, PlainValidator(_label)] = None
+    positive: Annotated[Any, PlainValidator(label_value)] = None
     weights: Text | None = None
     missing: Literal["refuse", "drop"] = "refuse"
-    prior: Annotated[Any, PlainValidator(_prior)] = "flat"
-    prior_tails: Annotated[Any, PlainValidator(_prior_tails)] = "normal"
-    control: Annotated[Literal[0, 1, 2], BeforeValidator(_number)] = 2
+    prior: Annotated[Any, PlainValidator(prior_value)] = "flat"
+    prior_tails: Annotated[Any, PlainValidator(prior_tails_value)] = "normal"
+    control: Annotated[Literal[0, 1, 2], BeforeValidator(number_value)] = 2
     recentre: YesNo = False
-    heavy: Annotated[int | Literal["auto"], BeforeValidator(_heavy)] = "auto"
+    heavy: Annotated[int | Literal["auto"], BeforeValidator(heavy_value)] = "auto"
 
     @property
     def chooses_heavy(self) -> bool:
@@ -268,8 +199,31 @@ class RJTable(ConfigTable):
     floor: NotNegative = 0.0
 
 
+class FieldTable(ConfigTable):
+    """A dense Markov random field, for Gibbs sampling: a potential for every three variables (K14 supplement F).
+
+    The potentials are in the file of `[data]`, or, without `[data]`, drawn: `dimension` variables of `n_values` values,
+    log-potentials N(0, `sd`²), by `field_seed`. `field_sd` adds a preference for each value to every potential.
+    """
+
+    proposals: ClassVar = ("gibbs",)
+    labels: ClassVar[Labels] = None
+
+    kind: Literal["mrf"] = "mrf"
+    dimension: Annotated[Whole, Field(ge=3, le=MOST_VARIABLES)] | None = None
+    n_values: Annotated[Whole, Field(ge=2, le=MOST_VALUES)] | None = None
+    sd: NotNegative | None = None
+    field_sd: NotNegative | None = None
+    field_seed: Annotated[Whole, Field(ge=0, le=MAX_SEED)] | None = None
+
+    @property
+    def drawn(self) -> dict[str, float]:
+        """The entries that only a random field has, where given."""
+        return {name: value for name, value in self.model_dump(exclude={"kind"}).items() if value is not None}
+
+
 ModelTable: TypeAlias = Annotated[
-    LogisticTable | GlmTable | IcaTable | MixtureTable | LassoTable | RJTable, Field(discriminator="kind")
+    LogisticTable | GlmTable | IcaTable | MixtureTable | LassoTable | RJTable | FieldTable, Field(discriminator="kind")
 ]
 
 
@@ -285,8 +239,8 @@ class ProxyTable(ConfigTable):
 
     kind: Literal["proxy"] = "proxy"
     beta: Real = Field(default=1.0, gt=0.0, le=1.0)
-    tails: Annotated[Any, PlainValidator(_tails)] = "auto"
-    profile: Annotated[Any, PlainValidator(_profile)] = "auto"
+    tails: Annotated[Any, PlainValidator(tails_value)] = "auto"
+    profile: Annotated[Any, PlainValidator(profile_value)] = "auto"
 
     @property
     def plain(self) -> bool:
@@ -354,8 +308,14 @@ class JumpsTable(ConfigTable):
         return self
 
 
+class GibbsTable(ConfigTable):
+    """Gibbs sweeps: a step updates every variable once, in order, each decided by the test."""
+
+    kind: Literal["gibbs"] = "gibbs"
+
+
 ProposalTable: TypeAlias = Annotated[
-    ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | SliceTable | JumpsTable,
+    ProxyTable | WalkTable | AdaptiveTable | StiefelTable | LangevinTable | SliceTable | JumpsTable | GibbsTable,
     Field(discriminator="kind"),
 ]
 

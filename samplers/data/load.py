@@ -189,10 +189,10 @@ def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
         if missing := [name for name in needed if name not in members]:
             listed = shorten(", ".join(members), 200)
             raise BadInput(f"data.path: {file}: has no array {shorten(missing[0])}; it has {listed}")
-        _refuse_large(file, archive, needed)
-        x = _as_rows(file, _member(archive, "x"))
-        y = _as_labels("label", _member(archive, label), labels) if labels else None
-        names = tuple(map(str, _member(archive, "columns").ravel())) if "columns" in members else None
+        refuse_large(file, archive, needed)
+        x = _as_rows(file, member_of(archive, "x"))
+        y = _as_labels("label", member_of(archive, label), labels) if labels else None
+        names = tuple(map(str, member_of(archive, "columns").ravel())) if "columns" in members else None
     if names is not None and (len(names) != x.shape[1] or len(set(names)) < len(names)):
         raise BadInput(f"data.path: {file}: columns must hold {x.shape[1]} different names, one for each column of x")
     if data.columns is None:
@@ -203,7 +203,7 @@ def _npz(file: Path, data: DataTable, labels: Labels) -> Dataset:
     return Dataset(np.ascontiguousarray(x[:, [names.index(name) for name in chosen]]), y, tuple(chosen))
 
 
-def _refuse_large(file: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
+def refuse_large(file: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
     """Refuse arrays that would not fit into memory, by their headers: NumPy allocates memory before it reads."""
     size = 0
     for name in names:
@@ -219,7 +219,7 @@ def _refuse_large(file: Path, archive: zipfile.ZipFile, names: Sequence[str]) ->
     memory.refuse(f"data.path: {file}: unpacks to", size, "a .npy file would be mapped instead")
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+def member_of(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
     with archive.open(f"{name}.npy") as member:
         array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
         return array

@@ -10,9 +10,12 @@ ConcentrationTest
     Uses bounds that hold for any distribution of the lᵢ (Bardenet, Doucet and Holmes 2014).
 ExactMinibatchTest
     Draws a random number of rows by bounds on their lᵢ, `TermBounds`, and is exact (Zhang, Cooper and De Sa 2020).
+AlwaysAccept
+    No test: accepts everything, as uncorrected Langevin dynamics does.
 """
 
 from samplers.decide.alias import AliasTable, TermBounds
+from samplers.decide.always import AlwaysAccept
 from samplers.decide.barker import BarkerReport, BarkerTest, clt_bound
 from samplers.decide.comparison import AcceptTest, BrokenBound, Comparison, Decision, NonFiniteTerm, draw_threshold
 from samplers.decide.concentration import ConcentrationTest
@@ -24,6 +27,7 @@ from samplers.decide.sequential import SequentialTest
 __all__ = [
     "AcceptTest",
     "AliasTable",
+    "AlwaysAccept",
     "BarkerReport",
     "BarkerTest",
     "BrokenBound",

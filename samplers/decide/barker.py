@@ -57,7 +57,25 @@ class _Sample(NamedTuple):
     estimate: float
     variance: float
     skewness: float
-    values: list[Floats]
+    values: Floats
+
+
+class _Kept:
+    """All lᵢ read so far, in an array that grows."""
+
+    def __init__(self) -> None:
+        self.room, self.size = np.empty(1024), 0
+
+    def add(self, values: Floats) -> None:
+        end = self.size + values.size
+        if end > self.room.size:
+            self.room = np.concatenate([self.room, np.empty(end)])
+        self.room[self.size : end] = values
+        self.size = end
+
+    @property
+    def values(self) -> Floats:
+        return self.room[: self.size]
 
 
 @dataclass(frozen=True)
@@ -78,9 +96,15 @@ class BarkerTest:
         Correct for the skewness of lᵢ (see Notes).
     table
         Another correction table with the same σ, such as `ridge_correction(1.0, 4000, 10.0)` of S17.
+    delta
+        Read on until the bound of S17 Eqn 18 (`clt_bound` of what was read) is at most δ, too: the second condition of
+        S17 Alg. 1. None, the default, has no such condition.
 
     Notes
     -----
+    The bound is at least 8.4 / √b, so δ needs (8.4 / δ)² data in every decision: 7,056 for 0.1, 705,600 for 0.01. S17's
+    own averages (210 and 163 data) are too small for a δ below 0.58.
+
     Without replacement the variance of Δ* is s² = N² s_l² / b (1 - b / N).
 
     Skewness γ of lᵢ does two things at order 1 / sqrt(b) (f = b / N), since s² is correlated with Δ*:
@@ -106,10 +130,13 @@ class BarkerTest:
     sigma: float = 1.0
     skew_corrected: bool = False
     table: Correction | None = None
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", integer("m", self.m, 2, MAX_N_DATA))
         object.__setattr__(self, "sigma", real("sigma", self.sigma, LOWEST, HIGHEST))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", real("delta", self.delta, 0.0, 1.0, open_low=True))
         if self.table is not None and self.table.sigma != self.sigma:
             raise BadInput(f"table: made for sigma = {self.table.sigma:g}, but the test has sigma = {self.sigma:g}")
         if self.table is not None and self.skew_corrected:
@@ -129,9 +156,8 @@ class BarkerTest:
             return BarkerReport(decision, math.copysign(math.inf, -comparison.log_ratio), 0.0, 0.0, 0.0, 0.0)
         bound, high = 0.0, 0.0
         if sample.size < comparison.n:
-            values = np.concatenate(sample.values)
-            bound = clt_bound(values)
-            again = [clt_bound(rng.choice(values, values.size)) for _ in range(resamples)]
+            bound = clt_bound(sample.values)
+            again = [clt_bound(rng.choice(sample.values, sample.size)) for _ in range(resamples)]
             high = float(np.quantile(again, level))
         return BarkerReport(decision, sample.estimate, sample.variance, sample.skewness, bound, high)
 
@@ -156,21 +182,26 @@ class BarkerTest:
     def _sample(self, rng: np.random.Generator, comparison: Comparison, keep: bool) -> _Sample:
         """Read batches until Δ* is precise enough, or all the data."""
         n_data, looks, shift, sums = comparison.n, 0, math.nan, (0.0, 0.0, 0.0)
-        blocks: list[Floats] = []
+        kept, seen = _Kept(), np.zeros(4)
         with reading(rng, comparison) as read:
             while True:
                 looks += 1
                 b = min(looks * self.m, n_data)
                 for values in read(b):
                     shift = float(values[0]) if math.isnan(shift) else shift
-                    if keep:
-                        blocks.append(values)
+                    if keep or self.delta is not None:
+                        kept.add(values)
                     sums = _moments.add_cubes(values, shift, *sums)
                 mean, variance, skewness = _moments.central(*sums, b)
                 estimate = n_data * (mean + shift) - comparison.log_ratio
                 s2 = n_data**2 * variance / b * (1.0 - b / n_data)
-                sample = _Sample(b, looks, estimate, s2, skewness, blocks)
-                if b == n_data or (s2 < self.sigma**2 and abs(self._skew(sample, n_data)) <= MOST_SKEW):
+                sample = _Sample(b, looks, estimate, s2, skewness, kept.values)
+                if b == n_data:
+                    return sample
+                if not s2 < self.sigma**2 or abs(self._skew(sample, n_data)) > MOST_SKEW:
+                    continue
+                second = variance * (b - 1) / b
+                if self.delta is None or _moments.near_normal(kept.values, mean + shift, second, self.delta, seen):
                     return sample
 
     def _skew(self, sample: _Sample, n_data: int) -> float:

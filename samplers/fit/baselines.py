@@ -14,9 +14,9 @@ from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer, real
 from samplers.fit import _kernels
 from samplers.fit.equations import NormalEquations
-from samplers.fit.inputs import check_data, check_start
+from samplers.fit.inputs import check_data, check_offset, check_start
 from samplers.fit.loop import MAX_ITERATIONS, advance, negligible, summary
-from samplers.fit.losses import LAD, Logistic, Loss
+from samplers.fit.losses import LAD, Logistic, Loss, Lp, Poisson, Quantile
 from samplers.fit.trace import Fit, FitProgress, Recorder
 from samplers.fit.update import direction
 
@@ -30,6 +30,7 @@ def batch_irls(
     loss: Loss,
     *,
     start: npt.ArrayLike | None = None,
+    offset: npt.ArrayLike | None = None,
     tolerance: float = 1e-10,
     max_iterations: int = 200,
     progress: FitProgress | None = None,
@@ -45,13 +46,13 @@ def batch_irls(
     (1.098612, True)
     """
     rows, response = check_data(x, y, loss)
-    theta = check_start(start, rows.shape[1])
+    theta, known = check_start(start, rows.shape[1]), check_offset(offset, response.size)
     tolerance = real("tolerance", tolerance, 0.0, 1.0)
     recorder, read = Recorder(progress), 0
     for _ in range(integer("max_iterations", max_iterations, 1, MAX_ITERATIONS)):
         if cancelled is not None and cancelled():
             return recorder.fit(theta, read, "cancelled")
-        equations = _everything(rows, response, loss, theta)
+        equations = _everything(rows, response, loss, theta, known)
         read += equations.n
         move = direction(equations, equations.n)
         if move is None:
@@ -63,18 +64,23 @@ def batch_irls(
     return recorder.fit(theta, read, "iterations")
 
 
-def _everything(x: Floats, y: Floats, loss: Loss, theta: Floats) -> NormalEquations:
+def _everything(x: Floats, y: Floats, loss: Loss, theta: Floats, offset: Floats | None) -> NormalEquations:
     """The normal equations of all data."""
-    equations = NormalEquations(loss, theta, loss.unit(x @ theta, y))
+    equations = NormalEquations(loss, theta, loss.unit(_predictor(x, theta, offset), y))
     for low in range(0, y.size, BLOCK):
-        equations.add(np.asarray(x[low : low + BLOCK], dtype=np.float64), y[low : low + BLOCK])
+        known = None if offset is None else offset[low : low + BLOCK]
+        equations.add(np.asarray(x[low : low + BLOCK], dtype=np.float64), y[low : low + BLOCK], known)
     return equations
 
 
-def mean_loss(x: Floats, y: Floats, loss: Loss, theta: Floats) -> float:
+def _predictor(x: Floats, theta: Floats, offset: Floats | None) -> Floats:
+    return x @ theta if offset is None else x @ theta + offset
+
+
+def mean_loss(x: Floats, y: Floats, loss: Loss, theta: Floats, offset: Floats | None = None) -> float:
     """Mean loss over all rows, for example of test data; infinite if θ has diverged."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = float(np.mean(loss.working(x @ theta, y, 1.0).value))
+        found = float(np.mean(loss.working(_predictor(x, theta, offset), y, 1.0).value))
     return found if math.isfinite(found) else math.inf
 
 
@@ -96,11 +102,12 @@ def sgd(
     rng: np.random.Generator,
     x: npt.ArrayLike,
     y: npt.ArrayLike,
-    loss: LAD | Logistic,
+    loss: Loss,
     steps: Steps,
     *,
     read: int | None = None,
     start: npt.ArrayLike | None = None,
+    offset: npt.ArrayLike | None = None,
     progress: FitProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
@@ -122,10 +129,10 @@ def sgd(
     >>> bool(np.all(np.abs(fit.theta - [1.0, -1.0]) < 0.1)), fit.read
     (True, 20000)
     """
-    if not isinstance(loss, (LAD, Logistic)):
-        raise BadInput(f"loss = {loss!r}: stochastic gradients are available for LAD and Logistic only")
+    kind, shape = _coded(loss)
     rows, response = check_data(x, y, loss)
-    theta = check_start(start, rows.shape[1])
+    theta, known = check_start(start, rows.shape[1]), check_offset(offset, response.size)
+    shift = np.zeros(0) if known is None else known
     total = integer("read", response.size if read is None else read, 1, 2**62)
     sizes = [real(name, value, 0.0, math.inf) for name, value in steps._asdict().items()]
     recorder, done, order = Recorder(progress), 0, _no_rows()
@@ -136,10 +143,26 @@ def sgd(
         if place == 0:
             order = rng.permutation(response.size)
         part = order[place : place + stop - done]
-        lost = _kernels.sgd(np.asarray(rows), response, part, theta, isinstance(loss, Logistic), done, *sizes)
+        lost = _kernels.sgd(np.asarray(rows), response, shift, part, theta, kind, shape, done, *sizes)
         done = stop
         recorder.add((done, part.size, 0, lost / part.size, math.nan, math.nan, math.nan, math.nan), theta)
     return recorder.fit(theta, done, "budget")
+
+
+def _coded(loss: Loss) -> tuple[int, float]:
+    """The code of a loss in the kernel, and its tau or p; BadInput for a loss that the kernel does not know."""
+    match loss:
+        case LAD():
+            return _kernels.ABSOLUTE, 1.0
+        case Logistic():
+            return _kernels.LOGISTIC, 0.0
+        case Quantile(tau=tau):
+            return _kernels.QUANTILE, tau
+        case Lp(p=p):
+            return _kernels.POWER, p
+        case Poisson():
+            return _kernels.POISSON, 0.0
+    raise BadInput(f"loss = {loss!r}: stochastic gradients are available for the losses of samplers.fit only")
 
 
 def _no_rows() -> Ints:
@@ -165,17 +188,20 @@ def tune_sgd(
     rng: np.random.Generator,
     x: npt.ArrayLike,
     y: npt.ArrayLike,
-    loss: LAD | Logistic,
+    loss: Loss,
     held_out: tuple[npt.ArrayLike, npt.ArrayLike],
     *,
     grid: Iterable[Steps] = GRID,
     read: int | None = None,
     start: npt.ArrayLike | None = None,
+    offsets: tuple[Floats, Floats] | None = None,
+    tell: Callable[[], None] | None = None,
 ) -> Tuned:
     """Try every step size of a grid and keep the one with the least loss on held-out rows, as K16 §4.1 did.
 
     All see the rows in the same order. Each reads `read` rows (one pass by default), a cost that comparisons with a
-    tuned baseline ignore.
+    tuned baseline ignore. `offsets` are those of the rows and of the held-out rows; `tell` is called before each
+    candidate.
 
     Examples
     --------
@@ -191,6 +217,11 @@ def tune_sgd(
         raise BadInput("grid: at least one step size is needed")
     test_x, test_y = check_data(*held_out, loss)
     seed = int(rng.integers(2**63))
-    fits = [sgd(np.random.default_rng(seed), x, y, loss, steps, read=read, start=start) for steps in tried]
-    losses = np.array([mean_loss(test_x, test_y, loss, fit.theta) for fit in fits])
+    known, known_test = (None, None) if offsets is None else offsets
+    fits = []
+    for steps in tried:
+        if tell is not None:
+            tell()
+        fits.append(sgd(np.random.default_rng(seed), x, y, loss, steps, read=read, start=start, offset=known))
+    losses = np.array([mean_loss(test_x, test_y, loss, fit.theta, known_test) for fit in fits])
     return Tuned(tried[int(np.argmin(losses))], tried, losses, sum(fit.read for fit in fits))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
-from samplers.fit.losses import Logistic, Loss
+from samplers.fit.losses import Logistic, Loss, Poisson
 
 CHECKED_ROWS = 65_536  # rows checked together for values that are not finite
 
@@ -33,7 +33,19 @@ def check_data(x: npt.ArrayLike, y: npt.ArrayLike, loss: Loss) -> tuple[Floats, 
                 raise BadInput(f"x: has values that are not finite in or after row {low:,}")
     if isinstance(loss, Logistic) and not np.all((response == 0.0) | (response == 1.0)):
         raise BadInput("y: the responses of a logistic regression must be 0 or 1")
+    if isinstance(loss, Poisson) and np.any(response < 0.0):
+        raise BadInput("y: the responses of a Poisson regression must be 0 or more")
     return rows, response
+
+
+def check_offset(offset: npt.ArrayLike | None, n: int) -> Floats | None:
+    """The known part of the predictor of each row, or BadInput; None if there is none."""
+    if offset is None:
+        return None
+    known = _array("offset", offset)
+    if known.shape != (n,) or not np.all(np.isfinite(known)):
+        raise BadInput(f"offset: must be {n:,} finite numbers, one per row")
+    return known
 
 
 def _array(name: str, values: npt.ArrayLike) -> Floats:

@@ -15,9 +15,9 @@ from designer.core.errors import BadInput, NumericalFailure, integer, real
 from designer.rule.looks import check_growth
 from samplers.decide.subsample import Subsampler
 from samplers.fit.equations import NormalEquations
-from samplers.fit.inputs import check_data, check_start
+from samplers.fit.inputs import check_data, check_offset, check_start
 from samplers.fit.losses import Loss
-from samplers.fit.trace import Fit, FitProgress, Iteration, Recorder
+from samplers.fit.trace import Fit, FitProgress, Iteration, Look, Recorder, Watch
 from samplers.fit.update import Direction, Rule, direction
 
 ROUNDING = 1e-13  # an update this small relative to θ is rounding error
@@ -37,10 +37,12 @@ def irls(
     increment: int | None = None,
     growth: float = 1.0,
     start: npt.ArrayLike | None = None,
+    offset: npt.ArrayLike | None = None,
     tolerance: float = 1e-6,
     max_iterations: int = 200,
     max_read: int | None = None,
     progress: FitProgress | None = None,
+    watch: Watch | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Fit:
     """Minimise a mean loss, reading in each iteration as much data as its direction needs (K16 Alg. 1).
@@ -52,7 +54,7 @@ def irls(
     x, y
         Rows of predictors (add a column of ones for an intercept) and responses; arrays may be memory-mapped.
     loss
-        `LAD()` or `Logistic()`.
+        `LAD()`, `Quantile(tau)`, `Lp(p)`, `Logistic()` or `Poisson()`.
     epsilon
         Probability, at each look, of accepting a direction that is more than 90 degrees off.
     rule
@@ -68,6 +70,8 @@ def irls(
         intervals of K16 section 2.1. Fewer looks mean fewer chances of error, but more rows in hard tests.
     start
         Initial θ; zeros by default.
+    offset
+        A known part of the predictor, one number per row.
     tolerance
         "converged" means that an update by all data gains less than this fraction of the objective. If the last
         iteration read all data, this is exact. Otherwise two samples in a row, the second as large as the first and
@@ -76,9 +80,9 @@ def irls(
         times the gain of one update remain (floor 0.01).
     max_iterations, max_read
         Stop after this many iterations; begin no iteration after reading this many rows.
-    progress, cancelled
-        `progress` is called with (read, n, objective) after each iteration. `cancelled` is called at every look; if it
-        returns True, the estimate so far is returned.
+    progress, watch, cancelled
+        `progress` is called with (read, n, objective) after each iteration, `watch` with a `Look` after each look.
+        `cancelled` is called at every look; if it returns True, the estimate so far is returned.
 
     Returns
     -------
@@ -103,14 +107,19 @@ def irls(
         raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
     bound = -float(ndtri(real("epsilon", epsilon, 0.0, 0.5, open_low=True)))
     looks = *_first_looks(rows.shape[0], theta.size, first, increment), check_growth(growth)
-    reader = _Reader(rng, rows, response, Subsampler(rows.shape[0]), *looks, bound, rule, tolerance, cancelled)
+    data, sample, span = (
+        (rows, response, check_offset(offset, response.size)),
+        Subsampler(rows.shape[0]),
+        _span(response),
+    )
+    reader = _Reader(rng, *data, sample, *looks, bound, rule, tolerance, cancelled)
     recorder = Recorder(progress)
     read, n, settled = 0, 0, False
-    for _ in range(integer("max_iterations", max_iterations, 1, MAX_ITERATIONS)):
+    for number in range(1, integer("max_iterations", max_iterations, 1, MAX_ITERATIONS) + 1):
         if read >= budget:
             return recorder.fit(theta, read, "budget")
-        equations = NormalEquations(loss, theta)
-        move, looked = reader.grow(equations, reader.begin(n, settled))
+        equations = NormalEquations(loss, theta, span=span)
+        move, looked = reader.grow(equations, reader.begin(n, settled), _teller(watch, number, read, bound))
         n = equations.n
         read += n
         if move is None:
@@ -121,6 +130,25 @@ def irls(
         if settled and (move.exact or confirmed):
             return recorder.fit(theta, read, "converged")
     return recorder.fit(theta, read, "iterations")
+
+
+def _span(y: Floats) -> tuple[float, float]:
+    """The least and the largest response."""
+    return float(y.min()), float(y.max())
+
+
+def _teller(
+    watch: Watch | None, iteration: int, read: int, bound: float
+) -> Callable[[NormalEquations, Direction], None]:
+    """Tells the watcher of the looks of an iteration."""
+
+    def tell(equations: NormalEquations, move: Direction) -> None:
+        if watch is not None:
+            objective = equations.objective
+            left = move.decrement / objective if objective > 0.0 else 0.0
+            watch(Look(iteration, equations.n, read + equations.n, move.statistic, bound, left, objective))
+
+    return tell
 
 
 def _first_looks(n_data: int, d: int, first: int | None, increment: int | None) -> tuple[int, int]:
@@ -137,6 +165,7 @@ class _Reader(NamedTuple):
     rng: np.random.Generator
     x: Floats
     y: Floats
+    offset: Floats | None
     sample: Subsampler
     first: int
     increment: int
@@ -156,16 +185,20 @@ class _Reader(NamedTuple):
         """Rows at the look after one at n rows."""
         return max(n + self.increment, math.ceil(self.growth * n - 1e-9))
 
-    def grow(self, equations: NormalEquations, target: int) -> tuple[Direction | None, int]:
+    def grow(
+        self, equations: NormalEquations, target: int, tell: Callable[[NormalEquations, Direction], None]
+    ) -> tuple[Direction | None, int]:
         """One iteration with `target` rows at its first look: its direction (None if cancelled) and number of looks."""
         looks = 0
         self.sample.reset()
         while self.cancelled is None or not self.cancelled():
             new = np.sort(self.sample.extend(self.rng, target))  # in order of memory
-            equations.add(np.asarray(self.x[new], dtype=np.float64), self.y[new])
+            known = None if self.offset is None else self.offset[new]
+            equations.add(np.asarray(self.x[new], dtype=np.float64), self.y[new], known)
             move = direction(equations, self.y.size, self.rule, self.bound)
             if move is not None:
                 looks += 1
+                tell(equations, move)
                 if move.statistic > self.bound:
                     return move, looks
                 if negligible(move, equations, self.tolerance):

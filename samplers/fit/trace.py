@@ -14,6 +14,46 @@ Iteration = tuple[int, int, int, float, float, float, float, float]  # one itera
 FitProgress = Callable[[int, int, float], None]  # called with (rows read, rows of the iteration, objective)
 
 
+class Look(NamedTuple):
+    """One look of the test at the direction of an iteration.
+
+    Attributes
+    ----------
+    iteration
+        Of the fit, from 1.
+    n
+        Rows of the iteration so far.
+    read
+        Rows read so far by the whole fit.
+    statistic, bound
+        The direction is taken once the statistic exceeds the bound; infinite when all data were read.
+    left
+        Upper limit of what an update by all data gains, as a fraction of the objective.
+    objective
+        Estimated mean loss at the start of the iteration.
+
+    Examples
+    --------
+    >>> from samplers.fit import LAD, irls
+    >>> rng, looks = np.random.default_rng(1), []
+    >>> x = rng.normal(size=(1000, 2))
+    >>> fit = irls(rng, x, x @ [1.0, 2.0] + rng.normal(size=1000), LAD(), watch=looks.append)
+    >>> len(looks) == int(fit.trace.looks.sum()), looks[0].iteration, looks[-1].read == fit.read
+    (True, 1, True)
+    """
+
+    iteration: int
+    n: int
+    read: int
+    statistic: float
+    bound: float
+    left: float
+    objective: float
+
+
+Watch = Callable[[Look], None]  # called after every look
+
+
 class Trace(NamedTuple):
     """The iterations of a fit, column by column.
 

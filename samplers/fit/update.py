@@ -43,14 +43,14 @@ def direction(
 
     `bound` is the normal quantile of the confidence in the limit of `Direction.decrement`.
     """
-    factor = None if equations.n <= equations.theta.size else _factor(equations.gram)
+    factor = None if equations.n <= equations.theta.size else solver(equations.gram)
     if factor is None:
         return None
     update = factor(equations.score)
     gain = float(update @ equations.score)
     if equations.n >= n_data:
         return Direction(update, math.inf, 1.0, 0.5 * gain / equations.n, exact=True)
-    noise = _printed_noise(equations, n_data, gain) if rule == "printed" else _noise(equations, n_data)
+    noise = _printed_noise(equations, n_data, gain) if rule == "printed" else variance_of_scores(equations, n_data)
     relative = factor(noise)  # A^-1 M
     if rule == "printed":
         statistic, fraction = _printed(update, factor(relative.T)), 1.0
@@ -63,7 +63,7 @@ def direction(
     return Direction(update, statistic, fraction, 0.5 * limit / equations.n)
 
 
-def _factor(gram: Floats) -> Solve | None:
+def solver(gram: Floats) -> Solve | None:
     """b -> A^-1 b by Cholesky on columns scaled to length one; None when they depend on each other."""
     diagonal = np.diag(gram)
     if not np.all(diagonal > 0.0):
@@ -95,7 +95,7 @@ def _printed(update: Floats, covariance: Floats) -> float:
     return _ratio(float(update @ update), float(update @ covariance @ update))  # |d|² times Eqns 5a and 5b
 
 
-def _noise(equations: NormalEquations, n_data: int) -> Floats:
+def variance_of_scores(equations: NormalEquations, n_data: int) -> Floats:
     """M, the variance of g under resampling.
 
     From scores at θ, not at u: additive over blocks, and a row that alone determines a coefficient cannot hide its
@@ -105,7 +105,7 @@ def _noise(equations: NormalEquations, n_data: int) -> Floats:
     """
     n, g = equations.n, equations.score
     centred = equations.outer - np.outer(g, g) / n
-    unseen = equations.plain * (UNSEEN * equations.loss.steepest**2 / n)
+    unseen = equations.plain * (UNSEEN * equations.steepest**2 / n)
     return (centred * (n / (n - g.size)) + unseen) * left(n, n_data)
 
 

@@ -36,7 +36,7 @@ def blocks(n: int) -> list[slice]:
     return [slice(start, min(n, start + BLOCK)) for start in range(0, n, BLOCK)]
 
 
-def mapped_array(name: str, values: npt.NDArray[Any], dimensions: int) -> Floats:
+def mapped_array(name: str, values: object, dimensions: int) -> Floats:
     """Data as they lie in memory or in a file, not copied: a read-only view, checked a block at a time."""
     if not isinstance(values, np.ndarray) or values.dtype not in (np.float32, np.float64):
         raise BadInput(f"{name}: must be an array of float32 or float64 to be used without a copy")

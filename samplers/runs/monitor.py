@@ -117,38 +117,66 @@ class Expected(NamedTuple):
 
     def differs(self, batches: Iterable[list[Counts]]) -> str | None:
         """In words how the chains differ from this, beyond chance; None if they do not, or are too short to tell."""
-        chains = [chain for chain in batches if chain]
-        counts = np.array([count for chain in chains for count in chain], dtype=np.float64).reshape(-1, 3)
-        if counts.shape[0] < 2:
+        found = measured(batches, self.n_data)
+        if found is None or found.quantile is None:
             return None
-        decided, ends = counts[:, 0], np.cumsum([len(chain) for chain in chains])[:-1]
-        weights = decided / decided.sum()
-        effective = 1.0 / float(weights @ weights)
-        if effective < FEWEST_BATCHES:
-            return None
-        quantile = -float(
-            stdtrit(effective - 1.0, _error_probability(decided.sum()) / 4.0)
-        )  # two quantities, two sides
-        rate, rate_se = _mean(counts[:, 1] / decided, weights, ends)
-        use, use_se = _mean(counts[:, 2] / decided / self.n_data, weights, ends)
-        low, high = self.acceptance_band
-        accepts = _beyond(rate, quantile * rate_se, low - ACCEPTANCE_MARGIN, high + ACCEPTANCE_MARGIN)
-        low, high = self.usage_band
-        reads = _beyond(use, quantile * use_se, low * (1.0 - USAGE_MARGIN[0]), high * (1.0 + USAGE_MARGIN[1]))
+        accepts, reads = self.beyond(found)
         if not accepts and not reads:
             return None
+        (rate, rate_se), (use, use_se) = found.acceptance, found.usage
         findings = [
             f"acceptance {rate:.3g} ± {rate_se:.1g} (predicted {self.acceptance:.3g})" if accepts else "",
             f"data use {use:.3%} ± {use_se:.1%} (predicted {self.usage:.3%})" if reads else "",
         ]
-        found = " and ".join(filter(None, findings))
-        return f"not as the design predicts after {int(decided.sum()):,} decisions: {found}; {self._advice()}"
+        words = " and ".join(filter(None, findings))
+        return f"not as the design predicts after {found.decided:,} decisions: {words}; {self._advice()}"
+
+    def beyond(self, found: Measured) -> tuple[int, int]:
+        """Whether acceptance and data use are above (1) or below (-1) what was predicted, beyond chance; else 0."""
+        if found.quantile is None:
+            return 0, 0
+        (rate, rate_se), (use, use_se) = found.acceptance, found.usage
+        low, high = self.acceptance_band
+        accepts = _beyond(rate, found.quantile * rate_se, low - ACCEPTANCE_MARGIN, high + ACCEPTANCE_MARGIN)
+        low, high = self.usage_band
+        reads = _beyond(use, found.quantile * use_se, low * (1.0 - USAGE_MARGIN[0]), high * (1.0 + USAGE_MARGIN[1]))
+        return accepts, reads
 
     def _advice(self) -> str:
         why = "its trial run was of another chain (data, model, proposal) or of its warm-up, or this run is not settled"
         if self.proxy:
             why = f"{why}, or few rows decide that its mini-batches miss"
         return f"{why}; make a trial run of this config and a new design, and do not use these draws before an audit"
+
+
+class Measured(NamedTuple):
+    """What chains did: decisions that read data, acceptance rate and data use of these, each with its standard error.
+
+    `quantile` times a standard error is half the width of an interval; None if the chains are too short for one.
+    """
+
+    decided: int
+    acceptance: tuple[float, float]
+    usage: tuple[float, float]
+    quantile: float | None
+
+
+def measured(batches: Iterable[list[Counts]], n_data: int) -> Measured | None:
+    """What the batches of some chains say; None if there are fewer than two."""
+    chains = [chain for chain in batches if chain]
+    counts = np.array([count for chain in chains for count in chain], dtype=np.float64).reshape(-1, 3)
+    if counts.shape[0] < 2:
+        return None
+    decided, ends = counts[:, 0], np.cumsum([len(chain) for chain in chains])[:-1]
+    weights = decided / decided.sum()
+    effective = 1.0 / float(weights @ weights)
+    quantile = None
+    if effective >= FEWEST_BATCHES:
+        tail = _error_probability(decided.sum()) / 4.0  # two quantities, two sides
+        quantile = -float(stdtrit(effective - 1.0, tail))
+    rate = _mean(counts[:, 1] / decided, weights, ends)
+    use = _mean(counts[:, 2] / decided / n_data, weights, ends)
+    return Measured(int(decided.sum()), rate, use, quantile)
 
 
 def _error_probability(decided: float) -> float:
@@ -244,11 +272,16 @@ def judged(expected: Expected | None, chains: Iterable[Mapping[str, Any]]) -> st
     """How finished chains differ from what was expected, given their arrays `accepted` and `n_used`; empty if not."""
     if expected is None:
         return ""
+    return expected.differs(batched(chains, expected.n_always)) or ""
+
+
+def batched(chains: Iterable[Mapping[str, Any]], n_always: int) -> list[list[Counts]]:
+    """The decisions of each chain in batches, given their arrays `accepted` and `n_used`."""
     batches = []
     for draws in chains:
         size = max(SHORTEST_BATCH, math.ceil(draws["accepted"].size / MOST_BATCHES))
         cuts = range(size, draws["accepted"].size, size)
         pieces = zip(np.split(draws["accepted"], cuts), np.split(draws["n_used"], cuts), strict=True)
-        counts = [Counts.of(*piece, expected.n_always) for piece in pieces]
+        counts = [Counts.of(*piece, n_always) for piece in pieces]
         batches.append([count for count in counts if count.decided])
-    return expected.differs(batches) or ""
+    return batches

@@ -22,7 +22,7 @@ from samplers.chains.protocol import MarkovChain
 from samplers.chains.spec import ChainSpec
 from samplers.config.assemble import build
 from samplers.config.config import SamplerConfig
-from samplers.config.schema import ExactMinibatchTable
+from samplers.config.schema import AlwaysTable, ExactMinibatchTable
 from samplers.decide.exact import ExactTest
 from samplers.runs.saved_run import BLAS_THREADS, RunSettings, check_directory, run_saved
 from samplers.runs.store import Store
@@ -240,6 +240,8 @@ def audit_config(
         raise BadInput("test.kind = 'exact': has no error to audit")
     if isinstance(config.test, ExactMinibatchTable):
         raise BadInput("test.kind = 'exact-minibatch': has no error to audit; its chains have the exact posterior")
+    if isinstance(config.test, AlwaysTable):
+        raise BadInput("test.kind = 'always': decides nothing, so there is nothing to audit")
     design = config.test if isinstance(config.test, Design) else None
     with blas_threads(BLAS_THREADS):
         chain = _observable(config, build(config), config.run.warmup)

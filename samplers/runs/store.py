@@ -219,6 +219,27 @@ class ChainStore:
 
         return self._newest(gather) or {}
 
+    def recent(self, most: int) -> tuple[int, dict[str, Array]]:
+        """The newest draws, at most so many, and the number of the step before them: for a look at a long run.
+
+        Only the files that hold them are read; earlier ones may be damaged.
+        """
+
+        def gather(path: Path, file: ChecksummedFile) -> tuple[int, dict[str, Array]]:
+            checkpoint, last = self._checkpoint(path, file)
+            pieces: list[dict[str, Array]] = []
+            start = max(checkpoint.step - most, 0)
+            for segment, segment_file in self._behind(last):
+                pieces.append(
+                    {name: part[max(start - segment.start, 0) :] for name, part in segment_file.content().items()}
+                )
+                if segment.start <= start:
+                    break
+            names = pieces[0] if pieces else {}
+            return start, {name: np.concatenate([piece[name] for piece in reversed(pieces)]) for name in names}
+
+        return self._newest(gather) or (0, {})
+
     def save(self, checkpoint: Checkpoint, draws: Arrays) -> None:
         """Write the draws since the last save, one per step, and then the checkpoint at their end."""
         self._lock()

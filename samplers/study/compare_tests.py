@@ -8,6 +8,7 @@ depends on the rule; `docs/which_test.md` derives it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -33,6 +34,7 @@ __all__ = ["Candidates", "Measurement", "Prediction", "cheapest", "measure", "pr
 
 MOST_DATA = 2_000_000  # largest population to simulate
 CACHED, MINIBATCH = "exact, cached", "exact minibatch"
+NORMAL_BOUND = 14.8 * math.sqrt(2.0 / math.pi)  # S17 Eqn 18 times √b for normal lᵢ: E|X|³ = 2 E|X| = 2 √(2/π)
 MINIBATCH_ROWS = "minibatch_rows"  # the note of a trial run by which the exact mini-batch test is known
 PLAIN, CONTROLLED = "these pairs", "with control variates"  # what the tests are compared on
 # Steps of a rule that are worth one of Metropolis', at most. Barker's chain accepts each move at least half as often,
@@ -139,7 +141,8 @@ class Candidates(NamedTuple):
         sequential, barker, concentration, spread = self
         found: dict[str, dict[str, float]] = {
             "sequential": {"m": sequential.m, "epsilon": sequential.epsilon, "alpha": sequential.alpha},
-            "Barker minibatch": {"m": barker.m, "sigma": barker.sigma},
+            "Barker minibatch": {"m": barker.m, "sigma": barker.sigma}
+            | ({} if barker.delta is None else {"delta": barker.delta}),
             "concentration": {"m": concentration.m, "delta": concentration.delta, "range_in_sd": spread},
         }
         return found.get(test, {})
@@ -286,10 +289,12 @@ def first_batch(test: BarkerTest | ConcentrationTest, trial: TrialRun) -> int:
 
 
 def barker_data(test: BarkerTest, trial: TrialRun) -> Floats:
-    """Data of S17's test for each pair: batches until N² σ² / b (1 - b / N) < σ₀²."""
+    """Data of S17's test for each pair: batches until N² σ² / b (1 - b / N) < σ₀², and as its δ asks of normal lᵢ."""
     n_data, m = trial.n_data, first_batch(test, trial)
     variance = (n_data * trial.sigma) ** 2
     enough = variance / (test.sigma**2 + variance / n_data)
+    if test.delta is not None:
+        enough = np.maximum(enough, (NORMAL_BOUND / test.delta) ** 2)
     data: Floats = np.minimum(np.ceil(np.maximum(enough / m, 1.0)) * m, float(n_data))
     return data
 

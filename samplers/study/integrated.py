@@ -96,8 +96,8 @@ def step_error(
     rng
         For the orders.
     test
-        An `AcceptTest`. The sequential, the Barker mini-batch (without correction for skewness) and the concentration
-        test are integrated over u; others decide once per order.
+        An `AcceptTest`. The sequential, the Barker mini-batch (without correction for skewness and without δ) and the
+        concentration test are integrated over u; others decide once per order.
     values
         All lᵢ of the pair.
     log_ratio
@@ -146,7 +146,7 @@ def _paths(test: Any, values: Floats, mean: float, log_ratio: float, rule: Rule,
     """How to try a number of orders of the data with this test."""
     if type(test) is SequentialTest:
         return _sequential(test, values - mean, mean, log_ratio, rule == "barker")
-    if type(test) is BarkerTest and not test.skew_corrected and rule == "barker":
+    if type(test) is BarkerTest and not test.skew_corrected and test.delta is None and rule == "barker":
         return _barker(test, values - mean, mean, log_ratio)
     if type(test) is ConcentrationTest:
         return _concentration(test, values, log_ratio, rule == "barker", bound)

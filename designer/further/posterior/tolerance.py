@@ -45,6 +45,18 @@ class PosteriorTolerance(NamedTuple):
     error: PosteriorError
     most_ratio: float
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether even the largest ε, 0.5, keeps the limit: the tolerance is then what that ε has, not what is allowed.
+
+        Examples
+        --------
+        >>> trial = TrialRun.at_stationarity(12_214, acceptance=0.95, pairs=50, rng=np.random.default_rng(0))
+        >>> tolerance_for(trial, sd_inflation=1.0, m=6_000).unbounded
+        True
+        """
+        return self.design.epsilon == 0.5
+
 
 def tolerance_for(
     trial: TrialRun,
@@ -115,6 +127,8 @@ def inflation_curve(
     m: int,
     rule: Rule = "metropolis",
     *,
+    alpha: float = 0.5,
+    growth: float = 1.0,
     dimension: int | None = None,
     points: int = 12,
     progress: Callable[[int, int], None] | None = None,
@@ -126,7 +140,8 @@ def inflation_curve(
         if cancelled is not None and cancelled():
             raise Cancelled
         with suppress(NumericalFailure):
-            errors.append(posterior_error(_test(trial, m, math.log(epsilon), 0.5), trial, rule, dimension=dimension))
+            test = Design(trial.n_data, m, epsilon, alpha, growth)
+            errors.append(posterior_error(test, trial, rule, dimension=dimension))
             epsilons.append(epsilon)
         if progress is not None:
             progress(number, points)

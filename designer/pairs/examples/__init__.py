@@ -47,7 +47,7 @@ EXAMPLES = {
     ),
     "control": Example(
         "control_variate_trial.csv",
-        "The same chain with control variates",
+        "Logistic regression, control variates",
         "The same 200 proposals, with a second-order control variate: mu, sigma and skew are those of the residuals.",
     ),
     "ica": Example(

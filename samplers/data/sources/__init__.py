@@ -218,5 +218,6 @@ def _download(data_set: DataSet, folder: Path | None) -> str | None:
 
 def _twin(data_set: DataSet, rows: int | None, failure: str) -> Source:
     data = data_set.finish(data_set.twin(rows))
-    origin = f"synthetic twin of {data_set.what}; {data.x.shape[0]:,} rows"
+    what = "twin of" if data_set.formats else "data:"
+    origin = f"synthetic {what} {data_set.what}; {data.x.shape[0]:,} rows"
     return data._replace(origin=f"{origin}; {failure}" if failure else origin, real=False)

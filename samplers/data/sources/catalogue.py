@@ -98,6 +98,17 @@ DATA_SETS: dict[str, DataSet] = {
         ),
         twins.sounds,
     ),
+    "audio-gaussian": DataSet(
+        "music, noise and two Gaussian sources drawn by a fixed seed, mixed",
+        "1,950,000 x 4",
+        "see the files' own credits",
+        "ica_audio_8k.npz or two .wav files (named music… and noise…, or the first two)",
+        (
+            Format(named(("ica_audio_8k.npz",)), audio.prepared_with_gaussians),
+            Format(audio.two_wav_files, audio.from_two_wav),
+        ),
+        twins.sounds_and_gaussians,
+    ),
     "census": DataSet(
         "Census-Income (KDD), income above 50,000",
         "143,531 x 50 (72,043 for testing)",
@@ -160,5 +171,13 @@ DATA_SETS: dict[str, DataSet] = {
         ),
         twins.songs,
         download.YEAR_PREDICTION,
+    ),
+    "tall-logistic": DataSet(
+        "logistic regression as in the bundled trial runs",
+        "100,000 x 10",
+        "made up",
+        "none; always made up",
+        (),
+        twins.tall_logistic,
     ),
 }

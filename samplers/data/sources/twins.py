@@ -46,6 +46,18 @@ def components(name: str, train: int, test: int, intercept: float, strength: flo
     return make
 
 
+def tall_logistic(rows: int | None) -> Source:
+    """The data of the bundled trial runs (`examples/make_trials.py`): an intercept, nine normal columns, 0 or 1."""
+    rng = np.random.default_rng(20140621)
+    x = rng.standard_normal((100_000, 10))
+    x[:, 0] = 1.0
+    truth = rng.normal(0.0, 0.5, 10)
+    y = rng.random(100_000) < expit(x @ truth)
+    names = ["intercept", *(f"x{number}" for number in range(1, 10))]
+    made = source(x, y, np.empty((0, 10)), np.empty(0), names, "", real=False, extra={"theta": truth})
+    return limited(made, rows)
+
+
 def strokes(rows: int | None) -> Source:
     """Like MNIST's 1s and 7s: 28 x 28 images of one slanted stroke, or of two strokes; y = 1 for 7.
 
@@ -85,18 +97,30 @@ def _distance(x: Floats, y: Floats, x1: float, y1: float, x2: float, y2: float) 
 
 def sounds(rows: int | None) -> Source:
     """Like the audio: coloured noise of drifting loudness, with excess kurtoses 1.8, 0.6, 4.0 and 2.4."""
+    noise = _noise(rows, np.array([1.82, 0.63, 3.98, 2.36]))
+    names = tuple(f"noise{number}" for number in range(1, 5))
+    return limited(audio.mixed(noise, audio.mixing_matrix(), names, real=False), rows)
+
+
+def sounds_and_gaussians(rows: int | None) -> Source:
+    """Like the music and the noise of the audio, with the Gaussian sources themselves."""
+    noise = _noise(rows, np.array([1.82, 2.36]))
+    mixed = audio.with_gaussians(noise, audio.mixing_matrix(), ("noise1", "noise2"), real=False)
+    return limited(mixed, rows)
+
+
+def _noise(rows: int | None, excess: Floats) -> Floats:
+    """Coloured noise of drifting loudness with these excess kurtoses, a row each."""
     from scipy.signal import lfilter
 
-    rng = generator("audio")
+    rng, count = generator("audio"), excess.size
     n = audio.MAX_SAMPLES if rows is None else min(max(rows, 2), audio.MAX_SAMPLES)  # one sample has no loudness
-    excess = np.array([1.82, 0.63, 3.98, 2.36])
     spread = np.sqrt(np.log1p(excess / 3.0) / 4.0)  # of log loudness: E s^4 / (E s^2)^2 = exp(4 spread^2)
     lag = 0.98
-    drift = lfilter([np.sqrt(1.0 - lag**2)], [1.0, -lag], rng.normal(size=(4, n)), axis=1)
-    noise = lfilter([1.0], [1.0, -0.7], rng.normal(size=(4, n)), axis=1)
-    names = tuple(f"noise{number}" for number in range(1, 5))
-    mixed = audio.mixed(noise * np.exp(spread[:, None] * drift), audio.mixing_matrix(), names, real=False)
-    return limited(mixed, rows)
+    drift = lfilter([np.sqrt(1.0 - lag**2)], [1.0, -lag], rng.normal(size=(count, n)), axis=1)
+    noise = lfilter([1.0], [1.0, -0.7], rng.normal(size=(count, n)), axis=1)
+    loud: Floats = noise * np.exp(spread[:, None] * drift)
+    return loud
 
 
 def people(rows: int | None) -> Source:

@@ -15,6 +15,7 @@ from designer.core.files import csv_text
 Style = Literal["line", "points", "bars", "steps"]
 Cell = str | int | float | bool | None
 Numbers = Sequence[float] | Floats
+Check = bool | None  # whether a statement holds; None: this run cannot tell
 
 
 class Series(NamedTuple):
@@ -56,11 +57,12 @@ class Report(NamedTuple):
     """The outcome of an experiment.
 
     `finding` is a paragraph in words. `checks` are statements that the experiment should confirm, each true or false in
-    this run. `notices` say what a reader must know, for example that a synthetic twin replaced a data set.
+    this run, or None if the run cannot tell (see `in_words`). `notices` say what a reader must know, for example that a
+    synthetic twin replaced a data set.
     """
 
     finding: str
-    checks: Mapping[str, bool]
+    checks: Mapping[str, Check]
     tables: Sequence[ResultTable]
     panels: Sequence[Panel]
     notices: Sequence[str] = ()
@@ -86,6 +88,17 @@ class Report(NamedTuple):
             for panel in document["panels"]
         ]
         return cls(document["finding"], document["checks"], tables, panels, document["notices"])
+
+
+def in_words(check: Check) -> Literal["holds", "does not hold", "unresolved"]:
+    """Whether a statement holds, in words.
+
+    Examples
+    --------
+    >>> [in_words(check) for check in (True, False, None)]
+    ['holds', 'does not hold', 'unresolved']
+    """
+    return "unresolved" if check is None else "holds" if check else "does not hold"
 
 
 def _plain(value: Any) -> Any:

@@ -32,7 +32,7 @@ MISSING = (
 )
 RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
-Size = Literal["tiny", "quick", "full"]
+Size = Literal["tiny", "quick", "full", "paper"]
 Values = Mapping[str, Any]  # arrays, numbers and strings
 
 
@@ -70,7 +70,8 @@ class Experiment:
     question
         What it asks, in a sentence for those who have not read the papers.
     sizes
-        Settings (a NamedTuple of plain values) at the sizes tiny (tests), quick (a minute) and full.
+        Settings (a NamedTuple of plain values) at the sizes tiny (tests), quick (a minute) and full; and paper, if the
+        paper's own size is larger than full.
     parts
         Names of the parts, from the settings: each part is computed and stored separately.
     work
@@ -79,6 +80,11 @@ class Experiment:
         Makes the report from all parts: (settings, {name: values}) -> Report.
     data
         Names of the data sets it reads (see `samplers.data.sources`).
+    listing
+        Names of settings that only say which parts there are, for example how many chains: stored parts stay valid if
+        they change, so that a run can be extended.
+    knobs
+        What a user may set besides the seed: a name in `samplers.experiments.framework.knobs.KNOBS` each.
     """
 
     name: str
@@ -90,6 +96,13 @@ class Experiment:
     work: Callable[[Any, str, Work], Values]
     report: Callable[[Any, Mapping[str, Values]], Report]
     data: Sequence[str] = field(default=())
+    listing: Sequence[str] = field(default=())
+    knobs: Sequence[str] = field(default=())
+
+    def identity(self, settings: Any, fingerprints: Mapping[str, str]) -> str:
+        """With which the parts are stored: it changes with all that their numbers depend on."""
+        kept = settings._replace(**dict.fromkeys(self.listing))
+        return identity(self.name, self.work, kept, fingerprints)
 
 
 class Batch(NamedTuple):
@@ -131,14 +144,15 @@ def run_experiment(
     `mapper` computes the parts elsewhere; without it they are computed here, one after the other.
     """
     if size not in experiment.sizes:
-        raise BadInput(f"size = {size!r}: {experiment.name} has {', '.join(experiment.sizes)}")
+        largest = "; full is the paper's size, or as close to it as this package comes" if size == "paper" else ""
+        raise BadInput(f"size = {size!r}: {experiment.name} has {', '.join(experiment.sizes)}{largest}")
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise BadInput(f"data: {folder}: no such directory")
     settings = experiment.sizes[size]
     names = list(experiment.parts(settings))
     fingerprints = fingerprints_of(experiment, folder)
-    known = identity(experiment.name, experiment.work, settings, fingerprints)
+    known = experiment.identity(settings, fingerprints)
     parts = None if output is None else Path(output) / "parts"
     if parts is not None:
         parts.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Ship a finished full-size run with the package: python -m samplers.experiments.framework.ship DIR [DIR ...]
+"""Ship a finished full run with the package: python -m samplers.experiments.framework.ship DIR [DIR ...]
 
 The dashboard and docs/experiments.md show these results. Numbers are rounded and long curves are thinned, to keep the
 files small. If the run computed a ground truth, that is stored too: means, standard errors, the seed, and a digest of
@@ -26,18 +26,19 @@ from samplers.experiments.framework.running import SECONDS, Values, stored
 from samplers.experiments.problems.exact_vs_sequential import TRUTH, estimate
 
 STORED = Path(__file__).parents[1] / "stored"
+SHIPPED = "full", "paper"  # sizes
 DIGITS = 6  # significant ones
 MOST_BYTES = 300_000  # of a report
 MOST_POINTS, FEWEST_POINTS = 2000, 50  # of a curve: the limit at first, and when it is lowered
 
 
 def ship(run: str | Path, into: Path = STORED) -> Path:
-    """Round and thin the results of a finished full-size run; returns the new folder."""
+    """Round and thin the results of a finished run of size full or paper; returns the new folder."""
     described, report = stored(run)
     name = described.get("name")
     if name not in NAMES:
         raise BadInput(f"{run}: {name!r} is not an experiment; must be one of {', '.join(NAMES)}")
-    if described.get("size") != "full":
+    if described.get("size") not in SHIPPED:
         raise BadInput(f"{run}: size {described.get('size')!r}: only full runs can be shipped")
     folder = into / str(name)
     folder.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ EXACT, TRUTH = "exact", "truth"
 EPSILON = "ε = "
 RESOLVED = 2.0  # times the truth's own squared error: a smaller risk says nothing about the chain
 SURE = 3.0  # standard errors
+ALLOWED = 4.0  # standard errors, for the largest of many differences
 
 Chains = Mapping[str, Sequence[Values]]  # the parts of each test's chains
 
@@ -46,8 +47,8 @@ def accept_test(name: str, n_data: int, m: int) -> AcceptTest:
 
 
 def numbered(names: Sequence[str], chains: int) -> list[str]:
-    """Names of parts: this many chains of each test."""
-    return [f"{name} #{k}" for name in names for k in range(chains)]
+    """Names of parts: this many chains of each test; the first of each come first."""
+    return [f"{name} #{k}" for k in range(chains) for name in names]
 
 
 def kind_of(part: str) -> str:
@@ -89,6 +90,31 @@ def estimate(parts: Sequence[Values]) -> Estimate:
     moved = spread > 0.0
     effective = float(np.min((spread[moved] / se[moved]) ** 2)) if moved.any() else math.nan
     return Estimate(mean, se, effective)
+
+
+def drift(parts: Sequence[Values], some: slice = slice(None)) -> float:
+    """How far chains are from convergence: the largest difference between their halves, or from chain to chain, in s.e.
+
+    The standard errors are those of means of blocks: the difference is large if a chain drifts or is stuck. Functions
+    that never change count as 0.
+    """
+    blocks = [part["blocks"][:, some] for part in parts]
+    halves = [np.concatenate([block[: len(block) // 2] for block in blocks])]
+    halves.append(np.concatenate([block[len(block) // 2 :] for block in blocks]))
+    pairs = [(halves[0], halves[1])]
+    for k, block in enumerate(blocks if len(blocks) > 1 else []):
+        pairs.append((block, np.concatenate(blocks[:k] + blocks[k + 1 :])))
+    return max(_apart(one, other) for one, other in pairs)
+
+
+def _apart(one: Floats, other: Floats) -> float:
+    """The largest difference of two means of blocks, in standard errors (of all blocks: a stuck chain has none)."""
+    difference = np.abs(one.mean(axis=0) - other.mean(axis=0))
+    variance = np.concatenate([one, other]).var(axis=0, ddof=1)
+    se = np.sqrt(variance * (1.0 / len(one) + 1.0 / len(other)))
+    moved = difference > 1e-12
+    with np.errstate(divide="ignore"):
+        return float(np.max(difference[moved] / se[moved], initial=0.0))
 
 
 class Verdict(NamedTuple):

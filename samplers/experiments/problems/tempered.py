@@ -75,6 +75,14 @@ class Posterior(NamedTuple):
         observed = np.append(counts[~rare], counts[rare].sum())
         return score, float(np.sum((observed - pooled) ** 2 / np.maximum(pooled, 1e-12)))
 
+    def chi_squared(self, counts: Ints, about: float) -> tuple[float, int]:
+        """Chi-squared of groups of neighbouring bins with about this expected count, and its degrees of freedom."""
+        expected = counts.sum() * self.cells
+        group = ((np.cumsum(expected) - 0.5 * expected) / about).astype(np.int64)
+        _, group = np.unique(group, return_inverse=True)
+        wanted, seen = np.bincount(group, expected), np.bincount(group, counts)
+        return float(np.sum((seen - wanted) ** 2 / np.maximum(wanted, 1e-12))), wanted.size - 1
+
 
 class Quadrature(NamedTuple):
     """The posterior on a fine grid of (θ₁, θ₂): weights that add up to 1, and the grid's points."""
@@ -99,6 +107,10 @@ class Quadrature(NamedTuple):
         fine = self.first.size // bins
         probability = self.weight.reshape(bins, fine, bins, fine).sum(axis=(1, 3))
         return Posterior(probability, np.linspace(*FIRST, bins + 1), np.linspace(*SECOND, bins + 1))
+
+    def mean(self) -> Floats:
+        """The posterior means of θ₁ and θ₂."""
+        return np.array([float(self.weight.sum(axis=1) @ self.first), float(self.weight.sum(axis=0) @ self.second)])
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw states: a cell by its weight, then uniformly within the cell."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ class Timed(NamedTuple):
     """A chain at some of its steps: the running mean of every function, seconds and likelihood evaluations so far.
 
     `usage` is the mean data use of a step, `kept` has some thinned draws, `blocks` the means of the functions over
-    consecutive blocks of the chain, and `sd` their standard deviations.
+    consecutive blocks of the chain, and `sd` their standard deviations. A datum that is read costs `per_datum`
+    evaluations.
     """
 
     at: Ints
@@ -30,6 +32,7 @@ class Timed(NamedTuple):
     kept: Floats
     blocks: Floats
     sd: Floats
+    per_datum: float
 
 
 def timed_chain(
@@ -47,14 +50,15 @@ def timed_chain(
     """Advance a chain and time its steps; `functions` maps every thin-th draw (k x D) to values (k x Q).
 
     An exact chain caches the log-likelihoods of its state and evaluates each datum once per step; a test on a subsample
-    evaluates both states at each datum it reads, and so does a reversible jump. A first chain, which is discarded,
-    compiles all code before time is measured.
+    evaluates both states at each datum it reads, and so does a reversible jump. Seconds are those of the processor,
+    which other work on the machine does not change much. A first chain, which is discarded, compiles all code before
+    time is measured.
     """
     make(np.random.default_rng(0)).advance(2)
     chain = make(rng)
     at = np.unique(np.geomspace(min(steps, max(thin, 20)), steps, points).astype(np.int64))
     ends = np.unique(np.linspace(0, steps, BLOCKS + 1).astype(np.int64))[1:]
-    watch, per_datum = Stopwatch(chain), chain.evaluations_per_datum
+    watch, per_datum = Stopwatch(chain, time.process_time), chain.evaluations_per_datum
     means, seconds, evaluations, blocks, thinned = [], [], [], [], []
     total, squares, count, before = 0.0, 0.0, 0, (0.0, 0)
     done, read, moved = 0, 0.0, 0
@@ -85,4 +89,4 @@ def timed_chain(
     sd = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0))
     usage = read / done / chain.model.n_data
     curves = np.array(means), np.array(seconds), np.array(evaluations)
-    return Timed(at, *curves, usage, moved / done, chosen, np.array(blocks), sd)
+    return Timed(at, *curves, usage, moved / done, chosen, np.array(blocks), sd, per_datum)

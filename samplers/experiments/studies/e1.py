@@ -6,6 +6,7 @@ error bars hide, and 400,000 steps for each row of a table about skewness, which
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -36,6 +37,9 @@ ON_THEORY = "error and data use with normal lᵢ agree with the theory within 4 
 CORRECTED = (
     "error and data use on lᵢ of the data agree with the theory with skewness, within 4 s.e. and second-order terms"
 )
+STUDENT = "at n = 500 and more, each tail of t beyond Student's 5% points holds 4% to 6%, within 4 s.e. (K14 Fig. 7)"
+LARGE, TAIL = 500, 0.05  # K14's rule is m ≈ 500
+KOLMOGOROV = 1.95  # sqrt(n) times the distance of n independent draws exceeds this with probability 0.001
 NEAR = 3.0  # |μ_std| up to which errors are not rare
 NEAR_ZERO = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 MU_STD = (*(-mu for mu in reversed(NEAR_ZERO)), 0.0, *NEAR_ZERO)
@@ -55,6 +59,7 @@ class Settings(NamedTuple):
     walk: float = 0.01
     warmup: int = 200
     samples: int = 5000
+    sizes: tuple[int, ...] = (20, 100, 500, 5000)
     walks: int = 5
     walk_mu_std: float = 2.0
     skewed: tuple[tuple[str, int, float], ...] = (
@@ -128,15 +133,17 @@ def _skew(values: Floats) -> float:
 
 
 def _statistic(rng: np.random.Generator, settings: Settings, population: Floats) -> dict[str, Floats]:
-    """t of many samples of m data at μ = μ_0 (K14 Fig. 7), and z along some tests with drift (Fig. 8)."""
-    n_data, m = population.size, settings.m
-    t = np.empty(settings.samples)
-    for k in range(t.size):
-        t[k] = _z(rng.choice(population, m, replace=False), np.array([m]), n_data, population.mean())[0]
+    """t of many samples of n data at μ = μ_0 (K14 Fig. 7), and z along some tests with drift (Fig. 8)."""
+    n_data, m, mean = population.size, settings.m, population.mean()
+    sizes = np.array([n for n in settings.sizes if 2 * n <= n_data])
+    t = np.empty((sizes.size, settings.samples))
+    for row, n in enumerate(sizes):
+        for k in range(settings.samples):
+            t[row, k] = _z(rng.choice(population, n, replace=False, shuffle=False), np.array([n]), n_data, mean)[0]
     looks = as_plan(Design(n_data, m, 0.05)).schedule.n[:-1]
     mu_0 = population.mean() - settings.walk_mu_std * population.std() / np.sqrt(n_data - 1.0)
     walks = np.array([_z(rng.permutation(population), looks, n_data, mu_0) for _ in range(settings.walks)])
-    return {"t": t, "walks": walks, "pi": looks / n_data}
+    return {"t": t, "sizes": sizes, "walks": walks, "pi": looks / n_data}
 
 
 def _z(values: Floats, looks: Ints, n_data: int, mu_0: float) -> Floats:
@@ -199,9 +206,11 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             np.any(covered & (signs != 0.0)) and np.all((corrected - SURPRISE * skew[:, 4])[covered] <= SLACK)
         ),
     }
-    tables = [_table(curves), _skew_table(settings, skew)]
+    statistic = _statistic_table(values["statistic"])
+    checks[STUDENT] = all(abs(row[k] - TAIL) <= 0.01 + SURPRISE * row[3] for row in _large(statistic) for k in (1, 2))
+    tables = [_table(curves), _skew_table(settings, skew), statistic]
     panels = _panels(settings, curves, checks) + _statistic_panels(settings, values["statistic"])
-    finding = _finding(settings, curves, skew, leaning, checks)
+    finding = f"{_finding(settings, curves, skew, leaning, checks)} {_statistic_sentence(statistic)}"
     return Report(finding, checks, tables, panels, [notice(curves[settings.epsilons[0]])])
 
 
@@ -324,42 +333,58 @@ def _points(part: Values, kind: str, key: str, name: str) -> Series:
     return with_bars(name, part["mu_std"], part[f"{kind}_{key}"], part[f"{kind}_{key}_se"])
 
 
+def _statistic_table(part: Values) -> ResultTable:
+    """How t at μ = μ_0 compares with Student's distribution, for each number of data."""
+    from scipy.special import stdtr, stdtrit
+
+    rows: list[list[Cell]] = []
+    for n, t in zip(part["sizes"].tolist(), part["t"], strict=True):
+        edge, ordered = float(stdtrit(n - 1.0, 1.0 - TAIL)), np.sort(t)
+        below, grid = stdtr(n - 1.0, ordered), np.arange(t.size + 1) / t.size
+        away = max(float(np.max(grid[1:] - below)), float(np.max(below - grid[:-1])))
+        tails = float(np.mean(t < -edge)), float(np.mean(t > edge)), math.sqrt(TAIL * (1.0 - TAIL) / t.size)
+        rows.append([n, *tails, away, KOLMOGOROV / math.sqrt(t.size)])
+    columns = ["n", "below the 5% point", "above the 95% point", "± s.e.", "Kolmogorov distance", "99.9% of its noise"]
+    return ResultTable("The t statistic at μ = μ_0 beside Student's distribution (K14 Fig. 7)", columns, rows)
+
+
+def _large(table: ResultTable) -> list[list[float]]:
+    """The rows with enough data for K14's rule m ≈ 500."""
+    return [[float(cell) for cell in row if cell is not None] for row in table.rows if float(row[0] or 0) >= LARGE]
+
+
+def _statistic_sentence(table: ResultTable) -> str:
+    shown = "; ".join(f"{row[1]:.1%} and {row[2]:.1%} at n = {row[0]:,}" for row in table.rows)
+    return f"Of the t statistic at μ = μ_0, below and above the points where Student's distribution has 5%: {shown}."
+
+
 def _statistic_panels(settings: Settings, part: Values) -> list[Panel]:
     from scipy.special import gammaln
 
     edges = np.linspace(-4.0, 4.0, 41)
     x, fine = 0.5 * (edges[1:] + edges[:-1]), np.linspace(-4.0, 4.0, 161)
-    density = np.histogram(part["t"], edges)[0] / (part["t"].size * (edges[1] - edges[0]))
-    nu = settings.m - 1.0
-    scale = np.exp(gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu)) / np.sqrt(nu * np.pi)
-    student = scale * (1.0 + fine**2 / nu) ** (-0.5 * (nu + 1.0))
     normal = np.exp(-0.5 * fine**2) / np.sqrt(2.0 * np.pi)
-    bars = [
-        Series("samples without replacement", x.tolist(), density.tolist(), style="bars"),
-        Series("normal", fine.tolist(), normal.tolist()),
-        Series("Student", fine.tolist(), student.tolist()),
-    ]
+    panels = []
+    for n, t in zip(part["sizes"].tolist(), part["t"], strict=True):
+        density = np.histogram(t, edges)[0] / (t.size * (edges[1] - edges[0]))
+        nu = n - 1.0
+        scale = np.exp(gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu)) / np.sqrt(nu * np.pi)
+        student = scale * (1.0 + fine**2 / nu) ** (-0.5 * (nu + 1.0))
+        series = [
+            Series("samples without replacement", x.tolist(), density.tolist(), style="bars"),
+            Series("normal", fine.tolist(), normal.tolist()),
+            Series("Student", fine.tolist(), student.tolist()),
+        ]
+        note = "Bars: samples without replacement. Lines: the normal and Student's distribution."
+        panels.append(Panel(f"The statistic at n = {n:,} and μ = μ_0 (K14 Fig. 7)", "t", "density", series, note=note))
     pi = part["pi"]
     mean, bound = settings.walk_mu_std * np.sqrt(pi / (1.0 - pi)), threshold(0.05)
     lines = [Series("mean ± 1.96", pi.tolist(), mean.tolist(), (mean - 1.96).tolist(), (mean + 1.96).tolist())]
     lines += [Series(f"test {k}", pi.tolist(), z.tolist()) for k, z in enumerate(part["walks"], start=1)]
     lines += [Series(f"bound {sign:+g} G", [0.0, 1.0], [sign * bound] * 2) for sign in (1.0, -1.0)]
-    return [
-        Panel(
-            f"The statistic at n = {settings.m} and μ = μ_0 (K14 Fig. 7)",
-            "t",
-            "density",
-            bars,
-            note="The statistic is nearly normal at this sample size.",
-        ),
-        Panel(
-            f"z along some tests, μ_std = {settings.walk_mu_std:g} (K14 Figs 8 and 9)",
-            "fraction of the data",
-            "z",
-            lines,
-            note="The mean of z grows without bound towards the full data, so that the last decision is always right.",
-        ),
-    ]
+    title = f"z along some tests, μ_std = {settings.walk_mu_std:g} (K14 Figs 8 and 9)"
+    note = "The mean of z grows without bound towards the full data, so that the last decision is always right."
+    return [*panels, Panel(title, "fraction of the data", "z", lines, note=note)]
 
 
 _TINY = (("normal", 300, -0.7), ("exponential", 300, -0.7), ("−exponential", 300, -0.7))
@@ -374,7 +399,7 @@ EXPERIMENT = Experiment(
             4000, 20_000, 4000, (0.05,), 200, (-5.0, -1.0, 0.0, 1.0, 5.0), samples=500, skewed=_TINY, skew_data=6000
         ),
         "quick": Settings(1000, 10_000),
-        "full": Settings(20_000, 400_000),
+        "full": Settings(20_000, 400_000, samples=20_000),
     },
     parts=parts,
     work=work,

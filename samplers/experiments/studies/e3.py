@@ -1,7 +1,9 @@
 """E3: random-walk logistic regression on handwritten digits, exact and by sequential tests, with and without proxies.
 
-Full has the paper's data, walk and tests, with four chains of each test and 0.4 times the samples that the paper drew
-in 400 seconds. For N up to a million, the same rows are drawn with replacement (see `replicated`).
+Paper has the paper's data, walk, tests and numbers of samples, with ten chains of each test; full is a share of that.
+Exact chains are longer, because they are faster here than in the paper: risks are compared at equal cost. Chains start
+at the mode, or far from it, at draws from the prior; for K16 Fig. 5 some always do. For N up to a million, the same
+rows are drawn with replacement (see `replicated`).
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ from samplers.data.sources import Source, load
 from samplers.decide.exact import ExactTest
 from samplers.decide.sequential import SequentialTest
 from samplers.experiments.framework.data_sets import notice, origin_of
-from samplers.experiments.framework.report import Cell, Panel, Report, ResultTable, Series
+from samplers.experiments.framework.knobs import Start
+from samplers.experiments.framework.report import Cell, Check, Panel, Report, ResultTable, Series
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import evenly, with_bars
 from samplers.experiments.framework.shared import Shared
+from samplers.experiments.problems.burn_in import BURN_IN, THIN, burn_in_panels, burn_in_tests, named
 from samplers.experiments.problems.exact_vs_sequential import (
     EXACT,
     TRUTH,
@@ -43,6 +47,28 @@ from samplers.experiments.problems.exact_vs_sequential import (
     rates,
     risk_panels,
 )
+from samplers.experiments.problems.headlines import (
+    READ,
+    TIME,
+    WORK,
+    headline_checks,
+    headline_sentence,
+    headline_table,
+    in_paper,
+    lowest_risk,
+    paper_steps,
+    together,
+    variance_and_bias,
+    with_memory,
+)
+from samplers.experiments.problems.memory import (
+    MEMORY,
+    memory_names,
+    memory_of,
+    memory_sentence,
+    memory_table,
+    memory_work,
+)
 from samplers.experiments.problems.replicated import (
     CONTROLLED,
     PROXY,
@@ -57,6 +83,7 @@ from samplers.experiments.problems.replicated import (
     tall_work,
 )
 from samplers.experiments.problems.timed_chain import timed_chain
+from samplers.models import Model
 from samplers.models.control import Controlled, find_mode
 from samplers.models.logistic import Logistic
 from samplers.proposals import ProxyStep, RandomWalk
@@ -70,13 +97,17 @@ SHOWN_DRAWS = 500
 
 
 class Settings(NamedTuple):
-    """The data, the walk and the tests; `share` is the share of the paper's number of samples."""
+    """The data, the walk and the tests; `share` is the share of the paper's number of samples.
+
+    Exact chains make `exact_longer` times as many. Chains from far starts (K16 Fig. 5) have the share `burn_in`.
+    """
 
     share: float
     chains: int
     truth_steps: int
     audited: int
     tall: Tall
+    burn_in: float
     rows: int | None = None
     prior_precision: float = 10.0
     scale: float = 0.01
@@ -85,12 +116,21 @@ class Settings(NamedTuple):
     proxy_m: int = 100
     proxy_epsilon: float = 0.01
     proxy_steps: int = 200_000
+    exact_longer: int = 4
+    burn_in_chains: int = 3
+    memory_steps: int = 300
+    start: Start = "mode"
     seed: int = 1
 
     @property
     def names(self) -> list[str]:
         """The chains that are compared."""
-        return [*names_of(self.epsilons), CONTROLLED, PROXY]
+        return [*self.plain, CONTROLLED, PROXY]
+
+    @property
+    def plain(self) -> list[str]:
+        """The exact test and the tests without proxies."""
+        return names_of(self.epsilons)
 
     @property
     def common(self) -> Common:
@@ -99,13 +139,20 @@ class Settings(NamedTuple):
 
     def steps(self, name: str) -> int:
         """Steps of a chain."""
-        return max(200, round(self.share * PAPER.get(name, self.proxy_steps)))
+        if name in (CONTROLLED, PROXY):
+            return max(200, round(self.share * self.proxy_steps))
+        share, test = (
+            (self.burn_in, name.removeprefix(f"{BURN_IN} ")) if name.startswith(BURN_IN) else (self.share, name)
+        )
+        return max(200, round(share * (self.exact_longer if test == EXACT else 1) * paper_steps(PAPER, test)))
 
 
 def parts(settings: Settings) -> list[str]:
-    """The truth, all chains, an audit of each plain test, and chains on taller data."""
-    audits = [f"{AUDIT} {name_of(epsilon)}" for epsilon in settings.epsilons]
-    return [TRUTH, *numbered(settings.names, settings.chains), *audits, *settings.tall.parts]
+    """The truth, all chains, an audit of each plain test, what memory does, far starts, and chains on taller data."""
+    tests = list(map(name_of, settings.epsilons))
+    audits, far = [f"{AUDIT} {name}" for name in tests], [named(name) for name in burn_in_tests(settings.epsilons)]
+    own = [TRUTH, *numbered(settings.names, settings.chains), *audits, *memory_names(tests)]
+    return [*own, *numbered(far, settings.burn_in_chains), *settings.tall.parts]
 
 
 class DigitsProblem(NamedTuple):
@@ -142,13 +189,32 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     rng = generator(settings.seed, "e3", name)
     if name.startswith(AUDIT):
         return _audited(settings, given, name.removeprefix(f"{AUDIT} "), rng)
+    if name.startswith(MEMORY):
+        test = name.removeprefix(f"{MEMORY} ")
+        return memory_work(
+            given.model, lambda model, own: _chain(settings, given, test, own, model), rng, settings.memory_steps, work
+        )
     kind = kind_of(name)
-    steps, thin = (settings.truth_steps, 1) if kind == TRUTH else (settings.steps(kind), 10)
-    timed = timed_chain(lambda own: _chain(settings, given, kind, own), rng, steps, given.predictions, work, thin=thin)
+    steps, thin = (settings.truth_steps, 1) if kind == TRUTH else (settings.steps(kind), THIN)
+    timed = timed_chain(
+        lambda own: _started(settings, given, kind, own), rng, steps, given.predictions, work, thin=thin
+    )
     return {**timed._asdict(), "kept": timed.kept[:, :2], **origin_of(given.source)}
 
 
-def _chain(settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator) -> Chain:
+def _started(settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator) -> Chain:
+    """A chain from the mode, or from a draw from the prior."""
+    test = name.removeprefix(f"{BURN_IN} ")
+    chain = _chain(settings, given, test, rng)
+    if name != TRUTH and (test != name or settings.start == "far"):
+        chain.theta[:] = rng.standard_normal(given.mode.size) / np.sqrt(settings.prior_precision)
+    return chain
+
+
+def _chain(
+    settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator, model: Model | None = None
+) -> Chain:
+    """A chain at the mode; `model` is the given one, or what remembers it."""
     dimension, n_data = given.mode.size, given.model.n_data
     walk, step = RandomWalk.isotropic(settings.scale, dimension), ProxyStep.of(given.proxies)
     if name == TRUTH:  # exact decisions on independence proposals from the proxy: nearly independent draws
@@ -157,7 +223,7 @@ def _chain(settings: Settings, given: DigitsProblem, name: str, rng: np.random.G
         small = Design(n_data, min(settings.proxy_m, n_data), settings.proxy_epsilon)
         proposal = step if name == PROXY else walk
         return Chain(given.proxies, proposal, SequentialTest.from_design(small), given.mode, rng)
-    return Chain(given.model, walk, accept_test(name, n_data, settings.m), given.mode, rng)
+    return Chain(model or given.model, walk, accept_test(name, n_data, settings.m), given.mode, rng)
 
 
 def _audited(settings: Settings, given: DigitsProblem, name: str, rng: np.random.Generator) -> Values:
@@ -184,6 +250,12 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     verdicts = {name: judged(parts, truth) for name, parts in chains.items()}
     rate, usage, acceptance = rates(chains), averaged(chains, "usage"), averaged(chains, "acceptance")
     tests = list(map(name_of, settings.epsilons))
+    plain = with_memory({name: chains[name] for name in settings.plain}, memory_of(values, tests))
+    heads = {key: lowest_risk(plain, truth, key) for key in (TIME, WORK, READ)}
+    shares = {name: variance_and_bias(chains[name], truth) for name in settings.plain}
+    far = chains_of(list(map(named, burn_in_tests(settings.epsilons))), settings.burn_in_chains, values)
+    early = with_memory({name.removeprefix(f"{BURN_IN} "): far[name] for name in far}, memory_of(values, tests))
+    burning = {key: lowest_risk(early, truth, key) for key in (TIME, WORK, READ)}
     audits = {name: values[f"{AUDIT} {name}"] for name in tests}
     spent = {name: _spent(chains, verdicts, name) for name in chains}
     rows: list[list[Cell]] = [
@@ -193,6 +265,7 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
             verdicts[name].shown, spent[name].risk, spent[name].share,
             None if name not in audits else float(audits[name]["wrong_value"]),
             None if name not in audits else float(audits[name]["wrong_predicted"]),
+            *(shares[name][:2] if name in shares else (None, None)),
             *(float(np.mean([part[key][-1] for part in chains[name]])) for key in ("seconds", "evaluations")),
         ]
         for name in chains
@@ -200,33 +273,51 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
     columns = [
         "chain", "samples", "paper's samples in 400 s", "samples/s", "samples/s (paper)", "data use", "acceptance",
         "final risk", "resolved", "risk at the exact chain's evaluations", "share of these evaluations spent",
-        "wrong decisions", "predicted", "seconds", "likelihood evaluations",
+        "wrong decisions", "predicted", "variance between chains", "squared bias", "seconds", "likelihood evaluations",
     ]  # fmt: skip
     surprise = max(abs(a["wrong_value"] - a["wrong_predicted"]) / a["wrong_se"] for a in audits.values())
     used = [float(audits[name]["usage_value"]) for name in audits]
-    checks = {
+    checks: dict[str, Check] = {
         "wrong decisions are as the calculator predicts": surprise <= SURPRISE,
         "data use falls with ε": used == sorted(used, reverse=True),
         "proxy proposals reach a lower risk than exact sampling with no more likelihood evaluations": (
             spent[PROXY].risk < spent[EXACT].risk
         ),
-        "control variates read less than a third of the data of the plain test with the same ε": (
-            usage[CONTROLLED] < usage[name_of(settings.proxy_epsilon)] / 3.0
-        ),
+    }
+    if (same := name_of(settings.proxy_epsilon)) in usage:
+        less = usage[CONTROLLED] < usage[same] / 3.0
+        checks["control variates read less than a third of the data of the plain test with the same ε"] = less
+    checks = {
+        **headline_checks("K14 Fig. 2", heads),
+        "K14 §6.1: for every ε the variance still dominates the bias": together([s.dominated for s in shares.values()]),
+        **headline_checks("K16 Fig. 5, burn-in from far starts", burning),
+        **checks,
     }
     higher = tall_results(settings.tall, values)
     checks |= tall_checks(settings.tall, higher)
     panels = risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth))
     panels += [*_against_epsilon(settings, audits), _marginals(settings, chains, values[TRUTH])]
+    panels += burn_in_panels(early, values[TRUTH])
+    verdicts_far = {name: judged(parts, truth) for name, parts in early.items()}
+    panels += [
+        panel._replace(title=f"Burn-in: {panel.title.lower()}")
+        for panel in risk_panels(early, verdicts_far, "risk in the predictive mean", own_error(truth))
+    ]
     panels += tall_panels(settings.tall, higher, values)
-    finding = f"{_finding(settings, rows, spent, truth.effective)} {tall_sentence(settings.tall, higher, values)}"
-    return Report(
-        finding,
-        checks,
-        [ResultTable("Random-walk logistic regression", columns, rows), tall_table(higher, values)],
-        panels,
-        [notice(values[TRUTH])],
+    finding = " ".join(
+        [
+            _finding(settings, rows, spent, truth.effective),
+            headline_sentence(heads),
+            memory_sentence(values, tests),
+            f"From far starts, with {settings.burn_in:.3g} of the paper's samples (K16 Fig. 5): "
+            + headline_sentence(burning),
+            tall_sentence(settings.tall, higher, values),
+        ]
     )
+    tables = [ResultTable("Random-walk logistic regression", columns, rows), tall_table(higher, values)]
+    tables += [headline_table(heads), headline_table(burning)._replace(title="The same from far starts")]
+    tables.append(memory_table(values, tests))
+    return Report(finding, checks, tables, panels, [notice(values[TRUTH])])
 
 
 def _spent(chains: Chains, verdicts: Mapping[str, Verdict], name: str) -> Spent:
@@ -247,10 +338,10 @@ def _finding(settings: Settings, rows: list[list[Cell]], spent: Mapping[str, Spe
     winner = min(spent, key=lambda name: spent[name].risk)
     return (
         f"At ε = {listed(settings.epsilons, 'g')} the sequential test draws {speed} times as many samples per second "
-        f"as exact sampling that caches log p(xᵢ; θ) (paper: 1.8, 2.7, 3.4, 5.6), and reads "
+        f"as exact sampling that caches log p(xᵢ; θ){in_paper(PAPER, tests)}, and reads "
         f"{listed([by_name[name][5] for name in tests], '.0%')} of the data. With the likelihood evaluations of "
         f"{settings.steps(EXACT):,} exact steps, the risk of the predictive mean is {spent[EXACT].risk:.2g} for exact "
-        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}), which is {plain}. With control "
+        f"sampling and {spent[best].risk:.2g} for the best plain test ({best}), which is {plain}; with control "
         f"variates it is {spent[CONTROLLED].risk:.2g}, {variates} than for the best plain test, with "
         f"{spent[CONTROLLED].share:.0%} of those evaluations ({by_name[CONTROLLED][5]:.1%} of the data per step); with "
         f"proxy proposals it is {spent[PROXY].risk:.2g}, with {spent[PROXY].share:.0%} of them. Lowest risk: {winner}. "
@@ -285,15 +376,20 @@ def _marginals(settings: Settings, chains: Chains, truth: Values) -> Panel:
 EXPERIMENT = Experiment(
     name="e3",
     title="Random-walk logistic regression",
-    source="K14 §6.1, K16 §4.2.1, Figs 2 and 3",
+    source="K14 §6.1, Fig. 2; K16 §4.2.1, Figs 4 and 5",
     question="Is a biased but faster chain better than an exact one, for a given time or number of evaluations?",
     sizes={
-        "tiny": Settings(0.02, 2, 3000, 100, Tall((2000, 100_000), 2 * 10**6, 1000, 128), rows=2000, scale=0.02, m=200),
-        "quick": Settings(0.04, 2, 20_000, 150, Tall((12_214, 100_000), 2 * 10**7, 3000, 256)),
-        "full": Settings(0.4, 4, 200_000, 1000, Tall((12_214, 10**5, 10**6), 5 * 10**8, 30_000, 512)),
+        "tiny": Settings(
+            0.02, 2, 3000, 100, Tall((2000, 100_000), 2 * 10**6, 1000, 128), 0.01, rows=2000, scale=0.02, m=200
+        ),
+        "quick": Settings(0.03, 3, 20_000, 150, Tall((12_214, 100_000), 2 * 10**7, 3000, 256), 0.03),
+        "full": Settings(0.4, 4, 200_000, 1000, Tall((12_214, 10**5, 10**6), 2 * 10**8, 30_000, 512), 0.125),
+        "paper": Settings(1.0, 10, 200_000, 1000, Tall((12_214, 10**5, 10**6), 5 * 10**8, 30_000, 512), 0.125),
     },
     parts=parts,
     work=work,
     report=report,
     data=("mnist79",),
+    listing=("chains", "epsilons", "burn_in_chains"),
+    knobs=("chains", "epsilon", "start"),
 )

@@ -113,7 +113,8 @@ class JaxModel:
         n = int(indices.size)
         size = padded_size(n)
         if size > MOST_KEPT:
-            padded, rooms = np.empty(size, dtype=np.int64), [None] * len(self._leaves)
+            padded = np.empty(size, dtype=np.int64)
+            rooms: list[Any] = [None] * len(self._leaves)
         else:
             padded, rooms = self._rooms.of(size, self._leaves)
         padded[:n], padded[n:] = indices, indices[0] if n else 0

@@ -147,8 +147,9 @@ def joint_normal_exits(plan, mu):
 
     def box(low, high):
         k = len(low)
-        normal = multivariate_normal(mu * np.sqrt(t[:k]), correlation[:k, :k], abseps=1e-9, releps=0, maxpts=10**6)
-        return normal.cdf(np.array(high), lower_limit=np.array(low), rng=np.random.default_rng(0))
+        law = {"mean": mu * np.sqrt(t[:k]), "cov": correlation[:k, :k]}
+        accuracy = {"abseps": 1e-9, "releps": 0, "maxpts": 10**6}
+        return multivariate_normal.cdf(np.array(high), lower_limit=np.array(low), **law, **accuracy)
 
     below = [box([*lower[:j], -INF], [*upper[:j], lower[j]]) for j in range(n.size)]
     above = [box([*lower[:j], upper[j]], [*upper[:j], INF]) for j in range(n.size)]

@@ -102,6 +102,7 @@ TESTS = {
     "exact, Barker's rule": (ExactTest(), "barker"),
     "Barker minibatch": (BarkerTest(m=100), "barker"),
     "Barker minibatch, S17's table": (BarkerTest(m=100, table=ridge_correction(1.0, 200, 10.0)), "barker"),
+    "Barker minibatch, S17's δ": (BarkerTest(m=100, delta=0.35), "barker"),
 }
 
 

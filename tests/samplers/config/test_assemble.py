@@ -46,7 +46,7 @@ NAMES = {
 TESTS = {
     "exact": (EXACT, ExactTest),
     "sequential": (SEQUENTIAL, SequentialTest),
-    "barker": ('[test]\nkind = "barker"\nm = 100\nsigma = 0.9\n', BarkerTest),
+    "barker": ('[test]\nkind = "barker"\nm = 100\nsigma = 0.9\ndelta = 0.5\n', BarkerTest),
     "concentration": ('[test]\nkind = "concentration"\nm = 100\ndelta = 0.1\n', ConcentrationTest),
 }
 

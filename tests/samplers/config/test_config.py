@@ -30,7 +30,7 @@ def model(kind: str, proposal: str = "", rest: str = "") -> str:
 EVERY_KIND = {
     "sequential": "[test]\nkind = 'sequential'\nn_data = 1000\nm = 100\nepsilon = 0.05\nalpha = 0.7\n" + DATA,
     "exact": EXACT + DATA,
-    "barker": "[test]\nkind = 'barker'\nm = 50\nsigma = 0.9\nskew_corrected = true\n" + DATA,
+    "barker": "[test]\nkind = 'barker'\nm = 50\nsigma = 0.9\nskew_corrected = true\ndelta = 0.2\n" + DATA,
     "concentration": "[test]\nkind = 'concentration'\nm = 50\ndelta = 0.1\np = 1.5\ngrowth = 2.0\nreplace = true\n"
     + DATA
     + "[model]\ncontrol = 0\n",
@@ -98,7 +98,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
 
 def test_what_was_said_is_what_is_there():
     test = config(EVERY_KIND["barker"]).test
-    assert test == BarkerTable(m=50, sigma=0.9, skew_corrected=True)
+    assert test == BarkerTable(m=50, sigma=0.9, skew_corrected=True, delta=0.2)
     test = config(EVERY_KIND["concentration"]).test
     assert test == ConcentrationTable(m=50, delta=0.1, p=1.5, growth=2.0, replace=True)
     run = config(EVERY_KIND["run"]).run
@@ -167,6 +167,7 @@ WRONG = [
     ("[test]\nkind = 'magic'\n" + DATA, "test.kind = 'magic': must be one of sequential, exact, barker,"),
     ("[test]\nkind = 3\n" + DATA, "test.kind = 3"),
     ("[test]\nkind = 'barker'\nsigma = 3.0\n" + DATA, "test.sigma = 3.0: must be less than or equal to 1.4"),
+    ("[test]\nkind = 'barker'\ndelta = 0.0\n" + DATA, "test.delta = 0.0: must be greater than 0"),
     ("[test]\nkind = 'barker'\nepsilon = 0.1\n" + DATA, "test.epsilon: unknown; allowed: kind, m, sigma, skew_corr"),
     ("[test]\nkind = 'barker'\nskew_corrected = 'yes'\n" + DATA, "test.skew_corrected = 'yes'"),
     ("[test]\nkind = 'concentration'\ngrowth = 1.01\n" + DATA, "test.growth = 1.01: must be 1 (equal batches) or"),

@@ -15,10 +15,12 @@ from samplers.data.sources.census import FIELDS
 from samplers.data.sources.source import Source
 
 SHAPES = {
+    "tall-logistic": (100_000, 10, 0),
     "mnist79": (12_214, 50, 2_037),
     "mnist17": (13_007, 784, 2_163),
     "mnist3": (60_000, 50, 10_000),
     "audio": (1_950_000, 4, 0),
+    "audio-gaussian": (1_950_000, 4, 0),
     "census": (143_531, 50, 72_043),
     "flights": (293_152, 25, 32_572),
     "flights-late": (293_152, 25, 32_572),
@@ -62,8 +64,8 @@ def test_twins_have_the_shape_of_what_they_stand_for(name):
     rows, columns, test = SHAPES[name]
     small = load(name, None, rows=300)
     assert small.x.shape == (300, columns) and small.x_test.shape == (min(300, test), columns)
-    assert small.y.shape == ((0,) if name == "audio" else (300,))
-    assert not small.real and "synthetic twin" in small.origin
+    assert small.y.shape == ((0,) if name.startswith("audio") else (300,))
+    assert not small.real and ("synthetic twin of" in small.origin or name == "tall-logistic")
     assert len(small.columns) == columns and np.all(np.isfinite(small.x))
     np.testing.assert_array_equal(small.x, twin(name, 300).x)
     assert f"{rows:,} x {columns}" in describe(name) or name == "miniboone"
@@ -182,6 +184,26 @@ def test_wav_files_are_cut_and_mixed(tmp_path):
     (tmp_path / "ica_audio_8k.npz").unlink()
     with pytest.raises(BadInput, match=r"1\.wav: is silent"):
         load("audio", tmp_path)
+
+
+def test_music_and_noise_are_mixed_with_two_gaussian_sources(tmp_path):
+    rng = np.random.default_rng(6)
+    sounds = np.round(rng.laplace(size=(4, 5000)) * 2000).clip(-32768, 32767).astype("<i2")
+    for name, sound in zip(("a", "music", "noise_street", "z"), sounds, strict=True):
+        write_wav(tmp_path / f"{name}.wav", sound)
+    data = load("audio-gaussian", tmp_path)
+    assert data.real and data.extra["names"] == ("music", "noise_street", "gaussian1", "gaussian2")
+    unmixed = data.x @ np.linalg.inv(data.extra["mixing"]).T
+    assert np.corrcoef(unmixed[:, :2].T, sounds[1:3])[:2, 2:] == pytest.approx(np.eye(2), abs=0.05)
+    assert [abs(kurtosis(s)) < 0.3 for s in unmixed.T] == [False, False, True, True]
+    np.testing.assert_array_equal(load("audio-gaussian", tmp_path).x, data.x)  # always the same ones
+    names = np.array(["music_a", "music_b", "speech", "noise"])
+    np.savez(tmp_path / "ica_audio_8k.npz", sources=sounds, A=data.extra["mixing"], names=names)
+    assert load("audio-gaussian", tmp_path).extra["names"][:2] == ("music_a", "noise")
+    for name in ("a", "music", "z", "ica_audio_8k"):
+        (tmp_path / f"{name}.{'npz' if name.startswith('ica') else 'wav'}").unlink()
+    with pytest.raises(BadInput, match=r"has one \.wav file; two are needed"):
+        load("audio-gaussian", tmp_path)
 
 
 def miniboone_text(rng, signal=60, background=140, missing=(3, 100)):

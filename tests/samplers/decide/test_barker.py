@@ -100,7 +100,7 @@ def test_third_cumulant_of_skewed_data():
         seen, s0 = x[order], math.sqrt(1 / b - 1 / n)
         mean, s2 = seen.mean(axis=1), seen.var(axis=1, ddof=1) * s0**2
         third = (mean**3 - 3 * mean * s2) / s0**3
-        expected = BarkerTest(b, skew_corrected=True)._skew(_Sample(b, 1, 0.0, 1.0, gamma, []), n)
+        expected = BarkerTest(b, skew_corrected=True)._skew(_Sample(b, 1, 0.0, 1.0, gamma, np.empty(0)), n)
         assert third.mean() == pytest.approx(
             expected, abs=4 * third.std() / math.sqrt(third.size) + 0.05 * abs(expected)
         )
@@ -113,7 +113,7 @@ def accept_probability(test: BarkerTest, seen: np.ndarray, scale: float, a: floa
     for row in seen:
         s2 = scale**2 * row.var(ddof=1) / b
         x = row - row.mean()
-        skew = test._skew(_Sample(b, 1, 0.0, s2, float((x**3).mean() / (x**2).mean() ** 1.5), []), 10**9)
+        skew = test._skew(_Sample(b, 1, 0.0, s2, float((x**3).mean() / (x**2).mean() ** 1.5), np.empty(0)), 10**9)
         place = min(abs(skew), 0.6) / 0.1
         total = 0.0
         for node, weight in ((int(place), 1 - place % 1), (int(place) + 1, place % 1)):
@@ -231,3 +231,44 @@ def test_between_two_skewed_tables_one_is_drawn():
     for u, skew, third in ((0.71, -0.27, 0.2), (0.71, 0.27, -0.2), (0.69, -0.27, 0.3), (0.69, 0.27, -0.3)):
         cubes = [test._correction(Drawn(u), q, skew) ** 3 for q in middle]
         assert np.mean(cubes) == pytest.approx(third, abs=0.04)
+
+
+@pytest.mark.parametrize(("shape", "delta"), [(GAUSS, 0.15), (EXPONENTIAL, 0.17), (EXPONENTIAL, 0.05)])
+@pytest.mark.parametrize("kappa", [0.1, 0.9])
+def test_delta_reads_on_until_the_bound_is_small(shape, delta, kappa):
+    """S17 Alg. 1 as printed, with the bound computed from scratch at every look."""
+    values = population(shape, 0.2, kappa)
+    comparison, m = Comparison(N, values.take, rule="barker"), 130
+    for seed in range(3):
+        decision, sample = BarkerTest(m, delta=delta)._decide(np.random.default_rng(seed), comparison, keep=True)
+        read = sample.values
+        assert read.size == decision.n_used == sample.size
+        for b in range(m, N, m):
+            s2 = N**2 * read[:b].var(ddof=1) / b * (1 - b / N)
+            if s2 < 1.0 and clt_bound(read[:b]) <= delta:
+                break
+        else:
+            b = N
+        assert decision.n_used == b
+    assert b > 4500  # the variance alone needs some 200 to 9,000 data
+    assert (b == N) == (delta == 0.05)
+
+
+def test_without_spread_delta_stops_at_once():
+    comparison = Comparison(N, np.full(N, 1e-6).take, rule="barker")
+    assert BarkerTest(50, delta=0.1).decide(np.random.default_rng(1), comparison).n_used == 50
+
+
+@pytest.mark.parametrize("delta", [0.0, -0.1, 1.5, math.nan, "x"])
+def test_delta_is_a_probability(delta, refuses):
+    refuses(lambda: BarkerTest(delta=delta), "delta = ", "must lie in (0, 1]")
+
+
+def test_a_predicted_sample_is_large_enough_for_delta():
+    from designer import TrialRun
+    from samplers.study.compare_tests import barker_data
+
+    values = population(GAUSS, 0.2, 0.1)
+    trial = TrialRun(N, [values.mean()], [values.std()])
+    used = change(BarkerTest(100, delta=0.15), values, 20)[2]
+    assert barker_data(BarkerTest(100, delta=0.15), trial)[0] == pytest.approx(used.mean(), rel=0.05)

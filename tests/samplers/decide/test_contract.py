@@ -35,6 +35,7 @@ THOROUGH = {
     "concentration": ConcentrationTest(m=20, delta=1e-9),
     "concentration, replace": ConcentrationTest(m=20, delta=1e-9, replace=True),
     "barker": BarkerTest(m=70, sigma=0.3),
+    "barker, S17's δ": BarkerTest(m=70, delta=0.1),
 }
 QUICK = {
     "sequential": SequentialTest.from_design(Design(N, 50, 0.2)),
@@ -42,6 +43,7 @@ QUICK = {
     "concentration, replace": ConcentrationTest(m=50, replace=True),
     "barker": BarkerTest(m=50),
     "barker, skew": BarkerTest(m=50, skew_corrected=True),
+    "barker, S17's δ": BarkerTest(m=50, delta=0.9),
 }
 EVERY = {**THOROUGH, **{f"quick {name}": test for name, test in QUICK.items()}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.experiments.studies.e1 import _z
+from samplers.experiments.studies.e1 import _statistic_table, _z
 
 
 def test_error_and_usage_lie_on_the_theory(done):
@@ -42,3 +42,13 @@ def test_the_statistic_is_that_of_the_papers():
     for n, found in zip((5, 20), z, strict=True):
         error = values[:n].std(ddof=1) / np.sqrt(n) * np.sqrt(1 - (n - 1) / 39)
         assert found == pytest.approx((values[:n].mean() - 0.3) / error)
+
+
+def test_t_of_many_sizes_beside_students(done):
+    """K14 Fig. 7 for each n, and the tails counted by hand."""
+    shown = [panel.title for panel in done.report.panels if "statistic" in panel.title]
+    table = done.report.tables[2]
+    assert [row[0] for row in table.rows] == [20, 100, 500] and len(shown) == 3
+    t = np.concatenate([np.full(3, -9.0), np.zeros(95), np.full(2, 9.0)])
+    (row,) = _statistic_table({"sizes": np.array([50]), "t": t[None, :]}).rows
+    assert row[:3] == [50, 0.03, 0.02] and row[4] == pytest.approx(0.48, abs=0.01)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import chdtri
 
 from samplers.experiments.framework.running import run_experiment
 from samplers.experiments.problems.tempered import Binned, Posterior, Quadrature
@@ -28,7 +29,7 @@ def test_the_printed_average_is_that_of_a_standard_deviation(done):
 
 def test_time_and_evaluations_are_told(done):
     """Both states at every datum read, but the exact test keeps the log-likelihoods of its state."""
-    data, cost, _ = done.report.tables
+    data, _, cost, _ = done.report.tables
     read = {(row[0], row[1]): row[3] for row in data.rows}
     rows = {(row[0], row[1]): dict(zip(cost.columns, row, strict=True)) for row in cost.rows}
     assert rows.keys() == read.keys() and len(rows) == 8
@@ -50,6 +51,18 @@ def test_samples_fit_the_posterior_better_than_another(done, folder):
     right, wrong = (posterior.scores(posterior.counts(states)) for states in (theta, theta + 0.7))
     assert right[0] > wrong[0] and right[1] < wrong[1]
     assert posterior.probability.sum() == pytest.approx(1.0)
+
+
+def test_few_draws_are_enough_to_see_a_shift(done, folder):
+    """Chi-squared by groups of bins: right draws pass, draws shifted by a third of a mode's distance do not."""
+    with np.load(folder / "parts" / "posterior.npz") as kept:
+        posterior, rng = Posterior(kept["probability"], kept["first"], kept["second"]), np.random.default_rng(1)
+    for number in (60, 600):
+        fits = [posterior.chi_squared(rng.multinomial(number, posterior.cells), 8.0) for _ in range(200)]
+        assert np.mean([fit for fit, _ in fits]) == pytest.approx(fits[0][1], rel=0.15)  # its degrees of freedom
+        shifted = np.append(np.roll(posterior.probability, 1, axis=0).ravel(), 0.0)
+        fit, free = posterior.chi_squared(rng.multinomial(number, shifted), 8.0)
+        assert fit > chdtri(free, 0.001)
 
 
 def test_nothing_is_computed_twice(done, folder):

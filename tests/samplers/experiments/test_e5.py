@@ -36,5 +36,5 @@ def test_free_bounds_need_no_more_data(done):
 
 def test_the_walk_accepts_about_half(done, folder):
     acceptance = float(done.report.finding.split("acceptance ")[1].split(". ")[0])
-    assert acceptance == pytest.approx(0.5, abs=0.15)
+    assert acceptance == pytest.approx(0.5, abs=0.06)
     assert run_experiment(EXPERIMENT, "tiny", folder).seconds == done.seconds  # nothing is computed twice

@@ -8,7 +8,7 @@ import pytest
 from designer.core.progress import Cancelled
 from samplers.experiments.framework.running import Work, run_experiment
 from samplers.experiments.problems.time_to_target import cost_to_reach, target_table
-from samplers.experiments.studies.e9 import EXPERIMENT, Settings, outcome, problem
+from samplers.experiments.studies.e9 import EXPERIMENT, Settings, _some, methods_of, outcome, problem
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,9 @@ def test_panels_are_finite_and_twins_are_announced(done):
     for panel in done.report.panels:
         for series in panel.series:
             assert np.all(np.isfinite(series.x)) and np.all(np.isfinite(series.y)) and len(series.x) == len(series.y)
-    assert all(notice.startswith("SYNTHETIC DATA") for notice in done.report.notices)
+    *twins, caps = done.report.notices
+    assert all(notice.startswith("SYNTHETIC DATA") for notice in twins) and len(twins) == 2
+    assert caps.endswith("Ended at its cap, apart from SGD: flights as printed, mnist3 as printed.")
     assert "flights (LAD, N = 4,000)" in done.report.finding
 
 
@@ -82,6 +84,18 @@ def test_targets_and_tuning_by_hand():
     first, second = target_table({"lines": {"all data": whole, "SGD": ours}}).rows
     assert first == ["lines", "mean absolute error", 5.0, 1.0, pytest.approx(1.04), "all data", 3.0, 3.0, 3.0]
     assert second[5:] == ["SGD", pytest.approx(0.2), 2.0, pytest.approx(3.2)]
+
+
+def test_the_printed_test_has_no_cap_but_its_passes(rows):
+    """Looks of N/1000 = 4 rows; thousands of iterations, until it has read as much as SGD."""
+    for name in ("flights", "mnist3"):
+        row = rows[name, "as printed"]
+        assert row["ended"] == "at our cap" and 3.0 <= row["passes read"] < 3.2
+        assert rows[name, "sequential"]["ended"] == "by itself"
+    assert methods_of(Settings(("mnist3",), None, 1), "mnist3")[3] == "as printed, N₀ = 8,100"
+    assert len(methods_of(Settings(("mnist3",), 4000, 1), "mnist3")) == 4
+    assert _some(100).tolist() == list(range(100))
+    assert _some(10**4)[[0, 1, -1]].tolist() == [0, 1, 9999] and _some(10**4).size < 150
 
 
 def test_arriving_means_to_stay():
