@@ -22,6 +22,7 @@ from app.cli.commands import (
     design,
     evaluate,
     experiment,
+    fit,
     frontier,
     laplace,
     pairs,
@@ -44,6 +45,7 @@ GROUPS = {
     "calculator": (evaluate, delta, design, frontier, boundary, steps, posterior, budget, selfcheck, demo),
     "trial runs": (laplace, trial, pairs, summary, compare),
     "sampling": (sample, run, audit, certify),
+    "fitting": (fit,),
     "experiments": (experiment,),
     "dashboard": (app,),
 }
@@ -114,8 +116,13 @@ def _execute(arguments: Sequence[str] | None) -> int:
         if "--json" in words:
             print(json.dumps({"error": message}))
         return 2
-    say(json.dumps(output.data, allow_nan=False) if options.json else "\n".join(output.lines))
+    say(_text(options, output))
     return output.code
+
+
+def _text(options: argparse.Namespace, output: CommandOutput) -> str:
+    """What a command prints; docs/schemas describes the objects of `--json`."""
+    return json.dumps(output.data, allow_nan=False) if options.json else "\n".join(output.lines)
 
 
 def _discard_output() -> None:

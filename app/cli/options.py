@@ -14,6 +14,8 @@ from app.cli.errors import UsageError
 from app.cli.terminal import CommandOutput, say
 
 DATA_COST = "minimise a + b*data + c*looks per step (default: 0,1,0, the data read)"
+BUILT_IN_NAMES = "e3, e3-control, e3-proxy, e4, e6, logistic, control, ica"  # a test compares them with the library
+DATA_FOLDER = "folder with the data of a built-in chain (default: a synthetic twin)"
 Run: TypeAlias = Callable[[argparse.Namespace], CommandOutput]
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
@@ -329,12 +331,14 @@ def _prior(text: str) -> float | str:
 def chain_config() -> Parser:
     """The config of a chain with a test, and the design to use in it."""
     parent = _parent()
+    chains = f"or a built-in chain: {BUILT_IN_NAMES}; its test is exact unless --design gives another"
     parent.add_argument(
-        "config", metavar="CONFIG.toml", help="config with [test], [model], [data], [proposal] and [run]"
+        "config", metavar="CONFIG.toml|NAME", help=f"config with [test], [model], [data], [proposal], [run]; {chains}"
     )
     parent.add_argument(
         "--design", metavar="DESIGN.toml", help="replace the config's [test] with this design (or .json)"
     )
+    parent.add_argument("--data", metavar="DIR", help=DATA_FOLDER)
     return parent
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.errors import UsageError
@@ -29,6 +30,25 @@ def design_file(options: argparse.Namespace) -> Design | None:
     from designer.rule.design import Design
 
     return None if options.design is None else Design.load(options.design)
+
+
+def chain_of(options: argparse.Namespace, *, exact: bool = False, **run: Any) -> SamplerConfig:
+    """The config of a file or of a built-in chain, with the design of `--design`; `run` are entries of `[run]`.
+
+    A built-in chain has the exact test unless there is a design; `exact` asks for it in any case.
+    """
+    from samplers.config.built_in import CHAINS, built_in
+    from samplers.config.config import SamplerConfig
+
+    design = None if exact else design_file(options)
+    if options.config in CHAINS:
+        config = built_in(options.config, options.data)
+        return SamplerConfig.from_toml(config.to_toml(), design, exact=design is None, **run)
+    if options.data is not None:
+        raise UsageError("data: --data is for the built-in chains; a config names its own data")
+    if not Path(options.config).exists():
+        raise UsageError(f"{options.config}: no such file, and not a built-in chain ({', '.join(CHAINS)})")
+    return SamplerConfig.load(options.config, design, exact=exact, **run)
 
 
 def chosen_design(options: argparse.Namespace, n_data: int | None) -> Design:

@@ -22,7 +22,7 @@ class CommandOutput(NamedTuple):
     code: int = 0
 
 
-_NOTES = {"heavy": "heavy rows", "table": "table"}
+_NOTES = {"heavy": "heavy rows", "table": "table", "field": "field", "uncorrected": "warning"}
 
 
 def note_lines(notes: Mapping[Any, Any]) -> list[str]:
@@ -36,6 +36,8 @@ def as_json(value: Any) -> Any:
         return {name: as_json(part) for name, part in value._asdict().items()}
     if hasattr(value, "tolist"):
         return as_json(value.tolist())
+    if isinstance(value, dict):
+        return {name: as_json(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_json(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

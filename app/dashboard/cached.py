@@ -22,6 +22,7 @@ from designer import (
     stopping,
 )
 from designer.check.selfcheck import Check, selfcheck
+from designer.engine.predict import batch_problem as problem_of_batch
 from designer.engine.predict import predict as predicted_steps
 from designer.engine.step_error import Rule
 from designer.engine.walk import Stopping
@@ -36,6 +37,7 @@ from designer.pairs.diagnostics import (
     worst_tail_check,
 )
 from designer.pairs.examples import example as bundled
+from designer.pairs.notes import Note
 from designer.rule.plan import as_plan
 from designer.search.annotate import hardest_error as hardest
 from designer.search.criteria import Criterion, DesignScore, measure_of
@@ -73,8 +75,10 @@ def stored_experiment(name: str) -> tuple[dict[str, Any], Report] | None:
 
 
 @st.cache_data(max_entries=ENTRIES, show_spinner=False)
-def predictions(digest: str, tests: Candidates, _trial: TrialRun) -> list[Prediction]:
-    """Predictions for each acceptance test on the pairs of a trial run."""
+def predictions(
+    digest: str, notes: tuple[tuple[str, Note], ...], tests: Candidates, _trial: TrialRun
+) -> list[Prediction]:
+    """Predictions for each acceptance test on the pairs of a trial run; its notes are not part of its digest."""
     return predict(_trial, tests)
 
 
@@ -118,6 +122,12 @@ def histograms(digest: str, _trial: TrialRun) -> dict[str, Histogram]:
 def tails(digest: str, m: int, epsilon: float, _trial: TrialRun) -> TailCheck | None:
     """The effect of skewness on the error rates of a look, at the most skewed pair."""
     return worst_tail_check(_trial, m, epsilon)
+
+
+@st.cache_data(max_entries=ENTRIES, show_spinner=False)
+def batch_problem(digest: str, m: int, _trial: TrialRun) -> str | None:
+    """Why the normal theory is not to be trusted at this mini-batch size."""
+    return problem_of_batch(_trial, m)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)

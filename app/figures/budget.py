@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from app.figures.style import BLUE, DASHES, GREEN, GREY, LOG_AXIS, RED, SERIES, layout
+from app.figures.axes import logarithmic
+from app.figures.style import BLUE, DASHES, GREEN, GREY, RED, SERIES, STAR, layout
 from designer.core.arrays import Floats
 from designer.further.budget.epsilon import Option
 
@@ -26,7 +27,7 @@ def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, 
             line = {"color": colour, "dash": dash}
             drawn.add_trace(go.Scatter(x=x, y=y, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
     if best.design is not None:
-        star = {"symbol": "star", "size": 15, "color": BLUE}
+        star = STAR | {"color": BLUE}
         drawn.add_trace(go.Scatter(x=[best.epsilon], y=[best.risk(seconds)], mode="markers", marker=star, name="best"))
     level = [("exact decisions", option.risk(seconds)) for option in known if option.design is None]
     ends = [end(option.epsilon for option in tests) for end in (min, max)] if tests else []
@@ -34,10 +35,8 @@ def risk_against_epsilon(known: Sequence[Option], seconds: float, best: Option, 
         line = {"color": GREY, "dash": dash}
         points = {"x": ends, "y": [risk for _ in ends]}
         drawn.add_trace(go.Scatter(**points, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
-    layout(drawn, "threshold ε", "risk, of a posterior variance", height=380)
-    drawn.update_xaxes(**LOG_AXIS)
-    drawn.update_yaxes(**LOG_AXIS)
-    return drawn
+    across, up = logarithmic(*(trace.x for trace in drawn.data)), logarithmic(*(trace.y for trace in drawn.data))
+    return layout(drawn, "threshold ε", "risk, of a posterior variance", height=400, across=across, up=up)
 
 
 def risk_against_time(times: Sequence[float], curves: Mapping[str, Floats]) -> go.Figure:
@@ -47,7 +46,5 @@ def risk_against_time(times: Sequence[float], curves: Mapping[str, Floats]) -> g
         look = {"color": SERIES[number % len(SERIES)], "dash": DASHES[number % len(DASHES)]}
         line = look | {"width": max(7.0 - 2.0 * number, 1.5)}  # equal curves remain visible
         drawn.add_trace(go.Scatter(x=list(times), y=risk, mode="lines", name=name, line=line, hovertemplate="%{y:.3g}"))
-    layout(drawn, "seconds", "risk, of a posterior variance", height=380)
-    drawn.update_xaxes(**LOG_AXIS)
-    drawn.update_yaxes(**LOG_AXIS)
-    return drawn
+    across, up = logarithmic(times), logarithmic(*curves.values())
+    return layout(drawn, "seconds", "risk, of a posterior variance", height=400, across=across, up=up)

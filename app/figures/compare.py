@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from app.figures.style import LOG_AXIS, SERIES, layout
+from app.figures.axes import logarithmic
+from app.figures.style import SERIES, layout
 from samplers.study.compare_tests import Measurement, Prediction
 
 
@@ -28,9 +29,11 @@ def costs(runs: Mapping[str, Sequence[Prediction]], measured: Mapping[str, Seque
         diamonds = {"color": colour, "symbol": "diamond", "size": 10}
         simulated = _dots(f"{name}, simulated", tests, [row.data for row in seen], diamonds)
         drawn.add_trace(simulated.update(error_x={"type": "data", "array": [row.data_se for row in seen]}))
-    layout(drawn, "data read per step", "", height=620 if any(measured.values()) else 380)
+    read = [trace.x for trace in drawn.data]
+    bars = [[row.data + side * row.data_se for row in seen for side in (-1, 1)] for seen in measured.values()]
+    height = 620 if any(measured.values()) else 400
+    layout(drawn, "data read per step", "", height=height, across=logarithmic(*read, *bars))
     drawn.update_layout(scattermode="group", scattergap=0.2, hovermode="closest", uirevision="costs")
-    drawn.update_xaxes(**LOG_AXIS | {"dtick": "D2"})  # 1, 2, 5: the range may be less than a power of ten
     drawn.update_yaxes(autorange="reversed", ticklabelstandoff=8)
     return drawn
 

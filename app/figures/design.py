@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, layout
+from app.figures.axes import linear, logarithmic
+from app.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, STAR, layout
 from designer.engine.step_error import Acceptance
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import some_of
@@ -91,11 +92,12 @@ def trade_off(evaluated: Evaluated, tolerance: float, criterion: str, marked: Se
                 "error %{y:.3g}, data %{x:.1%}<extra></extra>",
             )
         )
-    layout(figure, "data use", ERRORS[criterion] + (", upper limit" if limited else ""), height=420)
-    figure.update_layout(hovermode="closest", uirevision=f"{criterion}{tolerance}")
-    figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
-    figure.update_yaxes(type="log", exponentformat="power", dtick="D2")
-    return figure
+    across = linear(*(trace.x for trace in figure.data if trace.name != "tolerance"), percent=True, zero=True)
+    up = logarithmic(*(trace.y for trace in figure.data))
+    title = ERRORS[criterion] + (", upper limit" if limited else "")
+    layout(figure, "data use", title, height=440, across=across, up=up)
+    figure.update_traces(x=across["range"], selector={"name": "tolerance"})
+    return figure.update_layout(hovermode="closest", uirevision=f"{criterion}{tolerance}")
 
 
 def pair_by_pair(step: Acceptance, trial: TrialRun) -> go.Figure:
@@ -103,11 +105,12 @@ def pair_by_pair(step: Acceptance, trial: TrialRun) -> go.Figure:
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     shown = some_of(np.arange(len(trial)), MOST_POINTS)
     kappa = trial.kappa[shown]
+    ticks = {name: part for name, part in linear(kappa, room=0.0).items() if name.startswith("tick")}
     marker = {
         "color": kappa,
         "colorscale": "Viridis",
         "size": 6,
-        "colorbar": {"title": {"text": "κ"}, "thickness": 12},
+        "colorbar": {"title": {"text": "κ"}, "thickness": 12, **ticks},
         "line": {"color": GREY, "width": 0.5},
     }
     for row, (values, form) in enumerate(((step.delta, ".3g"), (step.usage, ".1%")), start=1):
@@ -124,14 +127,12 @@ def pair_by_pair(step: Acceptance, trial: TrialRun) -> go.Figure:
             row,
             1,
         )
-    layout(figure, "", "", height=460)
+    layout(figure, "", "", height=480, across=linear(ends=(-0.02, 1.02)))
     figure.add_hline(0.0, line={"color": GREY, "width": 1}, row=1, col=1)
     figure.update_layout(hovermode="closest", uirevision="pairs")
-    figure.update_yaxes(title_text="Δ", row=1, col=1)
-    figure.update_yaxes(title_text="data use", tickformat=".0%", range=[0, 1.02], row=2, col=1)
-    figure.update_xaxes(title_text="", row=1, col=1)
-    figure.update_xaxes(title_text="exact acceptance probability", range=[-0.02, 1.02], row=2, col=1)
-    return figure
+    figure.update_yaxes(title_text="Δ", **linear(step.delta[shown], [0.0]), row=1, col=1)
+    figure.update_yaxes(title_text="data use", **linear(step.usage[shown], percent=True, zero=True), row=2, col=1)
+    return figure.update_xaxes(title_text="exact acceptance probability", row=2, col=1)
 
 
 def frontier(points: Sequence[FrontierPoint], mark: Marked | None) -> go.Figure:
@@ -164,7 +165,7 @@ def frontier(points: Sequence[FrontierPoint], mark: Marked | None) -> go.Figure:
                 1,
             )
     if mark is not None:
-        star = {"color": GREEN, "symbol": "star", "size": 16}
+        star = STAR | {"color": GREEN}
         for row, value in ((1, mark.error), (2, mark.usage)):
             figure.add_trace(
                 go.Scatter(
@@ -180,13 +181,12 @@ def frontier(points: Sequence[FrontierPoint], mark: Marked | None) -> go.Figure:
                 row,
                 1,
             )
-    layout(figure, "", "", height=520)
+    errors, usages = ([trace.y for trace in figure.data if (trace.yaxis or "y") == name] for name in ("y", "y2"))
+    layout(figure, "", "", height=540, across=logarithmic(*(trace.x for trace in figure.data)))
     figure.update_layout(hovermode="closest", uirevision="frontier")
-    figure.update_xaxes(type="log", exponentformat="power", dtick="D2", title_text="")
     figure.update_xaxes(title_text="target: tolerance Δ*", row=2, col=1)
-    figure.update_yaxes(type="log", exponentformat="power", dtick="D2", title_text="mean |Δ| achieved", row=1, col=1)
-    figure.update_yaxes(title_text="data use", tickformat=".0%", range=[0, 1.02], row=2, col=1)
-    return figure
+    figure.update_yaxes(title_text="mean |Δ| achieved", **logarithmic(*errors), row=1, col=1)
+    return figure.update_yaxes(title_text="data use", **linear(*usages, percent=True, zero=True), row=2, col=1)
 
 
 def _target(mark: Marked) -> float:

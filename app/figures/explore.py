@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log10
 
+import numpy as np
 import plotly.graph_objects as go
 
-from app.figures.plain import Parts, axis, figure, stacked, upright
+from app.figures.axes import Parts, linear
+from app.figures.axes import logarithmic as logged
+from app.figures.plain import axis, figure, stacked, upright
 from app.figures.style import BLUE, DASHES, GREY, RED, SERIES, faded
 from designer.check.simulate import Simulation
 from designer.engine.walk import Characteristics, Stopping
@@ -29,9 +31,10 @@ def curves(
     if simulation is not None:
         traces += _simulated(simulation, first)
     ends = (shown.start, shown.end) if shown.logarithmic else (0.0, shown.end)
+    errors, usages = ([each["y"] for each in traces if each["yaxis"] == name] for name in ("y", "y2"))
     rows = [
-        axis("P(wrong decision)", rangemode="tozero"),
-        axis("data use", rangemode="tozero", tickformat=".2~%"),
+        axis("P(wrong decision)", **linear(*errors, zero=True)),
+        axis("data use", **linear(*usages, percent=True, zero=True)),
     ]
     x = _axis("|μ_std|, distance from the threshold", ends, logarithmic=shown.logarithmic)
     line = {"color": GREY, "dash": "dot", "width": 1.5}
@@ -49,13 +52,19 @@ def run(
     logarithmic: bool,
     accept_right: bool,
 ) -> go.Figure:
-    """Above: the bounds, with runs of the test. Below: the probability of stopping at each look."""
-    traces = _bounds(where, bounds)
+    """Above: the bounds, with runs of the test. Below: the probability of stopping at each look.
+
+    Bounds and runs beyond ±`reach` are drawn at the edge.
+    """
+    traces = _bounds(where, bounds, reach)
     for right in (True, False):
         mine = [path for path in runs if path.right == right]
-        traces += _paths(mine, RIGHT if right else WRONG, int(where.n[-1])) if mine else []
+        traces += _paths(mine, RIGHT if right else WRONG, int(where.n[-1]), reach) if mine else []
     traces += [_bars(bars, accept=True, right=accept_right), _bars(bars, accept=False, right=not accept_right)]
-    rows = [axis("statistic z", range=[-reach, reach]), axis("P(stop)", rangemode="tozero")]
+    rows = [
+        axis("statistic z", **linear(ends=(-1.05 * reach, 1.05 * reach))),
+        axis("P(stop)", **linear(bars.accept + bars.reject, zero=True)),
+    ]
     axes = stacked(_axis("data read", bars.ends, logarithmic=logarithmic), rows, gap=GAP, shares=(0.62, 0.38))
     return figure(traces, axes, height=560, barmode="stack", uirevision="run", hovermode="closest")
 
@@ -95,9 +104,9 @@ def _simulated(simulation: Simulation, first: int) -> list[Parts]:
     ]
 
 
-def _bounds(where: Stopping, shown: Sequence[int]) -> list[Parts]:
+def _bounds(where: Stopping, shown: Sequence[int], reach: float) -> list[Parts]:
     """The upper and the lower bounds."""
-    n = where.n[shown]
+    n, upper, lower = where.n[shown], where.upper[shown], where.lower[shown]
     common = {
         "type": "scatter",
         "mode": "lines+markers" if len(n) <= 60 else "lines",
@@ -105,25 +114,27 @@ def _bounds(where: Stopping, shown: Sequence[int]) -> list[Parts]:
         "line": {"color": GREY},
         "x": n,
         "legendgroup": "bounds",
+        "hovertemplate": "after %{x:,d} data: %{customdata:.3g}",
     }
     return [
-        {**common, "y": where.upper[shown], "name": "bounds ±G"},
-        {**common, "y": where.lower[shown], "name": "", "showlegend": False},
+        {**common, "y": np.minimum(upper, reach), "customdata": upper, "name": "bounds ±G"},
+        {**common, "y": np.maximum(lower, -reach), "customdata": lower, "name": "", "showlegend": False},
     ]
 
 
-def _paths(runs: Sequence[Path], colour: str, n_data: int) -> list[Parts]:
+def _paths(runs: Sequence[Path], colour: str, n_data: int, reach: float) -> list[Parts]:
     """Runs of one colour with their ends, as two traces: a trace per run would take long to draw."""
     n: list[float | None] = []
     z: list[float | None] = []
     ends, heights, symbols = [], [], []
     for path in runs:
-        last = float(path.z[-1]) if path.n.size else 0.0
+        inside = np.clip(path.z, -reach, reach).tolist()
+        last = inside[-1] if path.n.size else 0.0
         ends.append(n_data if path.whole else int(path.n[-1]))
         heights.append(last)
         symbols.append("triangle-up" if path.accepted else "triangle-down")
         n += [*path.n.tolist(), ends[-1], None]  # None lifts the pen
-        z += [*path.z.tolist(), last, None]
+        z += [*inside, last, None]
     common = {"type": "scatter", "showlegend": False, "hoverinfo": "skip"}
     line = {"color": faded(colour, 0.6), "width": 1.2}
     marker = {"color": colour, "size": 8, "symbol": symbols}
@@ -151,6 +162,4 @@ def _bars(bars: StopBars, *, accept: bool, right: bool) -> Parts:
 
 def _axis(title: str, ends: tuple[float, float], *, logarithmic: bool) -> Parts:
     """The shared horizontal axis, with fixed limits so that a redraw shows the same part."""
-    if logarithmic:
-        return axis(title, type="log", range=[log10(end) for end in ends], exponentformat="power", dtick=1)
-    return axis(title, range=list(ends))
+    return axis(title, **(logged(ends=ends) if logarithmic else linear(ends=ends)))

@@ -6,12 +6,16 @@ import math
 
 import plotly.graph_objects as go
 
+from app.figures.axes import in_words
 from app.figures.style import GREY, SERIES, faded, layout
 from app.league.cells import League
 from app.league.winners import NOBODY, Winner, winners
 
 ROW, AROUND = 62, 90  # pixels of a row of the map, and of what is around it
-SHORT = {"exact mini-batch": "exact mini-<br>batch"}  # fits into a third of a narrow screen
+SHORT = {
+    "exact mini-batch": "exact mini-<br>batch",
+    "Laplace + IS": "Laplace<br>+ IS",
+}  # fits into a third of a narrow screen
 
 
 def league_map(league: League, wish: float) -> go.Figure:
@@ -31,12 +35,13 @@ def league_map(league: League, wish: float) -> go.Figure:
         mode="markers+text",
         marker={"symbol": "square", "size": 40, "opacity": 0.0},  # where the mouse finds everybody's time
         text=[_label(one) for one in won.values()],
+        textfont={"size": 12},
         hovertemplate=[_hover(league, place, wish) for place in won],
         showlegend=False,
     )
     layout(drawn, "rows of data", "", height=ROW * len(names) + AROUND)
     drawn.update_layout(hovermode="closest", uirevision="league")
-    ticks = [f"10<sup>{round(math.log10(n))}</sup>" for n in sizes]
+    ticks = in_words([float(n) for n in sizes])
     drawn.update_xaxes(tickvals=list(range(len(sizes))), ticktext=ticks, showgrid=False, zeroline=False)
     drawn.update_xaxes(range=[-0.5, len(sizes) - 0.5], fixedrange=True)
     drawn.update_yaxes(tickvals=list(range(len(names))), ticktext=names, showgrid=False, zeroline=False)

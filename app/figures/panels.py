@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
+from typing import Any
 
 import plotly.graph_objects as go
 
-from app.figures.style import DASHES, LOG_AXIS, SERIES, faded, layout
+from app.figures.axes import Parts, linear, logarithmic
+from app.figures.style import DASHES, SERIES, faded, layout
 from samplers.experiments.framework.report import Numbers, Panel, Series
 
 MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
@@ -16,20 +18,37 @@ WIDEST = 28  # letters in a line of a vertical axis' title
 PATTERNS = ("", "/", ".", "x", "-", "|")  # of bars, which have neither dash nor marker
 
 
-def figure(panel: Panel, *, height: int = 380) -> go.Figure:
-    """One panel: each series with its own colour, dash and marker, and error bars or a band where it has them."""
+def figure(panel: Panel, *, height: int = 380, axes: Panel | None = None) -> go.Figure:
+    """One panel: each series with its own colour, dash and marker, and error bars or a band where it has them.
+
+    `axes` is another panel whose axes it takes, so that plots beside each other can be compared.
+    """
     drawn = go.Figure()
     for number, series in enumerate(panel.series):
         for trace in _traces(series, number):
             drawn.add_trace(trace)
     below = max(len(panel.series) - FEW, 0)  # on a narrow screen the legend has a line for each series
-    layout(drawn, panel.x, "<br>".join(wrap(panel.y, WIDEST)), height=height + LINE * below, title=panel.title)
-    drawn.update_layout(uirevision=panel.title, barmode="group", hovermode="closest")
-    if panel.log_x:
-        drawn.update_xaxes(**LOG_AXIS)
-    if panel.log_y:
-        drawn.update_yaxes(**LOG_AXIS)
-    return drawn
+    every = (axes or panel).series
+    up = [column for series in every for column in (series.y, series.low, series.high) if column is not None]
+    bars = any(series.style == "bars" for series in every)
+    layout(
+        drawn,
+        panel.x,
+        "<br>".join(wrap(panel.y, WIDEST)),
+        height=height + LINE * below,
+        title=panel.title,
+        across=_axis([series.x for series in every], logarithm=panel.log_x) if not bars else None,
+        up=_axis(up, logarithm=panel.log_y, zero=bars),
+    )
+    return drawn.update_layout(uirevision=panel.title, barmode="group", hovermode="closest")
+
+
+def _axis(columns: Sequence[Iterable[object]], *, logarithm: bool, zero: bool = False) -> Parts | None:
+    """Ends and ticks for columns of numbers; Plotly chooses those of texts."""
+    values: list[Any] = [value for column in columns for value in column if value is not None]
+    if any(isinstance(value, str) for value in values):
+        return None
+    return logarithmic(values) if logarithm else linear(values, zero=zero)
 
 
 def look(number: int) -> tuple[str, str, str]:

@@ -12,14 +12,23 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-Parts = dict[str, Any]
-LABELS = {"l": 76, "r": 12, "t": 20, "b": 52}  # pixels that titles and tick labels need
+from app.figures.axes import Parts
+from app.figures.style import FONT
+
+LABELS = {"l": 82, "r": 12, "t": 20, "b": 56}  # pixels that titles and tick labels need
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0}
 
 
 def figure(traces: Sequence[Parts], axes: Parts, *, height: int, **layout: Any) -> go.Figure:
     """A figure of these traces, without Plotly's template, which would be sent but not used."""
-    common = {"height": height, "margin": LABELS, "legend": LEGEND, "hovermode": "x unified", "template": {}}
+    common = {
+        "height": height,
+        "margin": LABELS,
+        "legend": LEGEND,
+        "hovermode": "x unified",
+        "font": FONT,
+        "template": {},
+    }
     return go.Figure(data=list(traces), layout={**common, **axes, **layout}, _validate=False)
 
 

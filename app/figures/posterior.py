@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from app.figures.style import BLUE, GREY, LOG_AXIS, RED, layout
+from app.figures.axes import linear, logarithmic
+from app.figures.style import BLUE, GREY, RED, STAR, layout
 from designer.further.posterior.error import Marginals, PosteriorError
 
 
@@ -21,7 +22,8 @@ def marginals(densities: Marginals) -> go.Figure:
         drawn.add_trace(
             go.Scatter(x=densities.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}")
         )
-    return layout(drawn, "parameter, in posterior standard deviations", "density", height=340)
+    across, up = linear(densities.x, room=0.0), linear(densities.exact, densities.sampled, zero=True)
+    return layout(drawn, "parameter, in posterior standard deviations", "density", height=360, across=across, up=up)
 
 
 def inflation(
@@ -32,9 +34,8 @@ def inflation(
     look = {"line": {"color": BLUE}, "marker": {"size": 5}, "hovertemplate": "%{y:.3f}"}
     drawn = go.Figure(go.Scatter(**curve, **look, mode="lines+markers", name="standard deviation"))
     if ratio is not None:
-        star = {"symbol": "star", "size": 15, "color": RED}
+        star = STAR | {"color": RED}
         point = {"x": [chosen], "y": [ratio], "marker": star, "hovertemplate": "%{y:.3f}"}
         drawn.add_trace(go.Scatter(**point, mode="markers", name="your test"))
-    layout(drawn, "threshold ε", "factor on the posterior sd", height=340)
-    drawn.update_xaxes(**LOG_AXIS)
-    return drawn
+    across, up = logarithmic(*(trace.x for trace in drawn.data)), linear(*(trace.y for trace in drawn.data), [1.0])
+    return layout(drawn, "threshold ε", "factor on the posterior sd", height=360, across=across, up=up)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from app.figures.axes import linear, logarithmic
 from app.figures.style import BLUE, GREEN, GREY, ORANGE, RED, layout
 from samplers.adapt.redesign import Followed
 
@@ -39,15 +40,12 @@ def over_time(followed: Followed, tolerance: float, first: tuple[int, float]) ->
     for name, field, colour, start in (("m", "m", BLUE, first[0]), ("ε", "epsilon", RED, first[1])):
         points = {"x": [0, *steps], "y": [start, *(getattr(change, field) for change in followed.log)]}
         drawn.add_trace(_line(name, points, colour, "lines+markers", "%{y:.4g}").update(line_shape="hv"), 3, 1)
-    layout(drawn, "", "", height=640)
-    titles = ("data use", "mean |Δ|", "m, ε")
-    for row, title in enumerate(titles, start=1):
-        drawn.update_yaxes(title_text=title, row=row, col=1)
-    drawn.update_yaxes(tickformat=".0%", rangemode="tozero", row=1, col=1)
-    drawn.update_yaxes(rangemode="tozero", row=2, col=1)
-    drawn.update_yaxes(type="log", exponentformat="power", row=3, col=1)
-    drawn.update_xaxes(title_text="step of the chain", row=3, col=1)
-    return drawn
+    layout(drawn, "", "", height=640, across=linear(*(trace.x for trace in drawn.data), zero=True))
+    usage, error, knobs = ([each.y for each in drawn.data if (each.yaxis or "y") == name] for name in ("y", "y2", "y3"))
+    drawn.update_yaxes(title_text="data use", **linear(*usage, percent=True, zero=True), row=1, col=1)
+    drawn.update_yaxes(title_text="mean |Δ|", **linear(*error, [tolerance], zero=True), row=2, col=1)
+    drawn.update_yaxes(title_text="m, ε", **logarithmic(*knobs), row=3, col=1)
+    return drawn.update_xaxes(title_text="step of the chain", row=3, col=1)
 
 
 def pairs(followed: Followed) -> go.Figure:
@@ -63,7 +61,8 @@ def pairs(followed: Followed) -> go.Figure:
             hovertemplate="κ = %{x:.3g}, A = %{y:.3g}",
         )
     )
-    layout(drawn, "κ", "A, log acceptance ratio", height=320)
+    across, up = linear(followed.trial.kappa), linear(followed.trial.log_acceptance)
+    layout(drawn, "κ", "A, log acceptance ratio", height=340, across=across, up=up)
     return drawn.update_layout(hovermode="closest")
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.figures.plain import Parts, axis, figure, number, stacked
+from app.figures.axes import Parts, linear
+from app.figures.plain import axis, figure, number, stacked
 from app.figures.style import DASHES, GREY, SERIES
 from designer.plotdata import StepCurves
 
 EXACT = "exact acceptance probability P_a"
-ENDS = [0.0, 1.0]
+ENDS = (0.0, 1.0)
 
 
 def errors(curves: StepCurves) -> go.Figure:
@@ -24,18 +25,22 @@ def errors(curves: StepCurves) -> go.Figure:
     bounds = ((1, curves.worst, True), (1, -curves.worst, False), (2, curves.worst, False))
     traces += [_level(row, level, legend=legend) for row, level, legend in bounds]
     rows = [
-        axis("acceptance error Δ", zeroline=True),
-        axis("P(wrong decision)", rangemode="tozero"),
-        axis("data use", rangemode="tozero", tickformat=".2~%"),
+        axis("acceptance error Δ", zeroline=True, **linear([-curves.worst, curves.worst], curves.delta)),
+        axis("P(wrong decision)", **linear([curves.worst], curves.wrong, zero=True)),
+        axis("data use", **linear(curves.usage, percent=True, zero=True)),
     ]
-    return figure(traces, stacked(axis(EXACT, range=ENDS), rows, gap=0.05), height=720, uirevision="step")
+    return figure(traces, stacked(axis(EXACT, **linear(ends=ENDS)), rows, gap=0.05), height=720, uirevision="step")
 
 
 def acceptances(curves: StepCurves) -> go.Figure:
     """The acceptance probability of the test against the exact one (K14 Fig. 12)."""
     traces = [_line(curves, k, curves.accepted[k]) for k in range(len(curves.kappa))]
     same = {"type": "scatter", "mode": "lines", "x": ENDS, "y": ENDS, "line": {"color": GREY, "dash": "dash"}}
-    axes = {"xaxis": axis(EXACT, range=ENDS), "yaxis": axis("acceptance probability of the test", range=ENDS)}
+    up = linear([0.0, 1.0], curves.accepted, room=0.0)
+    axes = {
+        "xaxis": axis(EXACT, **linear(ends=ENDS)),
+        "yaxis": axis("acceptance probability of the test", **up),
+    }
     return figure([*traces, {**same, "name": "no error"}], axes, height=420, uirevision="acceptance")
 
 

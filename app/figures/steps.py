@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.figures.style import BLUE, GREEN, GREY, RED, layout
+from app.figures.axes import Parts, linear, logarithmic
+from app.figures.style import BLUE, GREEN, GREY, RED, STAR, layout
 from designer.further.step_size import BestStep, StepRow
 
-TICKS = (0.1, 0.2, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 8)
-FEW_TICKS = (0.125, 0.25, 0.5, 1, 2, 4, 8)  # for two panels side by side on a phone
+DOUBLED = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # ticks of steps
 
 
 def efficiency(result: BestStep) -> go.Figure:
@@ -28,12 +28,12 @@ def efficiency(result: BestStep) -> go.Figure:
         ("best exact", result.exact, "exact_efficiency", RED),
     ):
         if best is not None:
-            marker = {"symbol": "star", "size": 15, "color": colour}
+            marker = STAR | {"color": colour}
             point = {"x": [best.scale], "y": [getattr(best, field)]}
             drawn.add_trace(go.Scatter(**point, mode="markers", marker=marker, name=name, hovertemplate="%{y:.3g}"))
-    layout(drawn, "step, relative to the trial run's", "squared jump per evaluation", height=360)
-    drawn.update_yaxes(rangemode="tozero", exponentformat="power")
-    return _log_steps(drawn)
+    across, up = _steps(result.rows), linear(*(trace.y for trace in drawn.data), zero=True)
+    title = "squared jump per evaluation"
+    return layout(drawn, "step, relative to the trial run's", title, height=380, across=across, up=up)
 
 
 def shares(result: BestStep) -> go.Figure:
@@ -43,11 +43,10 @@ def shares(result: BestStep) -> go.Figure:
     drawn.add_trace(_line("acceptance", tested, "acceptance", BLUE, "solid", "%{y:.3f}"), 1, 1)
     drawn.add_trace(_line("exact acceptance", result.rows, "exact_acceptance", GREY, "dot", "%{y:.3f}"), 1, 1)
     drawn.add_trace(_line("data use", tested, "usage", GREEN, "solid", "%{y:.2%}"), 1, 2)
-    layout(drawn, "relative step", "", height=320)
-    drawn.update_yaxes(rangemode="tozero")
-    drawn.update_yaxes(title_text="acceptance rate", row=1, col=1)
-    drawn.update_yaxes(title_text="data use", tickformat=".0%", row=1, col=2)
-    return _log_steps(drawn, FEW_TICKS)
+    layout(drawn, "relative step", "", height=340, across=_steps(result.rows))
+    rates, usages = ([each.y for each in drawn.data if (each.yaxis or "y") == name] for name in ("y", "y2"))
+    drawn.update_yaxes(title_text="acceptance rate", **linear(*rates, zero=True), row=1, col=1)
+    return drawn.update_yaxes(title_text="data use", **linear(*usages, percent=True, zero=True), row=1, col=2)
 
 
 def _line(name: str, rows: Sequence[StepRow], field: str, colour: str, dash: str, shape: str) -> go.Scatter:
@@ -61,6 +60,8 @@ def _line(name: str, rows: Sequence[StepRow], field: str, colour: str, dash: str
     )
 
 
-def _log_steps(drawn: go.Figure, ticks: Sequence[float] = TICKS) -> go.Figure:
-    drawn.update_xaxes(type="log", tickvals=list(ticks), ticktext=[f"{tick:g}" for tick in ticks])
-    return drawn
+def _steps(rows: Sequence[StepRow]) -> Parts:
+    """An axis of steps, each tick the double of the one before."""
+    scales = [row.scale for row in rows]
+    ticks = [tick for tick in DOUBLED if min(scales) <= tick <= max(scales)]
+    return logarithmic(scales) | {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}

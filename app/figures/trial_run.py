@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from app.figures.axes import linear
 from app.figures.style import BLUE, GREY, RED, layout
 from designer.pairs.diagnostics import Histogram, StudentCheck
 
@@ -47,10 +48,10 @@ def bars(name: str, histogram: Histogram) -> go.Figure:
             hoverinfo="text",
         )
     )
-    layout(figure, axis, "pairs", height=240, title=title)
-    figure.update_layout(bargap=0, hovermode="closest", showlegend=False, uirevision=name)
-    figure.update_xaxes(range=[histogram.edges[0], histogram.edges[-1]])
-    return figure
+    across = linear(ends=(float(histogram.edges[0]), float(histogram.edges[-1])))
+    up = linear(histogram.counts, zero=True, whole=True)
+    layout(figure, axis, "pairs", height=260, title=title, across=across, up=up)
+    return figure.update_layout(bargap=0, hovermode="closest", showlegend=False, uirevision=name)
 
 
 def caption(name: str, histogram: Histogram) -> str:
@@ -72,9 +73,10 @@ def quantiles(check: StudentCheck, m: int) -> go.Figure:
     figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="theory", hoverinfo="skip"))
     marker = {"color": RED, "size": 5}
     figure.add_trace(go.Scatter(x=x, y=y, mode="markers", marker=marker, name="simulated"))
-    layout(figure, f"quantiles of Student's t at m = {m:,}", "quantiles of the t statistic", height=360)
-    figure.update_layout(hovermode="closest", uirevision=f"qq-{m}")
-    return figure
+    across, up = linear(x, ends), linear(y, ends)
+    title = f"quantiles of Student's t at m = {m:,}"
+    layout(figure, title, "quantiles of the t statistic", height=380, across=across, up=up)
+    return figure.update_layout(hovermode="closest", uirevision=f"qq-{m}")
 
 
 def _bins(histogram: Histogram) -> list[tuple[float, float, int]]:

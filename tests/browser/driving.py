@@ -85,6 +85,21 @@ class Screen:
         self.page.goto(f"{self.address}/{path.lstrip('/')}")
         return self.settle()
 
+    def turn(self, name: str) -> Screen:
+        """Go to another page in the same session, by the menus at the top."""
+        link = self.page.get_by_role("link", name=name, exact=True)
+        if link.count():
+            link.first.click()
+            return self
+        for menu in self.page.get_by_test_id("stTopNavSection").all():
+            menu.click()
+            entry = self.page.get_by_test_id("stTopNavPopover").get_by_text(name, exact=True)
+            if entry.count():
+                entry.click()
+                return self
+            menu.click()
+        raise AssertionError(f"no menu has the page {name}")
+
     def settle(self, quiet: int = 250) -> Screen:
         """Wait until the page's script has ended and stays ended for `quiet` milliseconds."""
         self.page.wait_for_selector(IDLE, state="attached")

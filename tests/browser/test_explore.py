@@ -10,7 +10,7 @@ CURVES = "() => document.querySelectorAll('.js-plotly-plot')[0]._fullData.map(tr
 
 
 def sentence(screen):
-    return screen.page.locator("h4").first.inner_text()
+    return screen.page.locator("h2").first.inner_text()
 
 
 def query(screen):
@@ -18,7 +18,7 @@ def query(screen):
 
 
 def test_arrow_keys_move_answer_figure_and_url(open_screen):
-    screen = open_screen()
+    screen = open_screen("explore")
     before, drawn = sentence(screen), screen.page.evaluate(CURVES)
     assert len(drawn[0]) > 20
     screen.slide("Threshold ε", 4)
@@ -31,7 +31,7 @@ def test_arrow_keys_move_answer_figure_and_url(open_screen):
 
 
 def test_exact_numbers_and_the_slider_agree(open_screen):
-    screen = open_screen()
+    screen = open_screen("explore")
     number = screen.page.get_by_role("spinbutton", name="Mini-batch size m, exactly")
     number.fill("1234")
     number.press("Enter")
@@ -41,7 +41,7 @@ def test_exact_numbers_and_the_slider_agree(open_screen):
 
 
 def test_a_link_shows_somebody_else_the_same(open_screen):
-    mine = open_screen("?n=1000000&m=1000&eps=0.01&alpha=0.75&mu=2&pin=12214,500,0.05,0.5,1.0")
+    mine = open_screen("explore?n=1000000&m=1000&eps=0.01&alpha=0.75&mu=2&pin=12214,500,0.05,0.5,1.0")
     mine.slide("Batch size m", 2).until(lambda: "m = 1,500" in sentence(mine))
     mine.settle()
     mine.page.get_by_role("button", name="Copy link").click()
@@ -54,7 +54,7 @@ def test_a_link_shows_somebody_else_the_same(open_screen):
 
 
 def test_knobs_that_do_not_fit_are_noted_and_the_page_stays(open_screen):
-    screen = open_screen("?n=1000&m=5000")
+    screen = open_screen("explore?n=1000&m=5000")
     assert screen.alarms() == []
     assert "m = N = 1,000 is used" in screen.text()
     assert sentence(screen).startswith("N = 1,000, m = 1,000")
@@ -62,21 +62,21 @@ def test_knobs_that_do_not_fit_are_noted_and_the_page_stays(open_screen):
 
 
 def test_ten_digits_fit_beside_a_slider(open_screen):
-    number = open_screen("?n=1000000000").page.get_by_role("spinbutton", name="Number of data N, exactly")
+    number = open_screen("explore?n=1000000000").page.get_by_role("spinbutton", name="Number of data N, exactly")
     assert number.input_value() == "1000000000"
     assert number.evaluate("field => field.scrollWidth - field.clientWidth") == 0
 
 
 def test_damaged_links_still_open(open_screen):
-    screen = open_screen("?n=many&m=500&pin=1,2&pin=%00&eps=")
+    screen = open_screen("explore?n=many&m=500&pin=1,2&pin=%00&eps=")
     assert "N = 12,214" in sentence(screen)
     assert screen.alarms() == []
 
 
 def test_another_page_and_back_keeps_the_knobs(open_screen):
-    screen = open_screen("?m=700")
+    screen = open_screen("explore?m=700")
     for name in ("Method", "Explore"):
-        screen.page.get_by_role("link", name=name, exact=True).first.click()
+        screen.turn(name)
         screen.page.get_by_role("heading", name=name).first.wait_for()
     screen.settle()
     assert "m = 700" in sentence(screen)

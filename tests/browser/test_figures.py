@@ -14,7 +14,7 @@ BACK = """() => [".js-plotly-plot", "[data-testid=stApp]"]
 @pytest.fixture
 def explore(open_screen):
     """The page with its two figures, the second below the window's edge."""
-    screen = open_screen()
+    screen = open_screen("explore")
     screen.page.wait_for_selector(DRAWN)
     assert screen.page.get_by_role("figure").count() == 2
     assert screen.page.locator(DRAWN).count() == 1

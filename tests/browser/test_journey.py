@@ -66,7 +66,7 @@ def choose(screen, label, option):
 
 def visit(screen, name):
     """Go to another page in the same session."""
-    screen.page.get_by_role("link", name=name, exact=True).first.click()
+    screen.turn(name)
     screen.page.locator("h1", has_text=name).wait_for()
     return screen.settle(800)
 
@@ -91,7 +91,9 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     offer(screen, chain / "bad.csv")
     wait_for(screen, "Nothing was loaded from this file")
     assert "bad.csv" in screen.alarms()[0]
-    assert "Logistic regression, random walk: 200 pairs" in screen.text(), "the trial run that was in use must stay"
+    assert "Logistic regression, control variates: 200 pairs" in screen.text(), (
+        "the trial run that was in use must stay"
+    )
     offer(screen, chain / "trial.csv")
     wait_for(screen, f"trial.csv: {len(trial):,} pairs, N = {trial.n_data:,}, digest {trial.digest[:12]}")
     assert "Does the normal approximation hold?" in screen.text()
@@ -100,11 +102,13 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     number = screen.page.get_by_role("spinbutton", name="Tolerance Δ*, exactly")
     number.fill(str(TOLERANCE))
     number.press("Enter")
-    wait_for(screen.settle(600), "Stale:")
-    wait_for(screen.press("Find the design"), "Take it away")
-    wait_for(screen, f"Read {best.m:,} data")
-    assert f"ε = {best.epsilon:g}" in screen.text()
-    assert "Stale:" not in screen.text()
+    wait_for(screen.settle(600), f"Read {best.m:,} data")  # by itself, or after a while if the machine is busy
+    wait_for(screen, "Take it away")
+    found = f"bound of ε = {best.epsilon:.3g}"
+    screen.until(lambda: found in screen.text() or "Stale:" in screen.text())
+    if "Stale:" in screen.text():  # a busy machine: the search took more than a second
+        screen.press("Find the design")
+    screen.until(lambda: found in screen.text() and "Stale:" not in screen.text())
 
     wait_for(screen.press("Pin this design"), "Unpin this design")
     assert "<html" in download(screen, "Report (HTML)")  # first: a browser may ask before a second late download
@@ -140,4 +144,4 @@ def test_a_file_that_is_too_large_is_refused_in_words(open_screen, tmp_path):
         file.truncate((MOST_MEGABYTES + 1) * 2**20)
     screen = offer(open_screen("trial-run?source=upload"), huge)
     screen.page.get_by_role("alert").filter(has_text=f"File must be {MOST_MEGABYTES}").wait_for()
-    assert "Logistic regression, random walk: 200 pairs" in screen.text()
+    assert "Links do not carry files" in screen.text()

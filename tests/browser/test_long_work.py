@@ -22,7 +22,7 @@ def caption(screen, text):
 
 
 def test_compare_simulates_and_draws_what_it_saw(open_screen):
-    screen = open_screen("compare?source=stationary&trial_n=2000&pairs=40&cm=200")
+    screen = open_screen("compare?source=stationary&trial_n=2000&pairs=40&m=200").drawn()
     assert len(screen.page.evaluate(POINTS)) == 2
     caption(screen.press("Check by simulation"), "Diamonds: real tests")
     drawn = screen.page.evaluate(POINTS)
@@ -34,7 +34,7 @@ def test_compare_simulates_and_draws_what_it_saw(open_screen):
 def test_an_experiment_runs_live_and_another_is_cancelled(open_screen):
     screen = open_screen("experiments?experiment=e13").press("Run it now")
     screen.page.get_by_text("e13 at a quick size").first.wait_for()
-    screen.page.get_by_role("heading", name="Live").wait_for()
+    screen.page.get_by_role("heading", name="Run it here").wait_for()
     screen.page.locator(".js-plotly-plot").first.wait_for()
     boxes = {name: (top, bottom) for name, top, bottom in screen.settle().page.evaluate(BOXES)}
     assert boxes["gtitle"][1] <= boxes["nsewdrag"][0] < boxes["nsewdrag"][1] <= boxes["legend"][0]
@@ -49,7 +49,7 @@ def test_an_experiment_runs_live_and_another_is_cancelled(open_screen):
 def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
     screen = open_screen("trial-run?source=run-e3-proxy").press("Run it")
     screen.page.get_by_text("In use — Proposals from the proxy").first.wait_for()
-    screen.settle().page.get_by_role("link", name="Design", exact=True).first.click()
+    screen.settle().turn("Design")
     screen.page.get_by_text("Take it away").first.wait_for()
     with screen.settle().page.expect_download() as waiting:
         screen.page.get_by_role("button", name="Sampler config (TOML)").click()
@@ -64,7 +64,7 @@ def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
 
 @pytest.mark.parametrize("query", ["n=1000000&m=100", "n=12001&m=500"], ids=["logarithmic", "linear"])
 def test_bars_of_where_it_stops_can_be_seen(open_screen, query):
-    screen = open_screen(f"?{query}&mu=0.5")
+    screen = open_screen(f"explore?{query}&mu=0.5")
     screen.page.get_by_role("figure").last.scroll_into_view_if_needed()
     screen.page.locator(".js-plotly-plot").nth(1).wait_for()
     script = """() => [...document.querySelectorAll('.js-plotly-plot')[1].querySelectorAll('.bars .point path')]

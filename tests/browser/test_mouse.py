@@ -15,7 +15,7 @@ KEYS = "() => Number(sessionStorage.getItem('keys'))"
 
 
 def test_from_opening_to_a_file_with_the_mouse_alone(open_screen):
-    screen = open_screen()
+    screen = open_screen("explore")
     screen.page.evaluate(COUNT_KEYS)
     before = sentence(screen)
     screen.drag("Threshold ε", 0.9).until(lambda: "eps" in query(screen) and sentence(screen) != before)
@@ -28,7 +28,7 @@ def test_from_opening_to_a_file_with_the_mouse_alone(open_screen):
     wait_for(screen, f"digest {example('control').digest[:12]}")
 
     wait_for(visit(screen, "Design"), "Take it away")
-    wait_for(screen.drag("Tolerance Δ*", 0.9), "Stale:")
+    screen.drag("Tolerance Δ*", 0.9).until(lambda: "tol" in query(screen))
     tolerance = float(query(screen)["tol"])
     assert tolerance > 0.01
     screen.press("Find the design").page.get_by_text("Stale:").wait_for(state="detached")
@@ -36,7 +36,7 @@ def test_from_opening_to_a_file_with_the_mouse_alone(open_screen):
     wait_for(screen, f"Read {best.m:,} data")
     screen.press("Pin this design")
     wait_for(screen, "Unpin this design")
-    assert Design.from_toml(download(screen, "Design (TOML)")).without_notes == best.without_notes
+    assert Design.from_text(download(screen, "Sampler config (TOML)")).without_notes == best.without_notes
     assert screen.page.evaluate(KEYS) == 0
     assert screen.alarms() == [] and screen.wrong == []
     screen.slide("Tolerance Δ*", -1)

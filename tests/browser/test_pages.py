@@ -9,24 +9,32 @@ import pytest
 from app.dashboard.pages.further import ENTRIES
 
 PAGES = {
-    "explore": "",
-    "step error": "step-error",
+    "start": "",
+    "explore": "explore",
+    "step error": "step-error?kappa=2",
     "trial run": "trial-run",
     "design": "design",
     "compare": "compare",
+    "monitor": "monitor",
+    "fit": "fit",
+    "learn": "learn",
+    "drag": "learn?part=drag+the+boundary",
+    "stories": "learn?part=stories",
     "experiments": "experiments",
     "league": "league",
     "method": "method",
 }
 SMALL = "source=stationary&trial_n=3000&acceptance=0.5&pairs=20"
 TOPICS = {entry.key: f"further?topic={entry.key}&{SMALL}" for entry in ENTRIES}
+# its menu of a phone puts sections between a list and its items, and its wide tables scroll, as Chromium's keyboard can
+OF_STREAMLIT = ("list", "listitem", "scrollable-region-focusable")
 VIOLATIONS = """() => {
     const image = new Image(), words = document.createElement("p"), button = document.createElement("button");
     words.textContent = "hardly to be read";
     words.style.cssText = "color: #999; background: #aaa";
     document.querySelector("[data-testid=stMainBlockContainer]").prepend(image, words, button);
 }"""
-WITHOUT_FIGURES = {"method", TOPICS["redesign"]}  # before anything is run
+WITHOUT_FIGURES = {"monitor", "learn?part=stories", "fit", "method", TOPICS["redesign"]}  # before anything is run
 
 
 @pytest.mark.parametrize("path", [*PAGES.values(), *TOPICS.values()], ids=[*PAGES, *TOPICS])
@@ -43,10 +51,12 @@ def test_page(open_screen, path, subtests, axe):
         assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
     with subtests.test("light: accessible"):
         assert barriers(screen, axe) == []
-    with subtests.test("dark: accessible"):
-        assert barriers(screen.theme(dark=True), axe) == []
+    with subtests.test("dark: readable"):
+        assert barriers(screen.theme(dark=True), axe, runOnly=["color-contrast"]) == []
     with subtests.test("fits a phone"):
         assert screen.resize(390).overflow() == 0
+    with subtests.test("phone: accessible"):
+        assert [line for line in barriers(screen, axe) if line.split()[0] not in OF_STREAMLIT] == []
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +79,12 @@ def test_accessibility_is_checked(open_screen, axe):
     assert [line.split()[0] for line in barriers(screen, axe)] == ["button-name", "color-contrast", "image-alt"]
 
 
-def barriers(screen, axe):
-    """The serious violations that axe-core finds: names of controls, contrast, structure."""
+def barriers(screen, axe, **options):
+    """The violations that axe-core finds: names of controls, contrast, structure."""
     if axe is None:
         return []
-    rules = axe.run(screen.page).response["violations"]
-    return sorted(_line(rule) for rule in rules if rule["impact"] in ("serious", "critical"))
+    rules = axe.run(screen.page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    return sorted(map(_line, rules))
 
 
 def _line(rule):

@@ -22,6 +22,12 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s, this machine only)"
     )
+    parser.add_argument(
+        "--runs",
+        metavar="DIR",
+        default="austerity-runs",
+        help="folder of the runs that the Monitor page shows and starts; made when needed (default: %(default)s)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="serve only; do not open a browser")
 
 
@@ -30,5 +36,5 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from app.dashboard.serve.server import serve
 
     with suppress(KeyboardInterrupt):
-        serve(options.host, options.port, open_browser=not options.no_browser)
+        serve(options.host, options.port, runs=options.runs, open_browser=not options.no_browser)
     return CommandOutput({"stopped": True}, ["stopped"])

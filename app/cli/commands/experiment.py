@@ -17,12 +17,15 @@ from app.cli.resolve import cluster_at
 from app.cli.terminal import CommandOutput, progress_bar
 
 if TYPE_CHECKING:
+    from samplers.experiments.framework.knobs import Knobs
     from samplers.experiments.framework.report import Panel, Report
     from samplers.experiments.framework.running import Size
 
 SUMMARY = "Run one of the papers' experiments: numbers, figures, finding."
 EXAMPLE = "austerity experiment e3 --quick --output e3"
 BAR_STEPS = 1000  # of the progress bar
+SIZES, STARTS = ("tiny", "quick", "full", "paper"), ("mode", "far")
+SHOWN = {True: "yes", False: "NO ", None: "?  "}  # a check: ? is unresolved
 LONGEST_NOTE = 40  # characters beside the bar
 
 
@@ -33,12 +36,27 @@ def add(commands: Commands) -> None:
         commands, "experiment", run, SUMMARY, EXAMPLE, shared.cluster(), shared.output_file("DIR", folder)
     )
     parser.add_argument("name", metavar="NAME", help="e1 to e13; or list, to list them all")
-    parser.add_argument("--quick", action="store_true", help="run at a size that takes about a minute")
+    parser.add_argument("--quick", action="store_true", help="run at a size that takes about a minute: --size quick")
+    parser.add_argument(
+        "--size",
+        metavar="SIZE",
+        choices=SIZES,
+        help="tiny (seconds), quick (about a minute), full (the default), or paper, where that is larger (hours)",
+    )
+    knobs = parser.group("knobs (an experiment that does not have one says which it has)")
+    knobs.add_argument(
+        "--chains", metavar="K", type=shared.integer, help="chains of each test; more chains continue an earlier run"
+    )
+    knobs.add_argument("--seed", metavar="S", type=shared.integer, help="seed of all random numbers")
+    knobs.add_argument("--epsilon", metavar="E,...", type=shared.numbers, help="ε of the sequential tests, as 0.01,0.1")
+    knobs.add_argument("--start", metavar="WHERE", choices=STARTS, help="mode, or far: where the chains start")
     parser.add_argument(
         "--data", metavar="DIR", help="folder with the data sets in their own formats (default: synthetic twins)"
     )
     parser.add_argument(
-        "--data-set", metavar="NAME", help="data set to use; e6 has census and miniboone (default: the paper's)"
+        "--data-set",
+        metavar="NAME",
+        help="data set to use; e6 has census and miniboone, e4 and e5 audio-gaussian and audio",
     )
     parser.add_argument(
         "--download",
@@ -56,6 +74,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from samplers.experiments import experiment
     from samplers.experiments.framework.data_sets import data_sets, on_data_set
+    from samplers.experiments.framework.knobs import turned
     from samplers.experiments.framework.running import run_experiment
 
     if options.name == "list":
@@ -63,9 +82,10 @@ def run(options: argparse.Namespace) -> CommandOutput:
     chosen = experiment(options.name)
     if options.data_set is not None:
         chosen = on_data_set(chosen, options.data_set)
+    chosen = turned(chosen, _knobs(options))
     if options.output is None:
         raise UsageError("output: missing; give a folder for numbers and figures (--output DIR)")
-    size: Size = "quick" if options.quick else "full"
+    size = _size(options)
     folder: str | None = options.data
     obtained: list[str] = []
     if options.download:
@@ -82,7 +102,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
         done = run_experiment(chosen, size, options.output, data=folder, progress=report_progress, mapper=mapper)
     report, heading = done.report, f"{chosen.name}: {chosen.title}"
     figures = [] if options.no_figures else write_figures(report, Path(options.output), heading)
-    checks = [f"{'yes' if true else 'NO '}  {statement}" for statement, true in report.checks.items()]
+    checks = [f"{SHOWN[check]}  {statement}" for statement, check in report.checks.items()]
     lines = [
         *obtained,
         *report.notices,
@@ -94,6 +114,20 @@ def run(options: argparse.Namespace) -> CommandOutput:
     data |= {"notices": list(report.notices), "seconds": dict(done.seconds), "output": str(options.output)}
     data |= {"obtained": obtained} if options.download else {}
     return CommandOutput(data, lines)
+
+
+def _size(options: argparse.Namespace) -> Size:
+    if options.quick and options.size not in (None, "quick"):
+        raise UsageError(f"quick: cannot be given together with size = {options.size}")
+    chosen: Size = "quick" if options.quick else options.size or "full"
+    return chosen
+
+
+def _knobs(options: argparse.Namespace) -> Knobs:
+    """The knobs that were given."""
+    from samplers.experiments.framework.knobs import Knobs
+
+    return Knobs(options.chains, options.seed, options.epsilon, options.start)
 
 
 def _download(names: Sequence[str], folder: str | None) -> tuple[str, list[str]]:
@@ -142,11 +176,14 @@ def write_figures(report: Report, output: Path, title: str) -> list[str]:
 def _page(panels: Sequence[Panel], title: str) -> str:
     """All panels on one self-contained page."""
     from app.figures.panels import figure
+    from app.figures.style import OFFLINE, PRIVATE
 
     parts = [
-        figure(panel).to_html(full_html=False, include_plotlyjs=number == 0) + f"<p>{escape(panel.note)}</p>"
+        figure(panel).to_html(full_html=False, include_plotlyjs=number == 0, config=PRIVATE)
+        + f"<p>{escape(panel.note)}</p>"
         for number, panel in enumerate(panels)
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>body{{font-family:sans-serif}}</style>'
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{OFFLINE}">'
+    head += f"<title>{escape(title)}</title><style>body{{font-family:sans-serif}}</style>"
     body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>'

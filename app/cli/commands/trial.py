@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app.cli import options as shared
-from app.cli.errors import UsageError
 from app.cli.files import check_target
 from app.cli.options import Commands, add_command
-from app.cli.resolve import cluster_at, given
+from app.cli.resolve import chain_of, cluster_at, given
 from app.cli.terminal import CommandOutput, note_lines, progress_bar
-
-if TYPE_CHECKING:
-    from samplers.config.config import SamplerConfig
 
 SUMMARY = "Record the pairs of an exact chain as a trial run."
 EXAMPLE = "austerity trial e3 --pairs 200 --output trial.parquet --config-output config.toml"
@@ -37,11 +32,9 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "config",
         metavar="CONFIG.toml|NAME",
-        help="config with [model], [data], [proposal] and [run]; or a built-in chain: e3, e3-control, e3-proxy, e4, e6",
+        help=f"config with [model], [data], [proposal] and [run]; or a built-in chain: {shared.BUILT_IN_NAMES}",
     )
-    parser.add_argument(
-        "--data", metavar="DIR", help="folder with the data of a built-in chain (default: a synthetic twin)"
-    )
+    parser.add_argument("--data", metavar="DIR", help=shared.DATA_FOLDER)
     parser.add_argument("--pairs", type=shared.integer, default=100, help="number of pairs (default: %(default)s)")
     parser.add_argument(
         "--every",
@@ -66,7 +59,7 @@ def run(options: argparse.Namespace) -> CommandOutput:
     check_target(options.config_output)
     pairs = integer("pairs", options.pairs, 1, 10**6)
     every = None if options.every is None else integer("every", options.every, 1, 10**6)
-    config, verdict = _config(options), None
+    config, verdict = chain_of(options, exact=True, **given(options, "seed")), None
     with cluster_at(options.cluster) as cluster, progress_bar(options) as show:
         if cluster is None:
             trial, verdict = trial_with_verdict(config, pairs, every, progress=show)
@@ -94,17 +87,3 @@ def run(options: argparse.Namespace) -> CommandOutput:
         ", ".join(written),
     ]
     return CommandOutput(data, lines)
-
-
-def _config(options: argparse.Namespace) -> SamplerConfig:
-    """The config of a file, or of a built-in chain."""
-    from samplers.config.built_in import BUILT_IN, built_in
-    from samplers.config.config import SamplerConfig
-
-    if options.config in BUILT_IN:
-        return built_in(options.config, options.data, **given(options, "seed"))
-    if options.data is not None:
-        raise UsageError("data: --data is for the built-in chains; a config names its own data")
-    if not Path(options.config).exists():
-        raise UsageError(f"{options.config}: no such file, and not a built-in chain ({', '.join(BUILT_IN)})")
-    return SamplerConfig.load(options.config, exact=True, **given(options, "seed"))

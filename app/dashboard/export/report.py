@@ -7,18 +7,20 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
-from app.dashboard.export import exports
+from app.dashboard.export import exports, languages
 from app.dashboard.state.loaded import Loaded
-from app.dashboard.state.question import SearchAnswer
+from app.dashboard.state.question import Question, SearchAnswer
 from app.dashboard.state.source import Source
+from app.dashboard.widgets import plotting
 from app.figures import design as figures
 from app.figures import trial_run as trial_figures
 from app.figures.design import Marked
+from app.figures.style import OFFLINE, PRIVATE
 from designer import Acceptance, predict, stopping
 from designer.pairs.diagnostics import histograms_of, worst_tail_check
 from designer.pairs.trial_run import TrialRun
@@ -29,7 +31,8 @@ from designer.search.criteria import Cost, measure_of
 from designer.search.remarks import beside_exact
 from designer.search.search import SEARCH_ACCURACY
 
-MOST_LOOKS = 40
+MOST_LOOKS = 12
+NEARLY_ALL = 0.99  # of the hardest decisions: later looks hardly matter
 TEMPLATE = "report.html.jinja"
 ASSUMPTIONS = (
     "The mean of the log-likelihood differences is taken to be normal at every look. Skewed differences and small "
@@ -91,6 +94,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         run=run,
         design=design,
         step=step,
+        usage=in_percent(step.mean_usage),
         question=question,
         numbers=_numbers(design, step, answer, marks[0], trial),
         figures=_figures(step, answer, trial, marks),
@@ -104,7 +108,8 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         reproduce=_reproduce(design, answer, run, source, searched=searched),
         provenance=_provenance(design, answer, run, now or datetime.now(UTC)),
         references=REFERENCES,
-        plotly=Markup(get_plotlyjs()),  # nosec B704: a script of the package
+        offline=OFFLINE,
+        plotly=Markup((plotting.FOLDER / plotting.LIBRARY).read_text(encoding="utf-8")),  # nosec B704: a script of ours
     )
 
 
@@ -129,18 +134,18 @@ def _numbers(
     limit = f"its upper limit over all pairs of the chain, confidence {question.confidence:g}"
     limited = mark.limit is not None and mark.limit > mark.error
     return [
-        (f"what the criterion {question.criterion} judges: {figures.ERRORS[question.criterion]}", f"{mark.error!r}"),
-        *([(limit, f"{mark.limit!r}")] if limited else []),
+        (f"what the criterion {question.criterion} judges: {figures.ERRORS[question.criterion]}", f"{mark.error:.3g}"),
+        *([(limit, f"{mark.limit:.3g}")] if limited else []),
         ("beside an exact chain", beside.sentence),
-        ("mean |Δ| over the pairs", f"{step.mean_abs_delta!r}"),
-        ("largest |Δ| of any pair", f"{step.max_abs_delta!r}"),
-        ("mean data use per step", f"{step.mean_usage!r}"),
+        ("mean |Δ| over the pairs", f"{step.mean_abs_delta:.3g}"),
+        ("largest |Δ| of any pair", f"{step.max_abs_delta:.3g}"),
+        ("mean data use per step", in_percent(step.mean_usage)),
         ("source of these numbers", step.source),
-        ("looks per step, mean over the pairs", f"{looks:.4g}"),
+        ("looks per step, mean over the pairs", f"{looks:.3g}"),
         ("most looks per step", f"{worst.looks:,}"),
-        ("error of the hardest decision (μ_std = 0)", f"{worst.worst_error!r}"),
-        ("data use of the hardest decision", f"{worst.worst_usage!r}"),
-        ("numerical error of these numbers, at most", f"{max(step.estimate, worst.estimate):.1e}"),
+        ("error of the hardest decision (μ_std = 0)", f"{worst.worst_error:.3g}"),
+        ("data use of the hardest decision", in_percent(worst.worst_usage)),
+        ("numerical error of these numbers, at most", f"{max(step.estimate, worst.estimate):.0e}"),
         ("designs evaluated", f"{len(answer.result.evaluated):,}"),
     ]
 
@@ -164,10 +169,11 @@ def _figures(step: Acceptance, answer: SearchAnswer, trial: TrialRun, marks: Seq
 def _looks(design: Design) -> ReportLooks:
     where = stopping(design, 0.0)
     table = look_table(where, design, 0.0)
-    index = some_of(table.n, MOST_LOOKS)
+    matter = int(np.searchsorted(table.stopped, NEARLY_ALL)) + 1
+    index = np.unique(np.append(some_of(table.n[:matter], MOST_LOOKS - 1), table.n.size - 1))
     shown = table.rows(index)
     rows = [
-        (f"{look:,}", f"{n:,}", f"{share:.2%}", _or_dash(bound), _or_dash(tail), *(f"{p:.4g}" for p in rest))
+        (f"{look:,}", f"{n:,}", in_percent(share), _or_dash(bound), _or_dash(tail), *(f"{p:.3g}" for p in rest))
         for look, n, share, bound, tail, *rest in zip(*shown, strict=True)
     ]
     names: tuple[str, ...] = LOOK_COLUMNS
@@ -176,7 +182,8 @@ def _looks(design: Design) -> ReportLooks:
         rows = [(_or_dash(low), *row) for low, row in zip(where.lower[index], rows, strict=True)]
     note = "For the hardest decision, μ_std = 0; easier ones stop earlier."
     if len(shown.n) < len(table.n):
-        note += f" {len(shown.n):,} of {len(table.n):,} looks are shown."
+        note += f" {len(shown.n):,} of {len(table.n):,} looks are shown: those by which {NEARLY_ALL:.0%} have stopped, "
+        note += "and the last one, which has all the data."
     return ReportLooks(note, names, rows)
 
 
@@ -196,7 +203,13 @@ def _reproduce(
     else:
         command, script = exports.given_lines(design, answer.question, source, run.trial)
     config = exports.sampler_config(design, run.config)
-    return [("Command line", command), ("Python", script), ("Sampler config", config)]
+    return [
+        ("Command line", command),
+        ("Python", script),
+        (f"The test in R (reads {exports.DESIGN_FILE})", languages.r_lines(design)),
+        (f"The test in Julia (reads {exports.DESIGN_FILE})", languages.julia_lines(design)),
+        (f"{exports.DESIGN_FILE}, for a sampler", config),
+    ]
 
 
 def _provenance(design: Design, answer: SearchAnswer, run: Loaded, now: datetime) -> list[tuple[str, str]]:
@@ -204,7 +217,7 @@ def _provenance(design: Design, answer: SearchAnswer, run: Loaded, now: datetime
         ("trial run", run.name),
         ("SHA-256 of the trial run", run.trial.digest),
         ("pairs, N", f"{len(run.trial):,}, {run.trial.n_data:,}"),
-        ("question", repr(answer.question)),
+        ("question", asked_in_words(answer.question)),
         ("austerity", version("austerity")),
         ("made", now.strftime("%Y-%m-%d %H:%M UTC")),
     ]
@@ -217,10 +230,41 @@ def _figure(figure: go.Figure, caption: str) -> ReportFigure:
     figure.update_layout(
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font_family="system-ui, sans-serif"
     )
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True})
+    config = PRIVATE | {"displayModeBar": False, "responsive": True}
+    figure.update_layout(dragmode=False, template=None)
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=config)
     return ReportFigure(Markup(drawn), caption)  # nosec B704: Plotly escapes what its text contains
 
 
 def _or_dash(value: float) -> str:
     """A number, or a dash where there is none (the last look has no bound)."""
-    return f"{value:.4g}" if value == value else "–"
+    return f"{value:.3g}" if value == value else "–"
+
+
+def in_percent(share: float) -> str:
+    """A share with three digits: 0.512%, 63.1%."""
+    return f"{float(f'{100.0 * share:.3g}'):g}%"
+
+
+def asked_in_words(question: Question) -> str:
+    """What was asked: the tolerance, the criterion, and the knobs that are not at their defaults."""
+    words = [f"tolerance {question.tolerance:g}", f"criterion {question.criterion}"]
+    if question.criterion == "quantile":
+        words.append(f"quantile {question.quantile:g}")
+    if question.criterion == "fixed-m":
+        words.append(f"m = {question.fixed_m:,}")
+    if question.criterion != "worst-case":
+        words.append(f"confidence {question.confidence:g}")
+    usual = Question()
+    if question.rule != usual.rule:
+        words.append(f"rule {question.rule}")
+    for name, value in (("m from", question.m_low), ("m to", question.m_high)):
+        words += [] if value is None else [f"{name} {value:,}"]
+    for name, ends, default in (("α", question.alpha, usual.alpha), ("ε", question.epsilon, usual.epsilon)):
+        words += [] if ends == default else [f"{name} from {ends[0]:g} to {ends[1]:g}"]
+    if question.growth != usual.growth:
+        words.append("growth " + " or ".join(f"{growth:g}" for growth in question.growth))
+    if question.cost != usual.cost:
+        fixed, datum, look = question.cost
+        words.append(f"cost of a step {fixed:g} + {datum:g} per datum + {look:g} per look")
+    return ", ".join(words)

@@ -1,4 +1,4 @@
-"""Long work in threads: a job, and the queue in which jobs wait for a few workers.
+"""Long work in threads: a job, and the queue in which jobs take turns.
 
 The kernels of a search or a simulation release the lock that Python threads share, so threads are enough.
 """
@@ -21,6 +21,8 @@ from designer.core.progress import Cancelled
 
 JOB_NICENESS = 10  # added to that of the server, so that pages come first
 GRACE_SECONDS = 60.0  # that a session may be away (a reload, a sleeping laptop) before its jobs are cancelled
+TURN_SECONDS = 1.0  # that a job may run while those of others wait
+LOOK_SECONDS = 1.0  # between two looks at whether the browser is connected
 
 _log = logging.getLogger(__name__)
 
@@ -39,11 +41,17 @@ class Job:
     def __init__(
         self, key: str, work: Callable[[Job], Any], alive: Callable[[], bool] = lambda: True, owner: str = ""
     ) -> None:
-        self.key, self.owner = key, owner
+        self.key, self.owner, self.alive = key, owner, alive
+        self.label, self.page = "", ""  # what it does, and the page that shows it
+        self.seen = False  # whether its end was
         self.state = JobProgress()
         self.started: float | None = None
+        self.queue: JobQueue | None = None
+        self.paused: float | None = None  # since when others have their turn
+        self.turn = 0.0  # when its own began
+        self._idle = 0.0  # seconds in which others had theirs
         self._work: Callable[[Job], Any] | None = work
-        self._alive, self._seen, self._asked = alive, time.monotonic(), time.monotonic()
+        self._seen = self._asked = time.monotonic()
         self._cancel = threading.Event()
         self._future: Future[Any] = Future()
 
@@ -65,6 +73,20 @@ class Job:
                 _log.exception("a job failed")
             self._future.set_exception(error.with_traceback(None))  # a traceback would keep all its frames alive
 
+    def pause(self) -> None:
+        """Others have their turn."""
+        self.paused = time.monotonic()
+
+    def resume(self) -> None:
+        """It is this job's turn."""
+        self.turn = time.monotonic()
+        if self.paused is not None:
+            self._idle, self.paused = self._idle + self.turn - self.paused, None
+
+    def move_to(self, owner: str, alive: Callable[[], bool]) -> None:
+        """Let another session have the job: its page was loaded again."""
+        self.owner, self.alive, self._seen = owner, alive, time.monotonic()
+
     # -- for the work -------------------------------------------------------------------------------------------------
 
     def progress(self, done: int, total: int, note: str = "") -> None:
@@ -72,15 +94,22 @@ class Job:
         self.state = JobProgress(done, total, note or self.state.note)
 
     def cancelled(self) -> bool:
-        """Whether the work should stop; the work asks as often as it likes."""
+        """Whether the work should stop; the work asks as often as it likes, and waits here while others have a turn."""
+        self.look()
+        if self.queue is not None and not self.stopping:
+            self.queue.take_turns(self)
+        return self.stopping
+
+    def look(self) -> None:
+        """Once a second, see if the browser is connected; one that stays away cancels the job."""
         now = time.monotonic()
-        if not self._cancel.is_set() and now - self._asked > 1.0:  # once a second, see if the browser is connected
-            self._asked = now
-            if self._alive():
-                self._seen = now
-            elif now - self._seen > GRACE_SECONDS:
-                self._cancel.set()
-        return self._cancel.is_set()
+        if self.stopping or now - self._asked <= LOOK_SECONDS:
+            return
+        self._asked = now
+        if self.alive():
+            self._seen = now
+        elif now - self._seen > GRACE_SECONDS:
+            self._cancel.set()
 
     # -- for the page -------------------------------------------------------------------------------------------------
 
@@ -89,6 +118,8 @@ class Job:
         self._cancel.set()
         if self._future.cancel():
             self._work = None
+        if self.queue is not None:
+            self.queue.wake()
 
     def wait(self, seconds: float) -> bool:
         """Wait at most this long for the job to end; returns whether it has."""
@@ -106,6 +137,16 @@ class Job:
         return not self._future.done()
 
     @property
+    def stopping(self) -> bool:
+        """Whether the work was asked to stop."""
+        return self._cancel.is_set()
+
+    @property
+    def away(self) -> bool:
+        """Whether its browser was not connected at the last look."""
+        return self._seen < self._asked
+
+    @property
     def was_cancelled(self) -> bool:
         """Whether the job ended without an outcome because it was cancelled."""
         if self.running:
@@ -120,11 +161,12 @@ class Job:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds left at the pace so far; None before there is one."""
-        started, share = self.started, self.share
+        """Seconds of its own turns left at the pace so far; None before there is one."""
+        started, share, paused = self.started, self.share, self.paused
         if started is None or share == 0:
             return None
-        return (time.monotonic() - started) * (1.0 - share) / share
+        now = time.monotonic() if paused is None else paused
+        return max(0.0, now - started - self._idle) * (1.0 - share) / share
 
     def outcome(self) -> Any:
         """What the work returned; None if it runs or was cancelled. Raises what the work raised."""
@@ -140,17 +182,19 @@ class Job:
 
 
 class JobQueue:
-    """Jobs that wait, and a few daemon threads that run them: they never delay the end of the server.
+    """Jobs that wait, and those at work, each in a daemon thread: they never delay the end of the server.
 
-    The next job is that of the owner with the fewest jobs running, if fewer than `each`; among equals, the first one.
+    The next job is that of the owner with the fewest jobs at work, if fewer than `each`; among equals, the first one.
+    A job that has had its turn makes room for those of others and goes on after them, so that nobody waits for the end
+    of somebody else's long work. Jobs whose browser is away come last.
     """
 
     def __init__(self, workers: int, most: int, each: int | None = None) -> None:
         self.workers, self.most, self.each = workers, most, each or workers
         self._waiting: list[Job] = []
         self._at_work: list[Job] = []
+        self._begun: list[Job] = []  # at work, or between two turns
         self._change = threading.Condition()
-        self._threads: list[threading.Thread] = []
 
     def put(self, job: Job) -> None:
         """Put a job at the end; BadInput if the queue is full."""
@@ -158,39 +202,77 @@ class JobQueue:
             self._waiting = [other for other in self._waiting if other.running]
             if len(self._waiting) + len(self._at_work) >= self.most:
                 raise BadInput("this server is busy with the work of others; try again in a minute")
+            job.queue = self
             self._waiting.append(job)
-            if len(self._threads) < self.workers:
-                name = f"job-{len(self._threads)}"
-                self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
-                self._threads[-1].start()
-            self._change.notify_all()
+            threading.Thread(target=self._serve, args=(job,), name=f"job-{job.key[:20]}", daemon=True).start()
+            self._fill()
+
+    def wake(self) -> None:
+        """A job was cancelled: whoever waits looks again."""
+        with self._change:
+            self._fill()
+
+    def take_turns(self, job: Job) -> None:
+        """Let others have the place of a job that has had its turn, and wait until it has one again."""
+        if job.paused is None and not self._waiting:
+            return  # without the lock: the usual case, and work asks often
+        with self._change:
+            if job.paused is None and self._has_rival(job):
+                self._at_work.remove(job)
+                self._waiting.append(job)
+                job.pause()
+                self._fill()
+            while job.paused is not None and not job.stopping:
+                self._change.wait(LOOK_SECONDS)
+                job.look()
 
     def end(self, seconds: float) -> None:
-        """Cancel all jobs, and give those at work this long to clean up their processes and folders."""
+        """Cancel all jobs, and give those that have begun this long to clean up their processes and folders."""
         with self._change:
             for job in (*self._waiting, *self._at_work):
                 job.cancel()
-            self._change.wait_for(lambda: not self._at_work, timeout=seconds)
+            self._change.wait_for(lambda: not self._begun, timeout=seconds)
 
-    def _serve(self) -> None:
+    def _serve(self, job: Job) -> None:
         _give_way()
-        while True:
-            with self._change:
-                job = self._change.wait_for(self._next)
-                assert job is not None
-                self._waiting.remove(job)
-                self._at_work.append(job)
+        with self._change:
+            while job not in self._at_work and not job.stopping:
+                self._change.wait(LOOK_SECONDS)
+                job.look()
+            self._begun.append(job)
+        try:
             job.run()
+        finally:
             with self._change:
-                self._at_work.remove(job)
-                self._change.notify_all()
-            del job  # or its outcome would live until the next one comes
+                for jobs in (self._begun, self._at_work, self._waiting):
+                    if job in jobs:
+                        jobs.remove(job)
+                self._fill()
+
+    def _fill(self) -> None:
+        """Give free places to jobs that wait; only with the lock."""
+        while len(self._at_work) < self.workers and (job := self._next()) is not None:
+            self._waiting.remove(job)
+            self._at_work.append(job)
+            job.resume()
+        self._change.notify_all()
 
     def _next(self) -> Job | None:
-        """The next job; None if no owner with a waiting job may have another worker."""
+        """The next job; None if no owner with a waiting job may have another place."""
         at_work = Counter(job.owner for job in self._at_work)
-        allowed = [job for job in self._waiting if at_work[job.owner] < self.each]
-        return min(allowed, key=lambda job: at_work[job.owner], default=None)  # the first among equals
+        allowed = [job for job in self._waiting if not job.stopping and at_work[job.owner] < self.each]
+        return min(allowed, key=lambda job: (job.away, at_work[job.owner]), default=None)  # the first among equals
+
+    def _has_rival(self, job: Job) -> bool:
+        """Whether a job of somebody else, who has fewer at work, should have this one's place."""
+        over = time.monotonic() - job.turn > TURN_SECONDS
+        at_work = Counter(other.owner for other in self._at_work)
+        behind = (job.away, at_work[job.owner] - 1)
+        return any(
+            (other.away, at_work[other.owner]) <= behind and (over or job.away > other.away)
+            for other in self._waiting
+            if other.owner != job.owner and not other.stopping and at_work[other.owner] < self.each
+        )
 
 
 def _give_way() -> None:

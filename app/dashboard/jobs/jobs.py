@@ -1,39 +1,44 @@
 """The jobs of a session: long work outside the page's run, with progress, time left and a cancel button.
 
 A page run must stay short, so a search or a simulation runs in a thread of its own, and a fragment of the page looks at
-it twice a second. A session has one job of each kind. It may have a few in the queue, of which only some run at once,
-so that those of others find a worker. The queue itself is bounded, and a job whose browser has gone is cancelled.
+it twice a second. A session has one job of each kind; it keeps them when its page is loaded again. It may have a few in
+the queue, of which only some run at once. The queue itself is bounded, and a job whose browser has gone is cancelled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime import Runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.dashboard.jobs.job_queue import Job, JobQueue
+from app.dashboard.state import belongings
+from app.dashboard.state.visitor import is_here, session_id
 from designer.core.errors import BadInput
 
 WORKERS = 4  # jobs running at once, over all sessions; others wait their turn
 WORKERS_PER_SESSION = 2  # jobs of one session running at once
 MOST_IN_SESSION = 4  # jobs of one session that wait or run
 MOST_IN_ALL = 64  # jobs that wait or run
+PROCESSES = 2  # that jobs have started, over all sessions: they cannot make room for others
 
 _queue = JobQueue(WORKERS, MOST_IN_ALL, WORKERS_PER_SESSION)
+_process_queue = JobQueue(PROCESSES, MOST_IN_ALL, 1)
 
 
 def end_all(seconds: float) -> None:
     """Cancel the jobs of all sessions: the server is stopping."""
     _queue.end(seconds)
+    _process_queue.end(seconds)
 
 
-def start(kind: str, key: str, work: Callable[[Job], Any]) -> Job:
+def start(kind: str, key: str, work: Callable[[Job], Any], *, process: bool = False) -> Job:
     """Start a job of this session, and cancel the one of the same kind if it is still running.
 
-    Raises BadInput if this session, or all sessions together, have too many unfinished jobs.
+    `process`: the work waits for a process of its own. Raises BadInput if this session, or all sessions together, have
+    too many unfinished jobs.
     """
     previous = current(kind)
     if previous is not None:
@@ -41,23 +46,48 @@ def start(kind: str, key: str, work: Callable[[Job], Any]) -> Job:
     mine = [job for job in st.session_state.get("jobs-unfinished", []) if job.running]
     if len(mine) >= MOST_IN_SESSION:
         raise BadInput(f"{len(mine)} of your jobs are still running; cancel one, or wait until it ends")
-    job = Job(key, work, _alive_check(), _session())
-    _queue.put(job)
+    session = session_id()
+    job = Job(key, work, partial(is_here, session), session)
+    (_process_queue if process else _queue).put(job)
     st.session_state["jobs-unfinished"] = [*mine, job]
-    st.session_state[f"job-{kind}"] = job
+    st.session_state[f"job-{kind}"] = belongings.mine().jobs[kind] = job
     return job
 
 
 def current(kind: str) -> Job | None:
     """This session's job of a kind, running or done."""
     job: Job | None = st.session_state.get(f"job-{kind}")
+    if job is None and (job := belongings.mine().jobs.get(kind)) is not None:  # the page was loaded again
+        st.session_state[f"job-{kind}"] = job
+        st.session_state["jobs-unfinished"] = [*st.session_state.get("jobs-unfinished", []), job]
     return job
+
+
+def elsewhere(page: str) -> dict[str, Job]:
+    """The jobs of this session, by kind, that other pages show: running, or ended and not seen yet."""
+    found = {kind: current(kind) for kind in belongings.mine().jobs}
+    return {
+        kind: job
+        for kind, job in found.items()
+        if job is not None and job.label and job.page != page and (job.running or not (job.seen or job.was_cancelled))
+    }
+
+
+def begin_page(page: str) -> bool:
+    """A run of a page begins; whether the session was at another page before."""
+    before = st.session_state.get("jobs-page")
+    st.session_state["jobs-page"] = page
+    return bool(before != page)
 
 
 def watch(kind: str, label: str) -> Job | None:
     """Show a running job with progress, time left and a cancel button; return the job once it has ended."""
     job = current(kind)
-    if job is None or not job.running:
+    if job is None:
+        return None
+    job.label, job.page = label, st.session_state.get("jobs-page", "")
+    if not job.running:
+        job.seen = True
         return job
     _watch_running(kind, label)
     return None
@@ -69,12 +99,23 @@ def _watch_running(kind: str, label: str) -> None:
     if job is None or not job.running:
         st.rerun()
         return
-    left, share = job.seconds_left, job.share
-    waiting = "waiting for a free worker" if job.started is None else job.state.note
-    st.progress(share, f"{label}: {share:.0%}" + (f", about {left:.0f} s left" if left is not None else ""))
-    if waiting:
+    st.progress(job.share, in_words(job))
+    if waiting := note(job):
         st.caption(waiting)
     st.button("Cancel", key=f"cancel-{kind}", icon=":material/cancel:", on_click=job.cancel)
+
+
+def in_words(job: Job) -> str:
+    """What a running job does, and how far it has got."""
+    left = job.seconds_left
+    return f"{job.label}: {job.share:.0%}" + (f", about {left:.0f} s left" if left is not None else "")
+
+
+def note(job: Job) -> str:
+    """What a running job is at; empty if it does not say."""
+    if job.started is None:
+        return "waiting for a free worker"
+    return "others have their turn" if job.paused is not None else job.state.note
 
 
 def outcome_in_words(job: Job) -> Any:
@@ -88,11 +129,14 @@ def outcome_in_words(job: Job) -> Any:
     return None
 
 
-def automatic(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> Any:
-    """The outcome of a job that starts whenever its key is new; None while it runs, or if it has none."""
+def automatic(kind: str, key: str, label: str, work: Callable[[Job], Any], patience: float = 0.0) -> Any:
+    """The outcome of a job that starts whenever its key is new; None while it runs, or if it has none.
+
+    The page waits for `patience` seconds before it shows the progress of the job.
+    """
     job = current(kind)
     if job is None or job.key != key:
-        start(kind, key, work)
+        start(kind, key, work).wait(patience)
     ended = watch(kind, label)
     if ended is None:
         return None
@@ -103,18 +147,3 @@ def automatic(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> An
             st.rerun()
         return None
     return outcome_in_words(ended)
-
-
-def _session() -> str:
-    """The id of this session; empty outside of one."""
-    context = get_script_run_ctx()
-    return "" if context is None else context.session_id
-
-
-def _alive_check() -> Callable[[], bool]:
-    """A function that says whether the browser of this session is still connected."""
-    context = get_script_run_ctx()
-    if context is None or not Runtime.exists():
-        return lambda: True
-    runtime, session = Runtime.instance(), context.session_id
-    return lambda: runtime.is_active_session(session)

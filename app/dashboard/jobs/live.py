@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -21,12 +22,16 @@ LONGEST = 600.0  # seconds; quick experiments take about one minute
 STEPS = 1000  # of the progress bar
 
 
-def run_quick(job: Job, name: str) -> Report:
-    """Run `austerity experiment NAME --quick` in a temporary folder; cancelling ends it and its child processes."""
+def run_quick(job: Job, name: str, arguments: Sequence[str] = ()) -> Report:
+    """Run `austerity experiment NAME --quick` in a temporary folder; cancelling ends it and its child processes.
+
+    `arguments` are further ones: those of `knobs`.
+    """
     job.progress(0, STEPS, "starting the process, making the data, warming up")
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
         # -P: a file app.py in the current folder must not take the place of our package
-        command = [sys.executable, "-P", "-m", "app.cli", "experiment", name, "--quick", "--output", folder]
+        size = [] if "--size" in arguments else ["--quick"]
+        command = [sys.executable, "-P", "-m", "app.cli", "experiment", name, *size, *arguments, "--output", folder]
         with subprocess.Popen(
             [*command, "--no-figures", "--progress-lines"],
             stdout=subprocess.DEVNULL,

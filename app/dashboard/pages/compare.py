@@ -11,10 +11,22 @@ import streamlit as st
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.pages import compare_model
 from app.dashboard.state import share
 from app.dashboard.state.in_use import run_in_use
-from app.dashboard.widgets.captioned import captioned
-from app.dashboard.widgets.knobs import Knob, knob, reset_button, shown
+from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.knobs import (
+    ALPHA,
+    BATCH,
+    EPSILON,
+    GROWTH,
+    TOLERANCE,
+    Knob,
+    knob,
+    reset_button,
+    shape_knobs,
+    shown,
+)
 from app.figures.compare import costs
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -23,7 +35,6 @@ from samplers.decide.concentration import ConcentrationTest
 from samplers.study.best_tests import best_candidates
 from samplers.study.compare_tests import (
     CONTROLLED,
-    MINIBATCH,
     PLAIN,
     Candidates,
     Measurement,
@@ -35,6 +46,7 @@ from samplers.study.compare_tests import (
 
 KIND, BEST = "compare", "cbest"
 PAIRS = 20  # in the simulation
+PATIENCE = 1.0  # seconds that the page waits for the settings of the tests before it shows a progress bar instead
 COUNTED = r"""
 A test on a subsample evaluates the likelihood at $\theta$ and at $\theta'$ for each datum it reads. An exact chain that
 caches $\log p(x_i;\theta)$ evaluates each datum once. The Barker mini-batch test follows Barker's rule
@@ -50,36 +62,6 @@ progress, and only $\min(P_a, P_a + \Delta)$ of its steps count.
 """
 SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range_in_sd": "range"}  # of knobs, in the table
 
-M = Knob(
-    "cm",
-    "Mini-batch size m of all tests",
-    "Data read before the first look, and before each further one of the sequential and the Barker test. A larger m "
-    "makes each look more reliable, but costs more when the decision is easy.",
-    2,
-    10**9,
-    500,
-    [50, 100, 200, 300, 400, 500, 600, 800, 1000, 2000, 5000, 10_000],
-)
-EPSILON = Knob(
-    "ceps",
-    "Threshold ε of the sequential test",
-    "It decides when the p-value of the other decision is below ε. A larger ε stops earlier: less data, more error.",
-    1e-12,
-    0.5,
-    0.05,
-    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5],
-    "%.6g",
-)
-TOLERANCE = Knob(
-    "ctol",
-    "Largest mean |Δ|",
-    "Tests with a larger acceptance error are not recommended. A larger tolerance lets cheaper tests win.",
-    1e-9,
-    1.0,
-    0.05,
-    [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
-    "%.6g",
-)
 DELTA = Knob(
     "cdelta",
     "Guarantee δ of the concentration test",
@@ -112,7 +94,7 @@ FACTOR = Knob(
     [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],
     "%.6g",
 )
-KNOBS = (M, EPSILON, TOLERANCE, DELTA, RANGE, FACTOR)
+KNOBS = (BATCH, EPSILON, ALPHA, GROWTH, TOLERANCE, DELTA, RANGE, FACTOR)
 
 
 def show() -> None:
@@ -122,63 +104,71 @@ def show() -> None:
     if run is None:
         return
     st.caption(f"{run.line} ({run.origin})")
+    first = answer_place()
     left, right = st.columns([2, 3], gap="large")
+    controlled = compare_model.has_control_variates(run)
     with left:
-        values = _knobs()
-    trials = {PLAIN: run.trial, CONTROLLED: with_control_variates(run.trial, values[FACTOR.key])}
-    with right:
+        values = _knobs(controlled)
+    with first:
+        found = compare_model.of_model(run)
+        trials = {PLAIN: compare_model.with_notes(run.trial, found, controlled=False)}
+        if not controlled:  # pairs that have them must not get them twice
+            helped = compare_model.with_notes(run.trial, found, controlled=True)
+            trials[CONTROLLED] = with_control_variates(helped, values[FACTOR.key])
         tests = _best(trials, values) if values[BEST] else _given(trials, values)
         if tests is None:
             return
-        rows = {name: cached.predictions(trial.digest, tests[name], trial) for name, trial in trials.items()}
+        rows = {
+            name: cached.predictions(trial.digest, tuple(trial.notes.items()), tests[name], trial)
+            for name, trial in trials.items()
+        }
+        compare_model.tell(run, found)  # who need not sample needs no test
         _answer(rows, values[TOLERANCE.key])
+    with right:
         measured = _simulation(trials, tests)
-        captioned(costs(rows, measured), "costs", _caption(measured))
+        captioned(costs(rows, measured), "costs", _caption(measured, controlled))
     for name, predictions in rows.items():
         st.header(name.capitalize())
-        _table(predictions, tests[name], measured.get(name, []))
+        _table(name, predictions, tests[name], measured.get(name, []))
     st.caption(
         "Predictions for the sequential test are exact under the normal theory; for the Barker and the concentration "
         "test, the data read are predicted to a few per cent. The simulation checks them all."
     )
-    if not any(row.test == MINIBATCH for predictions in rows.values() for row in predictions):
-        st.caption(
-            "The exact mini-batch test is not compared: it needs bounds of the model. Trial runs that "
-            "`austerity trial` makes from a logistic regression with control variates say what to expect of it."
-        )
     share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
     with st.expander("What is counted", icon=":material/function:"):
         st.markdown(COUNTED)
         st.caption("Derivation, measurements and limits: `docs/which_test.md`.")
 
 
-def _knobs() -> dict[str, float]:
+def _knobs(controlled: bool) -> dict[str, float]:
     """All knobs that matter, by their keys in the URL."""
     best = st.toggle(
-        "Each test with its best knobs",
+        "Each test at its best settings",
+        value=True,
         key=BEST,
         bind="query-params",
         persist_state="session",
         help="Every test gets the mini-batch and the threshold that read the fewest data with an error within the "
         "tolerance, so that no test loses because it is badly tuned.",
     )
-    drawn = (TOLERANCE, FACTOR) if best else (M, EPSILON, TOLERANCE, FACTOR)
+    drawn = (*(() if best else (BATCH, EPSILON)), TOLERANCE, *(() if controlled else (FACTOR,)))
     values: dict[str, float] = {BEST: best, **{spec.key: knob(spec) for spec in drawn}}
+    if not best:
+        values[ALPHA.key], values[GROWTH.key] = shape_knobs()
     with st.expander("Concentration test"):
         values |= {spec.key: knob(spec) for spec in ((RANGE,) if best else (DELTA, RANGE))}
-    reset_button(KNOBS, {BEST: False})
+    reset_button(KNOBS, {BEST: True})
     share.copy_link(values | share.session_values())
     return values
 
 
 def _given(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[str, Candidates]:
     """The tests with the knobs of the page, the same for all pairs."""
-    m, barker = int(values[M.key]), BarkerTest(m=int(values[M.key]))
+    m, barker = int(values[BATCH.key]), BarkerTest(m=int(values[BATCH.key]))
+    shape = values[EPSILON.key], values[ALPHA.key], values[GROWTH.key]
     careful = ConcentrationTest(m=m, delta=values[DELTA.key])
     return {
-        name: Candidates(
-            Design(trial.n_data, min(m, trial.n_data), values[EPSILON.key]), barker, careful, values[RANGE.key]
-        )
+        name: Candidates(Design(trial.n_data, min(m, trial.n_data), *shape), barker, careful, values[RANGE.key])
         for name, trial in trials.items()
     }
 
@@ -194,7 +184,7 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
             for name, trial, part in _parts(trials, job)
         }
 
-    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Tuning each test", work)
+    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Tuning each test", work, patience=PATIENCE)
     return candidates
 
 
@@ -219,11 +209,12 @@ def _answer(rows: Mapping[str, Sequence[Prediction]], tolerance: float) -> None:
         )
 
 
-def _caption(measured: Mapping[str, Sequence[Measurement]]) -> str:
+def _caption(measured: Mapping[str, Sequence[Measurement]], controlled: bool) -> str:
     """What the figure shows, in words."""
+    both = "" if controlled else ", and on the same pairs with the smaller κ of control variates"
     words = (
-        "Data read per step by each test on these pairs, and on the same pairs with the smaller κ of control variates "
-        "(log scale; further left is cheaper). Filled dots: predictions of the normal theory over all pairs."
+        f"Data read per step by each test on these pairs{both} (log scale; further left is cheaper). Filled dots: "
+        "predictions of the normal theory over all pairs."
     )
     if not any(measured.values()):
         return words
@@ -268,27 +259,27 @@ def _start(key: str, work: Callable[[Job], dict[str, list[Measurement]]]) -> Non
     jobs.start(KIND, key, work)
 
 
-def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:
+def _table(pairs: str, rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:
     st.dataframe(
         [
             {
                 "test": row.test,
                 "rule": row.rule,
                 "data per step": f"{row.data:,.0f}",
-                "likelihood evaluations": f"{row.evaluations:,.0f}",
+                "evaluations": f"{row.evaluations:,.0f}",
                 "acceptance": f"{row.acceptance:.3f}",
                 "mean |Δ|": f"{row.error:.2g}",
-                "evaluations per right move": f"{row.per_move:,.0f}",
+                "per right move": f"{row.per_move:,.0f}",
                 "per Metropolis step, at most": f"{row.per_metropolis_step:,.0f}",
                 "knobs": _said(tests.knobs(row.test)),
-                "note": row.note,
             }
             for row in rows
         ],
         hide_index=True,
-        alt="Per test: its rule, data and likelihood evaluations per step, acceptance, error, evaluations per right "
-        "move and at most per Metropolis step, its knobs",
+        alt=f"Per test, {pairs}: its rule, data and likelihood evaluations per step, acceptance, error, evaluations "
+        "per right move and at most per Metropolis step, its knobs",
     )
+    st.caption(" ".join(f"**{row.test}**: {row.note}." for row in rows))  # in a cell they would be cut
     if seen:
         st.dataframe(
             [
@@ -302,7 +293,7 @@ def _table(rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measure
                 for row in seen
             ],
             hide_index=True,
-            alt="Per simulated test: data per step and acceptance, each with its prediction for the same pairs",
+            alt=f"Per simulated test, {pairs}: data per step and acceptance, each with its prediction",
         )
 
 

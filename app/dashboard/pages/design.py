@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.pages import design_checks, design_export, design_knobs
 from app.dashboard.state import share
 from app.dashboard.state.chosen import choose_design, chosen_design
+from app.dashboard.state.current import last_answer
 from app.dashboard.state.in_use import run_in_use
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.pins import pin, pinned_designs, unpin
 from app.dashboard.state.question import Question, SearchAnswer, answer_question
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.chrome import problems_in_words
+from app.dashboard.widgets.strip import verdict_on
 from app.figures import design as figures
 from app.figures.design import Marked
+from designer.engine.bounds import one_look_bound
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of
 from designer.rule.design import Design
@@ -26,6 +31,7 @@ from designer.search.criteria import Cost
 from designer.search.remarks import beside_exact
 
 PATIENCE = 1.0  # seconds that the page waits for a search before it shows a progress bar instead
+LIVE = 1.0  # seconds; after a search that took less, the next one begins as soon as a knob is turned
 MOST_LOOKS = 200  # rows of the table of looks
 
 FORMULA = (
@@ -40,6 +46,7 @@ def show() -> None:
     run = run_in_use()
     if run is None:
         return
+    first = answer_place()
     left, right = st.columns([1, 2], gap="large")
     question: Question | None = None
     with left, problems_in_words():
@@ -49,19 +56,20 @@ def show() -> None:
         with st.container(horizontal=True):
             now = st.button(
                 "Find the design",
-                type="primary",
                 icon=":material/search:",
                 disabled=question is None,
-                help="Search with the current knobs.",
+                help="Search with the current knobs. Searches that take less than a second need no button: they "
+                "follow the knobs.",
             )
             st.button("Reset to defaults", icon=":material/restart_alt:", on_click=design_knobs.reset)
         with problems_in_words():
             design_export.load_back(run)
     with right, problems_in_words():
         now = st.session_state.pop("search-now", False) or now
-        answer = _search(question, run.trial, now=now)
+        with first:
+            answer = _search(question, run.trial, now=now)
         if answer is not None:
-            _tell(answer, question, run)
+            _tell(answer, question, run, first)
         elif question is None:
             st.info("No search has run yet. First correct the knobs marked in red.", icon=":material/tune:")
 
@@ -75,7 +83,10 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     if question is not None:
         if now:
             choose_design(None)
-        if now or job is None or not job.key.startswith(trial.digest):
+        live = _quick(trial) and job is not None and job.key != question.key(trial)
+        known = last_answer(trial)
+        new = job is None or not job.key.startswith(trial.digest)
+        if now or live or (new and (known is None or known.question != question)):
             jobs.start("search", question.key(trial), partial(answer_question, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
@@ -88,9 +99,40 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     return answer if answer is not None and answer.digest == trial.digest else None
 
 
-def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
-    """All that is known of the design in view, which is the one that was loaded or the one that the search found."""
-    loaded = _loaded_design(run.trial)
+def _quick(trial: TrialRun) -> bool:
+    """Whether the last search for these pairs was so fast that the next one need not be asked for."""
+    last: SearchAnswer | None = st.session_state.get("answer")
+    return last is not None and last.digest == trial.digest and last.seconds < LIVE
+
+
+def _tell(answer: SearchAnswer, question: Question | None, run: Loaded, first: DeltaGenerator) -> None:
+    """All that is known of the design in view, which is the one that was loaded or the one that the search found.
+
+    The answer itself goes to `first`, the top of the page.
+    """
+    with first:
+        loaded = _loaded_design(run.trial)
+        _tell_stale(answer, question)
+    asked, design = answer.question, loaded or answer.result.best
+    if design is None:
+        _infeasible(answer, first)
+        share.copy_link(_link_values(question or asked))
+        return
+    mark = _mark("in view", design, asked, run.trial, "in view")
+    with first:
+        _sentence(mark, asked, run.trial, given=loaded is not None)
+    _metrics(mark, asked, run.trial)
+    _normality(design, run.trial)
+    _actions(design, question or asked)
+    _pictures(mark, answer, run.trial)
+    _looks(design)
+    design_checks.fresh_pairs(asked, run.trial)
+    design_checks.frontier(mark, asked, run.trial)
+    design_checks.pinned(mark, asked, run.trial)
+    design_export.offer(design, answer, run, given=loaded is not None)
+
+
+def _tell_stale(answer: SearchAnswer, question: Question | None) -> None:
     if answer.question != question:
         since = (
             "the knobs have changed since. Correct those marked in red."
@@ -102,22 +144,6 @@ def _tell(answer: SearchAnswer, question: Question | None, run: Loaded) -> None:
             f"{since}",
             icon=":material/history:",
         )
-    asked, design = answer.question, loaded or answer.result.best
-    if design is None:
-        _infeasible(answer)
-        share.copy_link(_link_values(question or asked))
-        return
-    mark = _mark("in view", design, asked, run.trial, "in view")
-    _sentence(mark, asked, run.trial, given=loaded is not None)
-    _metrics(mark, asked, run.trial)
-    _normality(design, run.trial)
-    _actions(design, question or asked)
-    _pictures(mark, answer, run.trial)
-    _looks(design)
-    design_checks.fresh_pairs(asked, run.trial)
-    design_checks.frontier(mark, asked, run.trial)
-    design_checks.pinned(mark, asked, run.trial)
-    design_export.offer(design, answer, run, given=loaded is not None)
 
 
 def _loaded_design(trial: TrialRun) -> Design | None:
@@ -139,9 +165,9 @@ def _mark(name: str, design: Design, asked: Question, trial: TrialRun, kind: str
     return Marked(name, design, judged.error, judged.usage, kind, judged.limit)
 
 
-def _infeasible(answer: SearchAnswer) -> None:
+def _infeasible(answer: SearchAnswer, first: DeltaGenerator) -> None:
     """Why there is no design, and buttons for what would help."""
-    st.error(f"**No design is feasible:** {answer.result.reason}.", icon=":material/block:")
+    first.error(f"**No design is feasible:** {answer.result.reason}.", icon=":material/block:")
     if answer.advice:
         st.markdown("Any one of these helps:")
     for advice in answer.advice:
@@ -165,20 +191,22 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
     design, step = mark.design, cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
     more = "as many again" if design.growth == 1 else f"until there are {design.growth:g} times as many"
     rule = (
-        f"**Read {design.m:,} data. Decide once the p-value is below the bound of ε = {design.epsilon:g} "
-        f"(α = {design.alpha:g}); otherwise read {more}.**"
+        f"**Read {design.m:,} data. Decide once the p-value is below the bound of ε = {design.epsilon:.3g} "
+        f"(α = {design.alpha:.3g}); otherwise read {more}.**"
     )
     if design.explicit:
         rule = f"**Read {design.m:,} data. Decide once z is beyond the bounds of the look; otherwise read {more}.**"
     elif design.epsilon == 0.5:  # every p-value is below
         rule = f"**Read {design.m:,} data and decide (ε = 0.5): no further look is needed.**"
     words = (
-        f"{rule} On your {len(trial):,} pairs the acceptance probability is then off by **{step.mean_abs_delta:.3g}** "
+        f"{rule} On these {len(trial):,} pairs the acceptance probability is then off by **{step.mean_abs_delta:.3g}** "
         f"on average, and a step reads **{step.mean_usage:.1%}** of the data."
     )
     if given:
         st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
         st.button("Back to the search's design", icon=":material/undo:", on_click=choose_design, args=(None,))
+    elif (verdict := verdict_on(design, trial)) is not None and not verdict.worth:
+        st.warning(f"{words} **That is not worth it.**", icon=":material/info:")
     else:
         st.success(words, icon=":material/check_circle:")
     _judged(mark, asked)
@@ -187,10 +215,10 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
 
 def _judged(mark: Marked, asked: Question) -> None:
     """The error that the criterion judges, and its upper limit over the pairs."""
-    words = f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.4g} on these pairs"
+    words = f"Judged by {figures.ERRORS[asked.criterion]}: {mark.error:.3g} on these pairs"
     if mark.limit is not None and mark.limit > mark.error:
         words += (
-            f", at most **{mark.limit:.4g}** over all pairs of the chain with confidence {asked.confidence:g}; the "
+            f", at most **{mark.limit:.3g}** over all pairs of the chain with confidence {asked.confidence:g}; the "
             "tolerance holds for that limit"
         )
     st.caption(f"{words}. Tolerance: {asked.tolerance:g}.")
@@ -216,6 +244,10 @@ def _normality(design: Design, trial: TrialRun) -> None:
     check = cached.tails(trial.digest, design.m, design.epsilon, trial)
     if design.m == design.n_data:
         return  # reads all the data at once: exact
+    bound = float(one_look_bound(design, trial).mean())
+    if math.isfinite(bound):
+        st.caption(f"Whatever the distribution of the data, mean |Δ| is at most {bound:.2g}: the test takes one look.")
+        return
     if check is None:
         st.caption("Normal approximation: not checked, because this trial run does not record the skewness.")
         return
@@ -241,24 +273,24 @@ def _metrics(mark: Marked, asked: Question, trial: TrialRun) -> None:
         if design.explicit:
             st.metric("Bounds", "by look", help="This design gives its bounds look by look: see the table of looks.")
         else:
-            st.metric("ε", f"{design.epsilon:.4g}", help="Threshold of the p-value at each look.")
-            st.metric("α", f"{design.alpha:.4g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
-        st.metric("Mean |Δ|", f"{step.mean_abs_delta:.4g}", help="Mean acceptance error, K14 Eqn 7.")
+            st.metric("ε", f"{design.epsilon:.3g}", help="Threshold of the p-value at each look.")
+            st.metric("α", f"{design.alpha:.3g}", help="Shape of the bounds: 0.5 constant, 1 reluctant to stop early.")
+        st.metric("Mean |Δ|", f"{step.mean_abs_delta:.3g}", help="Mean acceptance error, K14 Eqn 7.")
         if mark.limit is not None and mark.limit > mark.error:
             words = f"Upper limit of the {figures.ERRORS[asked.criterion]}, confidence {asked.confidence:g}."
-            st.metric("Upper limit", f"{mark.limit:.4g}", help=words)
+            st.metric("Upper limit", f"{mark.limit:.3g}", help=words)
         st.metric("Data per step", f"{step.mean_usage:.2%}", help="Mean data use, K14 Eqn 35.")
         st.metric("Looks per step", f"{over_pairs.looks:.3g}", help="Expected number of looks, mean over the pairs.")
         hardest = cached.hardest_error(design, trial.digest, asked.rule, trial)
         st.metric(
             "Worst error",
-            "unknown" if hardest is None else f"{hardest:.4g}",
+            "unknown" if hardest is None else f"{hardest:.3g}",
             help="Of the hardest decision, μ_std = 0 (K14 Eqn 8), for the most skewed pair; unknown where the theory "
             "does not hold.",
         )
         st.metric("Worst data", f"{worst.worst_usage:.1%}", help="Data use of the hardest decision.")
     st.caption(
-        f"95% bootstrap intervals over the pairs: mean |Δ| {band.error.low:.4g} to {band.error.high:.4g}, data use "
+        f"95% bootstrap intervals over the pairs: mean |Δ| {band.error.low:.3g} to {band.error.high:.3g}, data use "
         f"{band.usage.low:.2%} to {band.usage.high:.2%}. Numerical error below "
         f"{max(step.estimate, worst.estimate):.0e}."
     )
@@ -300,7 +332,7 @@ def _link_values(question: Question) -> dict[str, object]:
 
 def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
     asked = answer.question
-    st.subheader("What was tried")
+    st.header("What was tried")
     pins = [
         design for design in pinned_designs() if design.n_data == trial.n_data and design != mark.design.without_notes
     ]
@@ -321,7 +353,7 @@ def _pictures(mark: Marked, answer: SearchAnswer, trial: TrialRun) -> None:
         "evaluated. Crosses are above the "
         f"tolerance (dashed), dots within it. The star is {star}. Diamonds are pinned designs.",
     )
-    st.subheader("What it does to your pairs")
+    st.header("What it does to these pairs")
     step = cached.steps(mark.design.without_notes, trial.digest, asked.rule, trial)
     captioned(
         figures.pair_by_pair(step, trial),

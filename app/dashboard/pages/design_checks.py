@@ -31,7 +31,7 @@ SEED = 0  # of every split, so that a link shows the same numbers
 
 def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     """Cross-validation: designs made without a fifth of the pairs, measured on that fifth."""
-    st.subheader("Does it hold on fresh pairs?")
+    st.header("Does it hold on fresh pairs?")
     if asked.criterion == "worst-case":
         st.caption(
             "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error does not "
@@ -62,7 +62,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     name = figures.ERRORS[asked.criterion]
     tell(
         f"**{verdict}:** on pairs they had not seen, designs for tolerance {asked.tolerance:g} have a {name} of "
-        f"**{checked.test_error:.4g} ± {checked.test_error_se:.2g}**."
+        f"**{checked.test_error:.3g} ± {checked.test_error_se:.2g}**."
     )
     st.dataframe(
         [
@@ -86,7 +86,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
 
 def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:
     """The data use of each criterion's design for many tolerances (K14 Fig. 6)."""
-    st.subheader("What other tolerances would cost")
+    st.header("What other tolerances would cost")
     if not st.toggle(
         "Compare the criteria",
         key="frontier",
@@ -142,7 +142,7 @@ def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
     others = [design for design in pinned_designs() if design != mark.design.without_notes]
     if not others:
         return
-    st.subheader("Your pinned designs")
+    st.header("Your pinned designs")
     fitting = [design for design in others if design.n_data == trial.n_data]
     rows = []
     for name, design in [
@@ -153,7 +153,7 @@ def pinned(mark: Marked, asked: Question, trial: TrialRun) -> None:
         worst = cached.summary(design)
         rows.append(
             {
-                "": name,
+                "design": name,
                 "m": design.m,
                 "ε": design.epsilon,
                 "α": design.alpha,

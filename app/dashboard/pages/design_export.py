@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app.dashboard.export import exports, report
+from app.dashboard.export import exports, languages, report
 from app.dashboard.state import share
 from app.dashboard.state.chosen import choose_design
 from app.dashboard.state.loaded import Loaded
@@ -19,7 +19,7 @@ from designer.rule.design import Design
 
 def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> None:
     """Download buttons, and the lines that reproduce the design."""
-    st.subheader("Take it away")
+    st.header("Take it away")
     asked, source = answer.question, current_source()  # now: a download is made outside the session
     what = "Sampler config (TOML)" if run.config else "Design (TOML)"
     with st.container(horizontal=True):
@@ -57,12 +57,16 @@ def offer(design: Design, answer: SearchAnswer, run: Loaded, *, given: bool) -> 
     else:
         command = exports.command_line(asked, source, run.trial)
         script = exports.python_lines(asked, source, run.trial, answer.result.best)
-    st.markdown("**The same on the command line**")
-    if exports.trial_name(run.trial) in command:
-        st.caption("Save the trial run in the same folder first (button *Trial run (CSV)*).")
-    st.code(command, language="bash", wrap_lines=True)
-    st.markdown("**and in Python**")
-    st.code(script, language="python", wrap_lines=True)
+    shell, python, r, julia = st.tabs(["Command line", "Python", "R", "Julia"])
+    for place, text, language in ((shell, command, "bash"), (python, script, "python")):
+        with place:
+            if exports.trial_name(run.trial) in text:
+                st.caption("Save the trial run in the same folder first (button *Trial run (CSV)*).")
+            st.code(text, language=language, wrap_lines=True)
+    for place, text, language in ((r, languages.r_lines(design), "r"), (julia, languages.julia_lines(design), "julia")):
+        with place:
+            st.caption(f"The test in your own chain. Save its file first (button *{what}*).")
+            st.code(text, language=language, wrap_lines=True)
 
 
 def load_back(run: Loaded) -> None:

@@ -8,25 +8,13 @@ from typing import Any, get_args
 import streamlit as st
 
 from app.dashboard.state.question import Question
-from app.dashboard.widgets.knobs import Knob, knob
+from app.dashboard.widgets.knobs import TOLERANCE, knob
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
 from designer.search.criteria import Criterion
 from designer.search.relaxations import Relaxation
-
-TOLERANCE = Knob(
-    "tol",
-    "Tolerance Δ*",
-    "How far the acceptance probability may be off, by the criterion below: 0.01 means one percentage point. A larger "
-    "tolerance saves data, but the chain's distribution then differs more from the exact one.",
-    1e-6,
-    1.0,
-    0.01,
-    [float(f"{step}e{power}") for power in (-5, -4, -3, -2) for step in (1, 1.5, 2, 3, 5, 7)] + [0.1, 0.15, 0.2],
-    "%.6g",
-)
 
 CRITERIA: dict[Criterion, str] = {
     "average": "mean |Δ| over the pairs is within the tolerance (K14 Eqn 7): the usual choice",

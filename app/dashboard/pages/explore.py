@@ -13,11 +13,13 @@ from streamlit.delta_generator import DeltaGenerator
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.pages import step_error
 from app.dashboard.state import share
 from app.dashboard.state.design_text import design_text
 from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs, turn_to
+from app.dashboard.widgets.use_design import use_button
 from app.figures import explore as figures
 from designer import plotdata
 from designer.check.simulate import Simulation
@@ -76,6 +78,7 @@ def show() -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         design = test_knobs()
+        use_button(design)
         st.divider()
         simulated = st.toggle(
             "Check by simulation",
@@ -87,7 +90,7 @@ def show() -> None:
         repeats = int(knob(REPEATS) if simulated else REPEATS.default)
         link = st.container()
     pinned, pins = pinned_designs(), st.container()
-    st.subheader("Watch it run")
+    st.header("Watch it run")
     beside, picture = st.columns([2, 3], gap="large")
     with beside:
         mu_std, runs = knob(MU_STD), _set_of_runs()
@@ -98,17 +101,18 @@ def show() -> None:
     with pins:
         _pins(design, pinned)
     _run(design, mu_std, runs, beside, picture)
+    of_step = step_error.part(design)
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
     values |= {"table": True} if st.session_state["table"] else {}
     with link:
-        share.copy_link(values | {"pin": [design_text(other) for other in pinned]})
+        share.copy_link(values | of_step | {"pin": [design_text(other) for other in pinned]})
 
 
 def _answer(design: Design) -> None:
     summary = cached.summary(design)
     looks = "1 look" if summary.looks == 1 else f"{summary.looks:,} looks"
     st.markdown(
-        f"#### N = {design.n_data:,}, m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}: {looks}, "
+        f"## N = {design.n_data:,}, m = {design.m:,}, ε = {design.epsilon:g}{_shape(design)}: {looks}, "
         f"worst error {_error(summary.worst_error)}, uses {_share(summary.worst_usage)} of the data at worst."
     )
     st.caption(
@@ -179,7 +183,7 @@ def _simulation(design: Design, mu_std: tuple[float, ...], repeats: int) -> Simu
 
 
 def _pins(design: Design, pinned: Sequence[Design]) -> None:
-    st.subheader("Pinned designs")
+    st.header("Pinned designs")
     st.button(
         "Pin this design",
         icon=":material/push_pin:",
@@ -255,8 +259,8 @@ def _run(design: Design, mu_std: float, seed: int, beside: DeltaGenerator, pictu
         )
     words = (
         f"Above: the statistic z of {len(runs)} runs, look by look, until it leaves the bounds. Upward triangles "
-        "accept, downward ones reject; at the right edge all data are read. Below: the probability "
-        "of stopping at each look."
+        "accept, downward ones reject; at the right edge all data are read. What lies beyond the frame is drawn at its "
+        "edge. Below: the probability of stopping at each look."
     )
     with picture:
         captioned(figure, "run", words)
@@ -287,7 +291,7 @@ def _table(design: Design, where: Stopping, table: plotdata.LookTable) -> None:
                 "data n": st.column_config.NumberColumn(format="localized"),
                 "share π": st.column_config.NumberColumn(format="percent"),
                 **{
-                    name: st.column_config.NumberColumn(format="%.4g")
+                    name: st.column_config.NumberColumn(format="%.3g")
                     for name in ("bound G", "tail ε_j", "P(stop)", "P(wrong)", "stopped by then", "wrong by then")
                 },
             },

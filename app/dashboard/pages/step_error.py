@@ -1,4 +1,4 @@
-"""Page: Step error. The error of one accept/reject step, and its worst effect on the posterior."""
+"""Part of the page Explore: the error of one accept/reject step, and its worst effect on the posterior."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from app.dashboard import cached
 from app.dashboard.state import share
 from app.dashboard.state.in_use import loaded_run
 from app.dashboard.widgets.captioned import captioned
-from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs
+from app.dashboard.widgets.chrome import problems_in_words
+from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import step_error as figures
 from designer import plotdata, stationary_bound, summarise
 from designer.core.errors import BadInput, real
 from designer.engine.step_error import Rule, check_rule
+from designer.rule.design import Design
 
+OPEN = "step"  # in the URL: whether the part is open
+ADDRESS = "step-error"  # where it used to be
 TABS = ("Error", "Approximate against exact")
 KAPPAS = ["0.3", "0.5", "1", "1.5", "2", "2.4", "3", "5", "10", "20"]
 USUAL = ["0.5", "1", "2", "5"]
@@ -34,9 +38,21 @@ ETA = Knob(
 )
 
 
-def show() -> None:
-    """Draw the page."""
-    st.title("Error of one accept/reject step")
+def part(design: Design) -> dict[str, Any]:
+    """Draw the part for a test, if it is open; what a link must carry of it."""
+    if OPEN not in st.session_state:  # a link of the page that it used to be, or with its knobs
+        here = (st.context.url or "").partition("?")[0].rstrip("/").endswith(f"/{ADDRESS}")
+        if here or {"rule", "kappa", "eta", "picture"} & {*st.query_params}:
+            st.session_state[OPEN] = True
+    box = st.expander("What does it do to a step?", key=OPEN, bind="query-params", on_change="rerun")
+    if not box.open:
+        return {}
+    with box, problems_in_words():
+        return {OPEN: True, **_open(design)}
+    return {OPEN: True}
+
+
+def _open(design: Design) -> dict[str, Any]:
     st.caption(
         "A wrong decision accepts a move that should be rejected, or the reverse. Averaged over the random number u "
         "of a step, the two kinds partly cancel, so the acceptance error is smaller than the worst case."
@@ -44,11 +60,8 @@ def show() -> None:
     answer = st.container()
     left, right = st.columns([2, 3], gap="large")
     with left:
-        design = test_knobs()
-        st.divider()
         rule, kappa = _rule(), _kappa()
         eta = knob(ETA)
-        link = st.container()
     curves = cached.step_curves(design, kappa, rule)
     with answer:
         _answer(curves, eta)
@@ -56,12 +69,11 @@ def show() -> None:
         _figures(curves)
         one, two = st.columns(2)
         with one:
-            share.download_csv("Curves as CSV", "step_error.csv", lambda: _columns(curves))
-        with two.popover("The formulas", icon=":material/function:"):
+            share.download_csv("Curves of a step as CSV", "step_error.csv", lambda: _columns(curves))
+        with two.popover("The formulas of a step", icon=":material/function:"):
             _formulas(rule)
-    values = knob_values(design) | {"rule": rule, "kappa": st.session_state["kappa"], "eta": eta}
-    with link:
-        share.copy_link(values | {"picture": st.session_state["picture"]})
+    values = {"rule": rule, "kappa": st.session_state["kappa"], "eta": eta}
+    return values | {"picture": st.session_state["picture"]}
 
 
 def _rule() -> Rule:
@@ -110,8 +122,8 @@ def _number(text: str) -> float:
 def _answer(curves: plotdata.StepCurves, eta: float) -> None:
     listed = ", ".join(f"{kappa:g}" for kappa in curves.kappa)
     st.markdown(
-        f"#### With κ = {listed}, the acceptance probability is off by at most {curves.delta_max:.2g}; "
-        f"the worst-case bound is {curves.worst:.2g}."
+        f"**With κ = {listed}, the acceptance probability is off by at most {curves.delta_max:.2g}; "
+        f"the worst-case bound is {curves.worst:.2g}.**"
     )
     bound, worst_bound = stationary_bound(curves.delta_max, eta), stationary_bound(curves.worst, eta)
     st.markdown(

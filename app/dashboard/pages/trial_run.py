@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
 from app.dashboard.export import exports
 from app.dashboard.jobs import jobs
-from app.dashboard.pages import posterior_upload
+from app.dashboard.pages import get_trial, posterior_upload
 from app.dashboard.pages.posterior_upload import FromDraws
 from app.dashboard.serve.server import MOST_MEGABYTES
 from app.dashboard.state import share
@@ -30,12 +32,12 @@ from app.dashboard.state.in_use import (
 from app.dashboard.state.loaded import Loaded, remembered_files
 from app.dashboard.state.source import FIRST, LIMITS, STATIONARY, UPLOAD, Source, choose_source, current_source
 from app.dashboard.widgets import knobs
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import Knob, knob
 from app.figures import trial_run as figures
 from designer.core.errors import BadInput
-from designer.pairs.columns import TEMPLATE, BadFile
+from designer.pairs.columns import BadFile
 from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, TailCheck, TrialSummary
 from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun
@@ -44,17 +46,6 @@ from designer.rule.looks import MAX_N_DATA
 FORMATS = ["csv", "tsv", "txt", "parquet", "npz", "nc"]
 PREVIEW = 100  # rows of the table shown
 SYNTHETIC = ("n_data", "acceptance", "spread", "pairs", "seed")  # fields of `Source` for synthetic pairs
-
-COLUMNS = """
-One row per proposed move θ → θ′ of your chain, with $l_i = \\log p(x_i; θ') - \\log p(x_i; θ)$ over all N data:
-
-- `mu`, `sigma`: mean and standard deviation of the $l_i$ (required);
-- `log_ratio`: $c = \\log[\\rho(θ)q(θ'|θ) / (\\rho(θ')q(θ|θ'))]$, which is *minus* the usual log ratio of priors and
-  proposals; 0 if the column is missing, as for a flat prior and a symmetric proposal;
-- `skew`: skewness of the $l_i$, for checking the normal approximation (optional).
-
-Give N in a line `# n_data: 12214`, in a column, or in the field on this page. 100 proposals after warm-up are enough.
-"""
 
 VERDICTS = {
     "good": "Yes. Even at the most skewed proposal the error rates of a look are off by at most a quarter.",
@@ -90,11 +81,14 @@ def show() -> None:
     st.markdown("What do the proposals of your chain look like? The Design page finds the best test for them.")
     if being_made():
         return
+    first = answer_place()
+    get_trial.panel()
     left, right = st.columns([1, 2], gap="large")
     with left, problems_in_words():
         _choose_source()
     with right, problems_in_words():
-        _describe(available_run())
+        if (run := available_run()) is not None:
+            _describe(run, first)
     with left:
         _link_and_reset()  # last, when all knobs are drawn
 
@@ -130,17 +124,6 @@ def _choose_source() -> None:
             choose_source(Source(UPLOAD, digest=kind))
     else:
         _run_chain(chains[kind])
-    with st.expander("Your own trial run: what to record"):
-        st.markdown(COLUMNS)
-        st.download_button(
-            "CSV template",
-            TEMPLATE,
-            "trial_template.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            help="Replace its three rows with your own.",
-        )
 
 
 def _link_and_reset() -> None:
@@ -237,8 +220,8 @@ def _upload(wanted: Source) -> None:
         FORMATS,
         key="upload-file",
         max_upload_size=MOST_MEGABYTES,
-        help="The file is read on the machine that runs this page and stays there, for this session only. A posterior "
-        "of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
+        help="The file is read on the machine that runs this page and stays there, for you only and some hours at "
+        "most. A posterior of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
     )
     if file is None and load_from(wanted) is None:
         st.info(missing_file(wanted.digest), icon=":material/upload_file:")
@@ -290,7 +273,8 @@ def _tell_problems(name: str, problem: BadFile) -> None:
             {p.unit: p.line, "column": p.column or "the whole line", "value": p.value, "reason": p.reason}
             for p in problem.problems
         ]
-        st.dataframe(rows, hide_index=True, key="upload-problems")
+        wide = {"reason": st.column_config.TextColumn(width="large")}
+        st.dataframe(rows, hide_index=True, key="upload-problems", column_config=wide)
         if problem.count > len(rows):
             st.caption(f"The first {len(rows)} of {problem.count:,} problems.")
     st.caption("Nothing was loaded from this file. The trial run in use stays the same.")
@@ -326,12 +310,13 @@ def _run_chain(chain: BuiltInChain) -> None:
 # --- what it looks like -----------------------------------------------------------------------------------------------
 
 
-def _describe(run: Loaded) -> None:
+def _describe(run: Loaded, first: DeltaGenerator) -> None:
     trial = run.trial
     summary = cached.summary_of(trial.digest, "metropolis", trial)
-    st.markdown(f"**In use — {run.line}**")
+    with first:
+        st.markdown(f"**In use — {run.line}**")
+        _sentence(summary, trial)
     st.caption(run.origin)
-    _sentence(summary)
     for remark in summary.remarks:
         st.warning(remark, icon=":material/info:")
     _metrics(summary)
@@ -340,13 +325,20 @@ def _describe(run: Loaded) -> None:
     _table(run, summary)
 
 
-def _sentence(summary: TrialSummary) -> None:
-    """The main result, in a sentence."""
+def _sentence(summary: TrialSummary, trial: TrialRun) -> None:
+    """The main result, in a sentence; no data use without the error that it buys."""
     kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
+    step = cached.steps(usual, trial.digest, "metropolis", trial)
+    test = f"A usual test (m = {usual.m:,}, ε = {usual.epsilon:g})"
+    cost = (
+        f"{test} would read **{step.mean_usage:.1%}** of the data per step, with an acceptance probability that is off "
+        f"by **{step.mean_abs_delta:.2g}** on average."
+    )
+    if not math.isfinite(step.mean_abs_delta):
+        cost = f"What a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would do cannot be said: {step.remark}."
     st.info(
         f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
-        f"is **{kappa:.3g}**. A usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would read "
-        f"**{summary.usage:.1%}** of the data per step. The **Design** page finds the best test."
+        f"is **{kappa:.3g}**. {cost} The **Design** page finds the best test."
     )
 
 
@@ -383,7 +375,7 @@ def _histograms(trial: TrialRun) -> None:
 
 
 def _normality(trial: TrialRun) -> None:
-    st.subheader("Does the normal approximation hold?")
+    st.header("Does the normal approximation hold?")
     if trial.skew is None:
         st.info(
             "This trial run does not record the skewness of the log-likelihood differences, so it cannot be checked. "
@@ -427,7 +419,8 @@ def _table(run: Loaded, summary: TrialSummary) -> None:
         levels = [f"{level:.0%}" for level in SUMMARY_LEVELS]
         st.dataframe(
             [
-                {"": figures.PANELS[name][0], "mean": s.mean, "sd": s.sd, **dict(zip(levels, s.quantiles, strict=True))}
+                {"quantity": figures.PANELS[name][0], "mean": s.mean, "sd": s.sd}
+                | dict(zip(levels, s.quantiles, strict=True))
                 for name, s in spreads.items()
             ],
             hide_index=True,

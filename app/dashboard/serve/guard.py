@@ -18,6 +18,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.dashboard.state.visitor import new_cookie, visitor_of
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # Streamlit and Plotly write style attributes, draw from data: and blob: images, need no eval, frames or other hosts.
@@ -57,12 +59,18 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        asked = Headers(scope=scope)
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                MutableHeaders(scope=message).update(self.headers)
+                headers = MutableHeaders(scope=message)
+                headers.update(self.headers)
+                page = headers.get("content-type", "").startswith("text/html")
+                if page and not visitor_of(asked.get("cookie", "")):
+                    headers.append("set-cookie", new_cookie())
             await send(message)
 
-        refusal = self.refusal(scope["type"], Headers(scope=scope))
+        refusal = self.refusal(scope["type"], asked)
         if refusal is None:
             await self.app(scope, receive, send_with_headers)
         else:

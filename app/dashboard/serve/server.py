@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from streamlit.web import bootstrap
 
 from app.dashboard.jobs import jobs
+from app.dashboard.jobs import runs as run_processes
 from app.dashboard.serve.assets import Assets
 from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.widgets.plotting import Scripts
@@ -31,6 +32,7 @@ SCRIPT = Path(__file__).with_name("main.py")  # not beside pages/, which Streaml
 MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
 ARENAS, LARGE = (-8, 2), (-3, 2**18)  # M_ARENA_MAX, M_MMAP_THRESHOLD of glibc's malloc.h, and what they are set to
 SHUTDOWN_SECONDS = 2.0  # that jobs get to clean up when the server stops
+RUN_SECONDS = 10.0  # that runs get to save their steps
 
 SETTINGS: dict[str, Any] = {
     "browser.gatherUsageStats": False,
@@ -56,9 +58,17 @@ SETTINGS: dict[str, Any] = {
 log = logging.getLogger("austerity")
 
 
-def serve(host: str = "127.0.0.1", port: int = 8501, *, open_browser: bool = False, script: Path = SCRIPT) -> None:
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8501,
+    *,
+    runs: str = run_processes.FOLDER,
+    open_browser: bool = False,
+    script: Path = SCRIPT,
+) -> None:
     """Serve until interrupted. Raises BadInput if the server cannot listen at the address."""
     return_memory()
+    run_processes.use(runs, local=host in LOOPBACK)
     with listen(host, integer("port", port, 0, 65_535)) as listening:
         address = f"http://{in_address(host)}:{listening.getsockname()[1]}"
 
@@ -135,6 +145,7 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
         ready()
         yield
         await asyncio.to_thread(jobs.end_all, SHUTDOWN_SECONDS)
+        await asyncio.to_thread(run_processes.end_all, RUN_SECONDS)
 
     return lifespan
 
@@ -145,7 +156,17 @@ def warm() -> None:
     import plotly.graph_objects as go
     from streamlit.dataframe_util import convert_anything_to_arrow_bytes
 
-    from app.dashboard.pages import compare, design, experiments, explore, further, method, step_error, trial_run  # noqa: F401
+    from app.dashboard.pages import (  # noqa: F401
+        compare,
+        design,
+        experiments,
+        explore,
+        further,
+        method,
+        monitor,
+        start,
+        trial_run,
+    )
     from app.figures.style import layout
     from designer import Design, TrialRun, acceptance, characteristics, simulate, stopping
 
@@ -156,6 +177,7 @@ def warm() -> None:
     simulate(np.random.default_rng(0), test, [1.0], 10)
     layout(go.Figure(go.Scatter(x=curve.mu_std, y=curve.error)), "", "").to_json()
     convert_anything_to_arrow_bytes({"error": curve.error})  # imports pandas
+    start.warm()
 
 
 def _settle() -> None:

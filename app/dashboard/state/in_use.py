@@ -7,6 +7,7 @@ import streamlit as st
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.belongings import run_of_visitor
 from app.dashboard.state.built_in_chains import (
     TRIAL_JOB,
     chain_of,
@@ -20,6 +21,7 @@ from app.dashboard.state.built_in_chains import (
 from app.dashboard.state.loaded import Loaded, remember, remembered
 from app.dashboard.state.source import STATIONARY, UPLOAD, Source, choose_source, current_source
 from designer.pairs.examples import EXAMPLES
+from samplers.config.built_in import built_in_text
 
 
 def run_in_use() -> Loaded | None:
@@ -27,8 +29,11 @@ def run_in_use() -> Loaded | None:
     return None if being_made() else available_run()
 
 
-def available_run() -> Loaded:
-    """The trial run of the current source if this session has it, else the first example, with a warning."""
+def available_run() -> Loaded | None:
+    """The trial run of the current source; None if this session does not have it, and the page says how to get it.
+
+    No other trial run takes its place: an answer must not be about other pairs than the user thinks.
+    """
     source, run = current_source(), loaded_run()
     if run is not None:
         if source.digest not in ("", run.trial.digest):
@@ -39,12 +44,10 @@ def available_run() -> Loaded:
     else:
         st.warning(
             f"This link is about a built-in chain with seed {source.seed}. Its pairs are not here: run the chain on "
-            "the Trial run page. Until then, this page uses the first example.",
+            "the Trial run page.",
             icon=":material/play_arrow:",
         )
-    first = load_from(Source())
-    assert first is not None
-    return first
+    return None
 
 
 def loaded_run() -> Loaded | None:
@@ -56,13 +59,17 @@ def load_from(source: Source) -> Loaded | None:
     """The trial run of a source, if it is available at once; BadInput if its numbers are wrong."""
     if source.kind in EXAMPLES:
         example = EXAMPLES[source.kind]
-        return Loaded(example.title, cached.example(source.kind), f"bundled example: {example.about}")
+        origin = f"bundled example: {example.about}"
+        return Loaded(example.title, cached.example(source.kind), origin, built_in_text(source.kind))
     if source.kind == STATIONARY:
         trial = cached.at_stationarity(source.n_data, source.acceptance, source.pairs, source.seed, source.spread)
         origin = f"synthetic: a random walk at stationarity that accepts {source.acceptance:g} of its proposals"
         origin += f"; log κ has standard deviation {source.spread:g}" if source.spread else ""
         return Loaded("Synthetic pairs", trial, origin)
-    return remembered().get(source.digest if source.kind == UPLOAD else run_key(source.kind, source.seed))
+    key = source.digest if source.kind == UPLOAD else run_key(source.kind, source.seed)
+    if key and key not in remembered() and (run := run_of_visitor(key)) is not None:
+        remember(key, run)  # of another window
+    return remembered().get(key)
 
 
 def use_upload(run: Loaded) -> None:
@@ -149,5 +156,5 @@ def missing_file(digest: str) -> str:
     known = f"the digest {digest[:12]}…" if digest else "no digest"
     return (
         f"This link is about an uploaded trial run with {known}. Links do not carry files: upload that file on the "
-        "Trial run page to see what the link shows. Until then, this page uses the first example."
+        "Trial run page to see what the link shows."
     )

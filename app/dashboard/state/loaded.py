@@ -1,4 +1,4 @@
-"""Trial runs of this session: what is known of each, and those uploaded or computed that are remembered."""
+"""Trial runs: what is known of each, and those uploaded or computed that the server keeps for this session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from app.dashboard.state import belongings
 from designer.pairs.trial_run import TrialRun
 
 MOST_REMEMBERED = 3  # trial runs uploaded or computed in one session
@@ -28,12 +29,15 @@ class Loaded(NamedTuple):
 def remember(key: str, run: Loaded) -> None:
     """Remember a trial run under its key; the oldest is forgotten when there are too many."""
     others = {name: other for name, other in remembered().items() if name != key}
-    st.session_state["remembered-runs"] = dict([*others.items(), (key, run)][-MOST_REMEMBERED:])
+    runs = dict([*others.items(), (key, run)][-MOST_REMEMBERED:])
+    st.session_state["remembered-runs"] = belongings.mine().runs = runs
 
 
 def remembered() -> dict[str, Loaded]:
     """The remembered trial runs: uploaded files by digest, runs of built-in chains by chain and seed."""
-    runs: dict[str, Loaded] = st.session_state.get("remembered-runs", {})
+    if "remembered-runs" not in st.session_state:  # a new session, of a page that may have been loaded again
+        st.session_state["remembered-runs"] = belongings.mine().runs
+    runs: dict[str, Loaded] = st.session_state["remembered-runs"]
     return runs
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import NamedTuple
 
 from app.dashboard.jobs.job_queue import Job
@@ -58,13 +60,15 @@ class SearchAnswer(NamedTuple):
     digest: str
     result: SearchResult
     advice: list[Relaxation]
+    seconds: float = math.inf  # that the search took
 
 
 def answer_question(question: Question, trial: TrialRun, job: Job) -> SearchAnswer:
     """Run the search; if no design is feasible, try what would help."""
+    start = time.monotonic()
     result = search(trial, question.tolerance, question.criterion, **question.options(job))
-    advice: list[Relaxation] = []
+    seconds, advice = time.monotonic() - start, list[Relaxation]()
     if result.best is None:
         job.progress(0, 1, "no design is feasible: trying which knob would help")
         advice = relaxations(trial, result, question.criterion, **question.options(job))
-    return SearchAnswer(question, trial.digest, result, advice)
+    return SearchAnswer(question, trial.digest, result, advice, seconds)

@@ -16,7 +16,8 @@ from designer.pairs.examples import EXAMPLES
 from designer.pairs.stationary import MOST_SPREAD
 from designer.rule.looks import MAX_N_DATA
 
-FIRST = "logistic"  # the example that a new session shows
+FIRST = "logistic"  # the example of links that name none
+SHOWN = "control"  # the example that a visitor without a link sees
 STATIONARY, UPLOAD = "stationary", "upload"
 # of synthetic pairs; the command line has no such limits
 LIMITS: dict[str, tuple[float, float]] = {
@@ -67,11 +68,17 @@ def choose_source(source: Source) -> None:
     """Use another source, and name it in the URL; values at their defaults are left out."""
     st.session_state["source"] = source
     values = source_values(source)
-    for name in ("source", *(name for names in (*_PARAMETERS.values(), _CHAIN_PARAMETERS) for name in names)):
+    for name in source_names():
         if name in values:
             st.query_params[name] = values[name]
         elif name in st.query_params:
             del st.query_params[name]
+
+
+def source_names() -> list[str]:
+    """All parameters that a source may have in the URL."""
+    groups = (*_PARAMETERS.values(), _CHAIN_PARAMETERS)
+    return list(dict.fromkeys(["source", *(name for names in groups for name in names)]))
 
 
 def source_values(source: Source) -> dict[str, str]:

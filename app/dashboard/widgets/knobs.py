@@ -90,6 +90,18 @@ GROWTH = Knob(
     [1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0],
     "%.4g",
 )
+TOLERANCE = Knob(
+    "tol",
+    "Tolerance Δ*",
+    "How far the acceptance probability may be off, on average over the pairs or by another criterion: 0.01 means one "
+    "percentage point. A larger tolerance saves data, but the chain's distribution then differs more from the exact "
+    "one. All pages share it.",
+    1e-6,
+    1.0,
+    0.01,
+    [float(f"{step}e{power}") for power in (-5, -4, -3, -2) for step in (1, 1.5, 2, 3, 5, 7)] + [0.1, 0.15, 0.2],
+    "%.6g",
+)
 NO_SWITCHES: Mapping[str, object] = MappingProxyType({})
 TEST_KNOBS = (N_DATA, BATCH, EPSILON, ALPHA, GROWTH)
 
@@ -144,13 +156,19 @@ def test_knobs() -> Design:
     """
     n_data = int(knob(N_DATA))
     m, epsilon = batch_knob(BATCH, n_data), knob(EPSILON)
+    alpha, growth = shape_knobs()
+    reset_button(TEST_KNOBS)
+    return Design(n_data, m, epsilon, alpha, growth)
+
+
+def shape_knobs() -> tuple[float, float]:
+    """Draw the knobs of the bounds' shape and of the looks' growth, folded; a growth too close to 1 is replaced."""
     with st.expander("Shape and growth of the looks"):
         alpha, growth = knob(ALPHA), knob(GROWTH)
     if 1.0 < growth < MIN_GROWTH:
         st.caption(f":material/info: A growth of {growth:g} is too close to 1, so {MIN_GROWTH:g} is used.")
         growth = MIN_GROWTH
-    reset_button(TEST_KNOBS)
-    return Design(n_data, m, epsilon, alpha, growth)
+    return alpha, growth
 
 
 def knob_values(design: Design) -> dict[str, float]:
@@ -163,6 +181,12 @@ def turn_to(design: Design) -> None:
     """Set the test knobs to a design."""
     for key, value in knob_values(design).items():
         st.session_state[key] = value
+
+
+def turned() -> dict[str, str]:
+    """The test knobs that this session has turned away from their defaults, as texts of the URL."""
+    values = [(spec, st.session_state.get(spec.key, spec.default)) for spec in TEST_KNOBS]
+    return {spec.key: repr(value) for spec, value in values if value is not None and value != spec.default}
 
 
 def reset_button(specs: Sequence[Knob], switches: Mapping[str, object] = NO_SWITCHES) -> None:

@@ -198,3 +198,35 @@ def test_a_run_that_is_not_as_predicted_says_so_while_it_runs_and_at_the_end(fol
     code, out, err = run(*words, folder / "again", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["remarks"][0].startswith("warning: not as the design predicts")
+
+
+def test_built_in_chains_are_run_by_name(run, refused, tmp_path, monkeypatch):
+    """As for `trial`: with the exact test, or with a design."""
+    from app.cli import options
+    from samplers.config.built_in import CHAINS
+    from samplers.runs import run as runs
+
+    assert ", ".join(CHAINS) == options.BUILT_IN_NAMES
+    seen = []
+
+    def stop(config, *_, **__):
+        seen.append(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_config", stop)
+    for name in CHAINS:
+        run("run", name, "--output", tmp_path / name, "--draws", 50, "--chains", 1, "--seed", 3)
+        assert seen[-1].test is None
+        assert (seen[-1].run.draws, seen[-1].run.chains, seen[-1].run.seed) == (50, 1, 3)
+    (tmp_path / "design.toml").write_text(Design(12_214, 500, 0.05).to_toml())
+    run("run", "e3-proxy", "--design", tmp_path / "design.toml", "--output", tmp_path / "out")
+    assert (seen[-1].test, seen[-1].proposal.kind) == (Design(12_214, 500, 0.05), "proxy")
+    refused("run e33 --output out", "e33: no such file, and not a built-in chain (e3, ")
+    refused("run nowhere.toml --data here --output out", "--data is for the built-in chains")
+    assert "built-in chain: e3, e3-control" in " ".join(run("run", "--help")[1].split())
+
+
+def test_a_built_in_chain_runs_to_its_end(run, tmp_path):
+    code, out, err = run("run", "control", "--output", tmp_path / "out", "--draws", 20, "--chains", 1, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["remarks"][0].startswith("exact test: every step reads all data")

@@ -76,7 +76,7 @@ def test_the_whole_loop_on_the_command_line(run, config, tmp_path):
     ("command", "message"),
     [
         ("nowhere.toml --output t.csv", "nowhere.toml: no such file, and not a built-in chain"),
-        ("e5 --output t.csv", "not a built-in chain (e3, e3-control, e3-proxy, e4, e6)"),
+        ("e5 --output t.csv", "not a built-in chain (e3, e3-control, e3-proxy, e4, e6, logistic, control, ica)"),
         ("{config} --data here --output t.csv", "--data is for the built-in chains"),
         ("{config} --pairs 0 --output t.csv", "pairs = 0: must be a whole number from 1 to 1,000,000"),
         ("{config} --output /nowhere/t.csv", "there is no directory /nowhere"),

@@ -52,7 +52,8 @@ def alternative_texts(found: AppTest) -> list[str]:
 
 
 def _drawn(found: AppTest) -> list[dict[str, str]]:
-    return [json.loads(element.proto.json) for element in found.get("bidi_component")]
+    elements = [json.loads(element.proto.json) for element in found.get("bidi_component")]
+    return [drawn for drawn in elements if "figure" in drawn]
 
 
 def numbers(values: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ import argparse
 
 from app.cli import options as shared
 from app.cli.options import Commands, add_command
-from app.cli.resolve import design_file, given
+from app.cli.resolve import chain_of, given
 from app.cli.terminal import CommandOutput, as_json, progress_bar
 
 SUMMARY = "Measure how wrong a chain's test is, against its tolerance."
@@ -43,10 +43,9 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
     from designer.core.errors import integer
-    from samplers.config.config import SamplerConfig
     from samplers.runs.run import audit_config
 
-    config = SamplerConfig.load(options.config, design_file(options), **given(options, "seed"))
+    config = chain_of(options, **given(options, "seed"))
     steps = None if options.steps is None else integer("steps", options.steps, 1, 10**9)
     every, passes = integer("every", options.every, 1, 10**6), integer("passes", options.passes, 1, 10**6)
     with progress_bar(options) as show:

@@ -21,7 +21,11 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands, "certify", run, SUMMARY, EXAMPLE, shared.seed("seed of the random numbers (default: 0)", default=0)
     )
-    parser.add_argument("source", metavar="DIR|CONFIG.toml", help="directory of a run, or a config with a [test]")
+    parser.add_argument(
+        "source",
+        metavar="DIR|CONFIG.toml|NAME",
+        help=f"directory of a run, a config with a [test], or with --design a built-in chain: {shared.BUILT_IN_NAMES}",
+    )
     parser.add_argument(
         "--design", metavar="DESIGN.toml", help="replace the config's [test] with this design (or .json)"
     )
@@ -41,15 +45,24 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
+    from samplers.config.built_in import CHAINS, built_in
     from samplers.config.config import SamplerConfig
     from samplers.study.certify import certify
 
     source = Path(options.source)
-    if not source.exists():
-        raise UsageError(f"{source}: no such directory or config")
+    named = options.source in CHAINS and not source.is_dir()
+    if not source.exists() and not named:
+        raise UsageError(f"{source}: no such directory or config, and not a built-in chain ({', '.join(CHAINS)})")
+    if named and options.design is None:
+        raise UsageError(f"{source}: the test of a built-in chain is exact; --design gives one to certify")
     if source.is_dir() and options.design is not None:
         raise UsageError("design: the run in a directory has its own test; --design is for a config")
-    given = source if source.is_dir() else SamplerConfig.load(source, design_file(options))
+    design = design_file(options)
+    given: Path | SamplerConfig = source
+    if named:
+        given = SamplerConfig.from_toml(built_in(options.source).to_toml(), design)
+    elif not source.is_dir():
+        given = SamplerConfig.load(source, design)
     with progress_bar(options) as show:
         found = certify(given, options.passes, wish=options.wish, seed=options.seed, progress=show)
     width = max(map(len, found.names))

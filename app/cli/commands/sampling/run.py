@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from app.cli import options as shared
 from app.cli.errors import UsageError
 from app.cli.options import Commands, add_command
-from app.cli.resolve import cluster_at, design_file, given
+from app.cli.resolve import chain_of, cluster_at, given
 from app.cli.terminal import CommandOutput, chain_progress, note_lines, progress_bar, say_above, status
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from samplers.adapt.redesign import Change
     from samplers.chains.parallel import RunProgress
+    from samplers.config.config import SamplerConfig
     from samplers.runs.results import PosteriorSummary, Steps
 
-SUMMARY = "Run the chains of a config; --resume continues a stopped run."
+SUMMARY = "Run a config or a built-in chain; --resume goes on with a run."
 EXAMPLE = "austerity run config.toml --design design.toml --output out --chains 4"
 SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
 SHOWN = 8  # parameters at the end of a run; results.nc has all
@@ -52,14 +53,13 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
-    from samplers.config.config import SamplerConfig
     from samplers.runs.monitor import NotAsPredicted
     from samplers.runs.results import steps, summary
     from samplers.runs.run import run_config
     from samplers.runs.saved_run import RESULTS
 
     overrides = given(options, "chains", "draws", "seed")
-    config = SamplerConfig.load(options.config, design_file(options), **overrides)
+    config = chain_of(options, **overrides)
     if options.resume:
         _check_resumable(Path(options.output))
     latest: list[RunProgress] = []
@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> CommandOutput:
     }
     redesigns, redesign_lines = _redesigns(results)
     means, mean_lines = _scheduled_means(results, table)
+    notices = _notices(options, config)
     lines = [
+        *notices,
         table.worst(SHOWN).text(),
         *table.remarks,
         *note_lines(results.attrs),
@@ -92,7 +94,17 @@ def run(options: argparse.Namespace) -> CommandOutput:
         _last_line(totals, latest),
         f"written to {target}",
     ]
-    return CommandOutput(data | redesigns | means | {"remarks": table.remarks}, lines)
+    return CommandOutput(data | redesigns | means | {"remarks": [*notices, *table.remarks]}, lines)
+
+
+def _notices(options: argparse.Namespace, config: SamplerConfig) -> list[str]:
+    """What to know of the run of a built-in chain: its data may be synthetic, and its test exact."""
+    from samplers.config.built_in import CHAINS, twin_notice
+
+    if options.config not in CHAINS:
+        return []
+    exact = "exact test: every step reads all data; --design DESIGN.toml gives the chain another test"
+    return [*filter(None, [twin_notice(config)]), *([exact] if config.test is None else [])]
 
 
 def can_resume(options: argparse.Namespace) -> bool:

@@ -9,12 +9,12 @@ import streamlit as st
 
 from app.dashboard.export import exports
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
+from app.dashboard.pages.further.parts import Topic, answered, batch_warning, below
 from app.dashboard.state import share
 from app.dashboard.state.chosen import choose_design
 from app.dashboard.state.loaded import Loaded
-from app.dashboard.widgets.captioned import captioned
-from app.dashboard.widgets.knobs import Knob, knob
+from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.knobs import TOLERANCE, Knob, knob
 from app.figures import boundary as figures
 from designer.further.optimal_boundary.boundary import bounds_of, optimal_boundary, smallest_batch
 from designer.further.optimal_boundary.result import OptimalBoundary
@@ -36,11 +36,6 @@ engine as everywhere else. The lower bound holds under the normal theory, for th
 error of about $10^{-8}$.
 """
 
-TOLERANCE = tolerance(
-    "bndtol",
-    "Largest mean |Δ|",
-    "The acceptance error that you tolerate, on average over the pairs.",
-)
 BATCH = Knob(
     "bndm",
     "Mini-batch size m",
@@ -64,7 +59,7 @@ GROWTH = Knob(
 
 FORMATS = {
     **{name: st.column_config.NumberColumn(format="percent") for name in ("data per step", "above the bound")},
-    **{name: st.column_config.NumberColumn(format="%.4g") for name in ("ε", "α", "mean |Δ|", "largest |Δ|")},
+    **{name: st.column_config.NumberColumn(format="%.3g") for name in ("ε", "α", "mean |Δ|", "largest |Δ|")},
 }
 
 
@@ -76,6 +71,7 @@ def show(run: Loaded) -> None:
     )
     topic = _topic(run.trial.n_data)
     _, batch, _ = topic.knobs
+    first = answer_place()
     left, right = st.columns(2)
     with left:
         most, m = knob(TOLERANCE), int(knob(batch, most=run.trial.n_data - 1))
@@ -91,9 +87,13 @@ def show(run: Loaded) -> None:
         )
     key = f"{run.trial.digest}-{most!r}-{m}-{growth!r}-{asymmetric}"
     work = partial(_work, run.trial, most, m, growth, not asymmetric)
-    result: OptimalBoundary | None = answered(topic, key, "Searching among all boundaries", work)
+    with first:
+        result: OptimalBoundary | None = answered(topic, key, "Searching among all boundaries", work)
+    batch_warning(run.trial, m)
     if result is not None:
-        _tell(result)
+        with first:
+            _tell(result)
+        _figures(result)
     with below(topic, {TOLERANCE.key: most, BATCH.key: m, GROWTH.key: growth, ASYMMETRIC: asymmetric}):
         if result is not None:
             _saves(result, run.config)
@@ -113,7 +113,7 @@ def _tell(result: OptimalBoundary) -> None:
     kind = "symmetric boundary" if result.symmetric else "boundary"
     st.success(
         f"**No {kind} reads less than {result.lower_bound:.2%} of the data** at these looks with mean |Δ| within "
-        f"{result.tolerance:g}. The one found reads {result.usage:.2%}, with mean |Δ| {result.error:.4g}.",
+        f"{result.tolerance:g}. The one found reads {result.usage:.2%}, with mean |Δ| {result.error:.3g}.",
         icon=":material/check_circle:",
     )
     if not result.interval:
@@ -122,11 +122,15 @@ def _tell(result: OptimalBoundary) -> None:
             "around it.",
             icon=":material/info:",
         )
+
+
+def _figures(result: OptimalBoundary) -> None:
     captioned(
         figures.bounds(result),
         "boundary-bounds",
         "Bounds of z against the share of the data read. A test accepts above its upper line and rejects below its "
-        "lower one. Thick: the best boundary. Thin: the best of each family at the same looks and tolerance.",
+        "lower one. Thick: the best boundary. Thin: the best of each family at the same looks and tolerance. Bounds "
+        "beyond the frame are drawn at its edge.",
     )
     captioned(
         figures.distances(result),
@@ -168,14 +172,14 @@ def _saves(result: OptimalBoundary, config: str | None) -> None:
 
 def _rows(result: OptimalBoundary) -> list[dict[str, Any]]:
     """The best boundary, and the best of each family."""
-    best = {"": "best boundary", "ε": None, "α": None, "mean |Δ|": result.error, "data per step": result.usage}
+    best = {"boundary": "best boundary", "ε": None, "α": None, "mean |Δ|": result.error, "data per step": result.usage}
     more = {"above the bound": result.best_excess, "largest |Δ|": result.largest}
     rows: list[dict[str, Any]] = [best | more]
     for rival in result.rivals:
         design = rival.design
         rows.append(
             {
-                "": rival.name,
+                "boundary": rival.name,
                 "ε": None if design is None else design.epsilon,
                 "α": None if design is None else design.alpha,
                 "mean |Δ|": rival.error,

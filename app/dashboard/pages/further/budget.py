@@ -8,10 +8,10 @@ from typing import NamedTuple
 import streamlit as st
 
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, answered, below
+from app.dashboard.pages.further.parts import Topic, answered, batch_warning, below
 from app.dashboard.state import share
 from app.dashboard.state.loaded import Loaded
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.knobs import BATCH, Knob, batch_knob, knob
 from app.figures import budget as figures
 from designer.further.budget.epsilon import Option, Quantity, best_option, time_options
@@ -102,7 +102,7 @@ DEGREE = Knob(
     [0.0, 1.0, 2.0, 3.0, 4.0],
     "%.4g",
 )
-M = BATCH._replace(key="bm")
+M = BATCH
 TOPIC = Topic("budget", (SECONDS, TAU, SENSITIVITY, DEGREE, FIXED, PER_DATUM, M), {}, MODEL, "time_budget.md")
 
 
@@ -127,6 +127,7 @@ class _BudgetAnswer(NamedTuple):
 def show(run: Loaded) -> None:
     """Draw the topic."""
     st.write("In a fixed time, should you run a biased chain with many steps, or an exact one with few?")
+    first = answer_place()
     left, right = st.columns(2)
     with left:
         of_quantity = (knob(SECONDS), knob(TAU), knob(SENSITIVITY), knob(DEGREE))
@@ -134,9 +135,12 @@ def show(run: Loaded) -> None:
         question = _BudgetQuestion(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
     work = partial(_work, run.trial, question)
     key = f"{run.trial.digest}-{question!r}"
-    answer: _BudgetAnswer | None = answered(TOPIC, key, "Weighing bias and variance", work)
+    with first:
+        answer: _BudgetAnswer | None = answered(TOPIC, key, "Weighing bias and variance", work)
+    batch_warning(run.trial, question.m)
     if answer is not None:
-        _answer(answer, question.seconds)
+        with first:
+            _answer(answer, question.seconds)
         _figures(answer, question.seconds)
         _phases(answer, run.trial.n_data)
     with below(TOPIC, dict(zip((spec.key for spec in TOPIC.knobs), question, strict=True))):
@@ -193,7 +197,7 @@ def _figures(answer: _BudgetAnswer, seconds: float) -> None:
 
 
 def _phases(answer: _BudgetAnswer, n_data: int) -> None:
-    st.subheader("If you may stop earlier")
+    st.header("If you may stop earlier")
     st.dataframe(
         [
             {
@@ -209,7 +213,7 @@ def _phases(answer: _BudgetAnswer, n_data: int) -> None:
         key="budget-table",
         column_config={
             "steps": st.column_config.NumberColumn(format="localized"),
-            **{name: st.column_config.NumberColumn(format="%.4g") for name in ("seconds", "weight of its mean")},
+            **{name: st.column_config.NumberColumn(format="%.3g") for name in ("seconds", "weight of its mean")},
             "temperature": st.column_config.NumberColumn(format="%.3f"),
         },
         alt="Per phase of the anytime schedule: its test, seconds, steps, weight of its mean, temperature",

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.state import share
+from app.dashboard.state.history import going_back
 from app.dashboard.widgets.knobs import Knob, reset_button
+from designer.pairs.trial_run import TrialRun
 
 MOST_ANSWERS = 30  # remembered, over all sessions
 _answers: dict[tuple[str, str], Any] = {}
@@ -29,15 +32,11 @@ class Topic(NamedTuple):
     page: str
 
 
-def tolerance(key: str, label: str, meaning: str) -> Knob:
-    """A knob for the largest mean |Δ|."""
-    stops = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
-    return Knob(key, label, f"{meaning} A larger value saves data.", 1e-6, 1.0, 0.02, stops, "%.6g")
-
-
 def choice(name: str, label: str, titles: Mapping[str, str], meaning: str) -> str:
     """A list to choose from. The URL has the key of the choice; Streamlit's own binding would put its title there."""
     keys, asked = list(titles), st.query_params.get(name, "")
+    if going_back():
+        st.session_state[choice_key(name)] = asked if asked in titles else keys[0]
     chosen = st.selectbox(
         label,
         keys,
@@ -75,6 +74,13 @@ def answered(topic: Topic, key: str, label: str, work: Callable[[Job], Any]) -> 
             for oldest in list(_answers)[:-MOST_ANSWERS]:
                 del _answers[oldest]
     return answer
+
+
+def batch_warning(trial: TrialRun, m: int) -> None:
+    """A warning if the trial run does not support predictions at this mini-batch size."""
+    words = cached.batch_problem(trial.digest, m, trial)
+    if words is not None:
+        st.warning(words, icon=":material/query_stats:")
 
 
 def below(topic: Topic, values: Mapping[str, object]) -> DeltaGenerator:

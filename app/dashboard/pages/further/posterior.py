@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeVar
 import streamlit as st
 
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, answered, below
+from app.dashboard.pages.further.parts import Topic, answered, batch_warning, below
 from app.dashboard.state import share
 from app.dashboard.state.loaded import Loaded
-from app.dashboard.widgets.captioned import captioned
-from app.dashboard.widgets.knobs import BATCH, EPSILON, Knob, batch_knob, knob
+from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.knobs import ALPHA, BATCH, EPSILON, GROWTH, Knob, batch_knob, knob, shape_knobs
 from app.figures import posterior as figures
 from designer.core.errors import BadInput
 from designer.further.posterior.error import PosteriorError, marginals, posterior_error
@@ -35,8 +35,6 @@ computed. Compared with real chains on 1 to 20 parameters, the factor was right 
 walks, and for $l_i$ that are not too skewed for the mini-batch (*Trial run* page).
 """
 
-M = BATCH._replace(key="pm")
-THRESHOLD = EPSILON._replace(key="peps")
 DIMENSION = Knob(
     "pdim",
     "Number of parameters",
@@ -69,12 +67,15 @@ INFLATION = Knob(
 )
 
 
-TOPIC = Topic("posterior", (M, THRESHOLD, DIMENSION, SKEWNESS, INFLATION), {}, MODEL, "posterior.md")
+KNOBS = (BATCH, EPSILON, ALPHA, GROWTH, DIMENSION, SKEWNESS, INFLATION)
+TOPIC = Topic("posterior", KNOBS, {}, MODEL, "posterior.md")
 
 
 class _PosteriorQuestion(NamedTuple):
     m: int
     epsilon: float
+    alpha: float
+    growth: float
     dimension: int
     skewness: float
     inflation: float
@@ -92,18 +93,23 @@ class _PosteriorAnswer(NamedTuple):
 def show(run: Loaded) -> None:
     """Draw the topic."""
     st.write("How far is the sampled distribution from the posterior, and how much error per step can you afford?")
+    first = answer_place()
     left, right = st.columns(2)
     with left:
-        m, epsilon, inflation = batch_knob(M, run.trial.n_data), knob(THRESHOLD), knob(INFLATION)
+        m, epsilon = batch_knob(BATCH, run.trial.n_data), knob(EPSILON)
+        alpha, growth = shape_knobs()
     with right:
-        dimension, skewness = int(knob(DIMENSION)), knob(SKEWNESS)
-    question = _PosteriorQuestion(m, epsilon, dimension, skewness, inflation)
+        inflation, dimension, skewness = knob(INFLATION), int(knob(DIMENSION)), knob(SKEWNESS)
+    question = _PosteriorQuestion(m, epsilon, alpha, growth, dimension, skewness, inflation)
     work = partial(_work, run.trial, question)
-    answer: _PosteriorAnswer | None = answered(
-        TOPIC, f"{run.trial.digest}-{question!r}", "Computing the sampled distribution", work
-    )
+    with first:
+        answer: _PosteriorAnswer | None = answered(
+            TOPIC, f"{run.trial.digest}-{question!r}", "Computing the sampled distribution", work
+        )
+    batch_warning(run.trial, question.m)
     if answer is not None:
-        _answer(answer, question)
+        with first:
+            _answer(answer, question)
         _figures(answer, question)
     values = dict(zip((spec.key for spec in TOPIC.knobs), question, strict=True))
     with below(TOPIC, values):
@@ -114,13 +120,20 @@ def show(run: Loaded) -> None:
 def _work(trial: TrialRun, question: _PosteriorQuestion, job: Job) -> _PosteriorAnswer:
     try:
         epsilons, errors = inflation_curve(
-            trial, question.m, dimension=question.dimension, progress=job.progress, cancelled=job.cancelled
+            trial,
+            question.m,
+            alpha=question.alpha,
+            growth=question.growth,
+            dimension=question.dimension,
+            progress=job.progress,
+            cancelled=job.cancelled,
         )
     except BadInput:  # said below
         epsilons, errors = [], []
-    test, dimension = Design(trial.n_data, question.m, question.epsilon), question.dimension
+    m, epsilon, alpha, growth, dimension, *_ = question
+    test = Design(trial.n_data, m, epsilon, alpha, growth)
     error = _or_why(lambda: posterior_error(test, trial, dimension=dimension, skewness=question.skewness))
-    wish = _or_why(lambda: tolerance_for(trial, question.inflation, question.m, dimension=dimension))
+    wish = _or_why(lambda: tolerance_for(trial, question.inflation, m, alpha=alpha, dimension=dimension))
     return _PosteriorAnswer(error, wish, epsilons, errors)
 
 
@@ -138,9 +151,18 @@ def _answer(answer: _PosteriorAnswer, question: _PosteriorQuestion) -> None:
     else:
         _tell(answer.error, question)
     if isinstance(answer.wish, str):
+        if answer.wish == answer.error:  # one reason for both
+            return
         st.warning(f"Allowed inflation: {answer.wish}", icon=":material/info:")
         return
     wish = answer.wish
+    if wish.unbounded:  # the largest ε there is: a ceiling of the family, not advice
+        st.markdown(
+            f"**Any ε stays within a factor {wish.most_ratio:g}** with mini-batches of {wish.design.m:,}: even the "
+            f"first look alone (ε = 0.5) makes standard deviations only {wish.error.sd_ratio:.3f} times as large. "
+            "Smaller mini-batches would do; the **Design** page finds the cheapest test for a tolerance."
+        )
+        return
     st.markdown(
         f"**To stay within a factor {wish.most_ratio:g}**, tolerate a mean |Δ| of **{wish.tolerance:.3g}** on the "
         f"Design page; with mini-batches of {wish.design.m:,} that is an ε of up to {wish.design.epsilon:.3g}."

@@ -9,12 +9,12 @@ import streamlit as st
 
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, below, choice, choice_key, tolerance
+from app.dashboard.pages.further.parts import Topic, below, choice, choice_key
 from app.dashboard.state import share
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
-from app.dashboard.widgets.knobs import Knob, knob
+from app.dashboard.widgets.knobs import TOLERANCE, Knob, knob
 from app.figures import redesign as figures
 from designer.core.errors import BadInput
 from samplers.adapt.redesign import Change, Followed, follow_from
@@ -34,11 +34,6 @@ the data, or if the current design exceeds the tolerance on these pairs. In `aus
 `[redesign]`; there designs stop changing at the end of the warm-up, because a chain whose test keeps adapting to its
 own past need not converge. Here they may change up to the last step shown.
 """
-TOLERANCE = tolerance(
-    "redtol",
-    "Largest mean |Δ| to design for",
-    "The acceptance error that every new design keeps on the latest pairs.",
-)
 BATCH = Knob(
     "redm",
     "First mini-batch size m",
@@ -91,9 +86,9 @@ FORMATS = {
     "old_usage": st.column_config.NumberColumn("data per step, before", format="percent"),
     "error": st.column_config.NumberColumn("mean |Δ|", format="%.3g"),
     "old_error": st.column_config.NumberColumn("mean |Δ|, before", format="%.3g"),
-    "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
-    "alpha": st.column_config.NumberColumn("α", format="%.4g"),
-    "growth": st.column_config.NumberColumn(format="%.4g"),
+    "epsilon": st.column_config.NumberColumn("ε", format="%.3g"),
+    "alpha": st.column_config.NumberColumn("α", format="%.3g"),
+    "growth": st.column_config.NumberColumn(format="%.3g"),
 }
 
 

@@ -7,11 +7,11 @@ from functools import partial
 import streamlit as st
 
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, answered, below, tolerance
+from app.dashboard.pages.further.parts import Topic, answered, below
 from app.dashboard.state import share
 from app.dashboard.state.loaded import Loaded
-from app.dashboard.widgets.captioned import captioned
-from app.dashboard.widgets.knobs import Knob, knob
+from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.knobs import TOLERANCE, Knob, knob
 from app.figures import steps as figures
 from designer.further.step_size import BestStep, Hold, StepRow, best_step
 from designer.pairs.trial_run import TrialRun
@@ -32,11 +32,6 @@ $$\frac{1}{C}\;\overline{r^2 q\,\min(P_a,\ P_a + \Delta)}.$$
 This holds for random walks only; steps beyond about 1.5 times the trial run's are extrapolations.
 """
 
-TOLERANCE = tolerance(
-    "steptol",
-    "Largest mean |Δ| at the trial run's step",
-    "The acceptance error that you tolerate at this step. The switch below says what other steps are allowed.",
-)
 POWER = Knob(
     "steppow",
     "Power p of κ in the step",
@@ -65,6 +60,7 @@ def show(run: Loaded) -> None:
         "Larger steps move further, but are accepted less often and need another test. Which step, with which test, "
         "explores most per likelihood evaluation?"
     )
+    first = answer_place()
     left, right = st.columns(2)
     with left:
         most = knob(TOLERANCE)
@@ -85,9 +81,12 @@ def show(run: Loaded) -> None:
     hold = HOLDS[label or next(iter(HOLDS))]  # a link may leave it out
     key = f"{run.trial.digest}-{most!r}-{power!r}-{hold}"
     work = partial(_work, run.trial, most, power, hold)
-    result: BestStep | None = answered(TOPIC, key, "Searching for a test for each step", work)
+    with first:
+        result: BestStep | None = answered(TOPIC, key, "Searching for a test for each step", work)
     if result is not None:
-        _answer(result)
+        with first:
+            _answer(result)
+        _figures(result)
     with below(TOPIC, {TOLERANCE.key: most, POWER.key: power, HOLD: label}):
         if result is not None:
             share.download_csv("Steps as CSV", "steps.csv", lambda: _columns(result))
@@ -101,6 +100,9 @@ def _answer(result: BestStep) -> None:
         st.info(f"{sentence} **An exact chain that caches its log-likelihoods explores more.**", icon=":material/info:")
     else:
         st.success(sentence, icon=":material/check_circle:")
+
+
+def _figures(result: BestStep) -> None:
     captioned(figures.efficiency(result), "steps-efficiency", _words(result))
     captioned(
         figures.shares(result),

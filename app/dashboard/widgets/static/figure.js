@@ -4,6 +4,7 @@
 // is the part of it that has lines, points and bars.
 
 const AHEAD = "100px"; // from a window's edge, where drawing begins before the figure is scrolled into sight
+const NARROW = 500; // pixels; narrower figures have no toolbar, which would lie on their legend
 const ICON = { width: 24, height: 24, path: "M7 14H5v5h5v-2H7v-3zm-2-4h2V7h3V5H5v5zm12 7h-3v2h5v-5h-2v3zM14 5v2h3v3h2V5h-5z" };
 
 const library = new Promise((done, failed) => {
@@ -50,6 +51,30 @@ class Plot {
     this.draw();
   }
 
+  /** The ticks that came with a figure are for its whole axes: for a part of one, Plotly chooses. */
+  ticks() {
+    const change = {};
+    for (const [name, { range, tickvals }] of Object.entries(this.axes)) {
+      const now = this.at.layout[name];
+      const whole = range.every((end, k) => Math.abs(end - now.range[k]) < 1e-6 * Math.abs(range[1] - range[0]));
+      const mode = whole ? "array" : "auto";
+      if (tickvals && now.tickmode !== mode) change[`${name}.tickmode`] = mode;
+    }
+    if (Object.keys(change).length) window.Plotly.relayout(this.at, change);
+  }
+
+  /** One stop of the Tab key for the buttons of a figure; arrow keys move among them. */
+  toolbar() {
+    const buttons = [...this.at.querySelectorAll("button.modebar-btn")];
+    buttons.forEach((button, k) => {
+      button.tabIndex = k ? -1 : 0;
+      button.onkeydown = ({ key }) => {
+        const next = buttons[k + ({ ArrowRight: 1, ArrowLeft: -1 }[key] ?? 0)];
+        if (next !== button) next?.focus();
+      };
+    });
+  }
+
   async draw(seen = this.seen) {
     const Plotly = await library;
     if (!(seen && this.stale && this.at.clientWidth)) return;
@@ -60,7 +85,13 @@ class Plot {
     this.at.style.minHeight = `${layout.height}px`;
     layout.template = template(getComputedStyle(this.parent));
     this.at.style.background = layout.template.layout.paper_bgcolor;
-    await Plotly.react(this.at, data, { ...layout, width: this.width, ...(whole && { height: this.at.clientHeight }) }, CONFIG);
+    const size = { width: this.width, ...(whole && { height: this.at.clientHeight }) };
+    const bar = { displayModeBar: this.width < NARROW ? false : "hover" };
+    await Plotly.react(this.at, data, { ...layout, ...size }, { ...CONFIG, ...bar });
+    if (!this.axes) this.at.on("plotly_relayout", () => this.ticks());
+    this.axes = Object.fromEntries(Object.entries(layout).filter(([name, axis]) => /^[xy]axis/.test(name) && axis.range));
+    this.ticks();
+    this.toolbar();
   }
 
   close() {
@@ -72,9 +103,12 @@ class Plot {
   }
 }
 
+// nothing leaves this machine: no button that sends a figure to a server, and no server
 const CONFIG = {
   displaylogo: false,
-  modeBarButtonsToRemove: ["lasso2d", "select2d"],
+  showSendToCloud: false,
+  plotlyServerURL: "",
+  modeBarButtonsToRemove: ["lasso2d", "select2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "sendChartToCloud"],
   modeBarButtonsToAdd: [
     {
       name: "fullscreen",
@@ -88,7 +122,7 @@ const CONFIG = {
 /** The colours and letters of the page. */
 function template(style) {
   const of = (name) => style.getPropertyValue(`--st-${name}`).trim();
-  const font = { family: of("font"), color: of("text-color"), size: 12 };
+  const font = { family: of("font"), color: of("text-color"), size: 14 };
   const back = of("background-color");
   const line = of("border-color-light");
   const axis = { gridcolor: line, zerolinecolor: line, tickcolor: line, minor: { gridcolor: line }, automargin: true };
@@ -98,8 +132,8 @@ function template(style) {
       paper_bgcolor: back,
       plot_bgcolor: back,
       title: { x: 0, xanchor: "left", pad: { l: 4 }, font: { size: 16, weight: 700, color: of("heading-color") } },
-      xaxis: { ...axis, showgrid: false, zeroline: false, title: { font: { size: 14 }, standoff: 20 } },
-      yaxis: { ...axis, title: { font: { size: 14 }, standoff: 24 } },
+      xaxis: { ...axis, showgrid: false, zeroline: false, title: { font: { size: 15 }, standoff: 20 } },
+      yaxis: { ...axis, title: { font: { size: 15 }, standoff: 24 } },
       margin: { pad: 8, l: 0, r: 0 },
       hoverlabel: { bgcolor: back, bordercolor: of("border-color"), font },
       modebar: { bgcolor: "transparent", color: of("gray-color"), activecolor: of("text-color") },

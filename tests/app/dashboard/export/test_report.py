@@ -66,9 +66,13 @@ def test_it_is_whole_in_itself(answer):
     reader, _ = read(text)
     assert reader.addresses == []
     assert not {"link", "img", "iframe", "object", "embed"} & set(reader.tags)
-    assert text.count("plotly.js v") == 1  # inlined, and once
+    assert text.count("plotly.js (basic") == 1  # inlined, and once
     assert reader.tags.count("figure") == 2 + 3  # no skewness in this run
-    assert "default-src 'none'" in text  # a browser refuses any request
+    assert (
+        "default-src &#39;none&#39;" in text and "form-action &#39;none&#39;" in text
+    )  # a browser refuses any request
+    assert len(text.encode()) < 2e6
+    assert '"showSendToCloud": true' not in text and "showSendToCloud: false" in text
 
 
 @pytest.mark.parametrize(
@@ -80,18 +84,43 @@ def test_a_trial_run_may_have_any_name(answer, name):
     reader, words = read(text)
     assert reader.tags == usual.tags
     assert words.count(name) == 4  # title, heading, line of the trial run, provenance
-    assert text.count("plotly.js v") == 1
+    assert text.count("plotly.js (basic") == 1
 
 
 def test_its_numbers_are_the_librarys(answer):
     best = answer.result.best
     _, words = read(report.html(best, answer, RUN, SOURCE, NOW))
     step, worst, where = acceptance(best, TRIAL), worst_case(best), stopping(best, 0.0)
-    for number in (step.mean_abs_delta, step.mean_usage, step.max_abs_delta, worst.error[0], worst.usage[0]):
-        assert repr(float(number)) in words
-    for n, bound in zip(where.n[:-1], where.bound[:-1], strict=True):
-        assert f"{n:,}" in words and f"{bound:.4g}" in words
+    for number in (step.mean_abs_delta, step.max_abs_delta, worst.error[0]):
+        assert f" {number:.3g}" in words
+    for share in (step.mean_usage, worst.usage[0]):
+        assert report.in_percent(share) in words
+    assert f"{where.n[0]:,}" in words and f"{where.bound[0]:.3g}" in words and f"{where.n[-1]:,}" in words
     assert f"{len(answer.result.evaluated):,}" in words
+
+
+def test_numbers_have_three_digits_and_nothing_is_python_s(answer):
+    """Outside of the lines to copy, which have every digit."""
+    _, words = read(report.html(answer.result.best, answer, RUN, SOURCE, NOW))
+    told = words.split("Reproduce it")[0] + words.split("Provenance")[1]
+    digits = {number: number.replace(".", "").lstrip("0") for number in re.findall(r"\d+\.\d+", told)}
+    assert len(digits) > 20 and not [number for number, some in digits.items() if len(some) > 3]
+    assert "Question(" not in told and "None" not in told and "tolerance 0.02, criterion average" in told
+
+
+def test_only_looks_that_matter_are_listed(answer):
+    slow = Design(20_000, 20, 0.02)
+    _, words = read(report.html(slow, answer, RUN, SOURCE, NOW))
+    rows = words.split("Table of looks")[1].split("Assumptions")[0]
+    assert f"11 of {stopping(slow, 0.0).n.size:,} looks are shown" in rows
+
+
+def test_what_was_asked_is_told_in_words():
+    asked = Question(0.02, "quantile", 100, None, (0.6, 0.9), cost=(1.0, 2.0, 0.0), rule="barker", growth=(1.0, 2.0))
+    assert report.asked_in_words(asked) == (
+        "tolerance 0.02, criterion quantile, quantile 0.95, confidence 0.95, rule barker, m from 100, "
+        "α from 0.6 to 0.9, growth 1 or 2, cost of a step 1 + 2 per datum + 0 per look"
+    )
 
 
 def test_it_says_where_it_comes_from_and_how_to_get_it_again(answer):
@@ -109,7 +138,7 @@ def test_it_says_where_it_comes_from_and_how_to_get_it_again(answer):
 def test_a_given_design_is_reported_with_its_own_lines(answer):
     given = Design(20_000, 800, 0.0123456789, 0.65)
     reader, words = read(report.html(given, answer, RUN, SOURCE, NOW))
-    assert repr(acceptance(given, TRIAL).mean_abs_delta) in words
+    assert f" {acceptance(given, TRIAL).mean_abs_delta:.3g}" in words
     assert exports.given_lines(given, answer.question, SOURCE, TRIAL)[0] in reader.text
 
 
@@ -134,9 +163,9 @@ def test_looks_and_the_judged_error_are_named_for_what_they_are():
     asked = answer_question(Question(0.05, "worst-case"), TRIAL, Job("x", lambda job: None))
     best = asked.result.best
     _, words = read(report.html(best, asked, RUN, SOURCE, NOW))
-    assert f"looks per step, mean over the pairs {acceptance(best, TRIAL).looks.mean():.4g}" in " ".join(words.split())
+    assert f"looks per step, mean over the pairs {acceptance(best, TRIAL).looks.mean():.3g}" in " ".join(words.split())
     judged = re.search(r"criterion worst-case judges: error of the hardest decision\s+(\S+)", words)
-    assert float(judged[1]) == pytest.approx(worst_case(best).error[0], abs=1e-6)
+    assert float(judged[1]) == pytest.approx(worst_case(best).error[0], rel=5e-3)
 
 
 def test_skewness_is_checked_when_known(answer):

@@ -113,6 +113,64 @@ def test_one_session_cannot_take_all_workers():
     assert all(job.wait(PATIENCE) for job in greedy)
 
 
+def test_nobody_waits_for_the_end_of_somebody_elses_long_work(monkeypatch):
+    """Long jobs that hold all places make room, and go on afterwards."""
+    monkeypatch.setattr(job_queue, "TURN_SECONDS", 0.01)
+    queue = JobQueue(workers=2, most=10)
+    long = [Job(str(number), patient, owner=str(number)) for number in range(2)]
+    for job in long:
+        queue.put(job)
+    until(lambda: all(job.started is not None for job in long))
+    small = [Job(f"small {number}", lambda job: job.key, owner="other") for number in range(3)]
+    for job in small:
+        queue.put(job)
+    assert all(job.wait(PATIENCE) for job in small)
+    assert all(job.running for job in long)
+    until(lambda: all(job.paused is None for job in long))
+    for job in long:
+        job.cancel()
+        assert job.wait(PATIENCE) and job.was_cancelled
+
+
+def test_work_whose_browser_is_away_makes_room_at_once(monkeypatch):
+    """It may be away for a minute before it is cancelled, and once held its place for that long."""
+    monkeypatch.setattr(job_queue, "TURN_SECONDS", 1e9)
+    monkeypatch.setattr(job_queue, "LOOK_SECONDS", 0.0)
+    queue = JobQueue(workers=1, most=10)
+    left, here = Job("left", patient, lambda: False, "a"), Job("here", patient, owner="b")
+    queue.put(left)
+    until(lambda: left.started is not None and left.away)
+    queue.put(here)
+    until(lambda: here.started is not None)
+    assert left.running and left.paused is not None
+    last = Job("last", lambda job: "done", owner="c")
+    queue.put(last)
+    here.cancel()
+    assert last.wait(PATIENCE) and here.wait(PATIENCE)
+    until(lambda: left.paused is None)
+    left.cancel()
+    assert left.wait(PATIENCE)
+
+
+def test_a_job_between_two_turns_can_be_cancelled_and_its_time_left_stands_still(monkeypatch):
+    monkeypatch.setattr(job_queue, "TURN_SECONDS", 0.0)
+    queue = JobQueue(workers=1, most=10)
+    first, second = Job("a", patient, owner="a"), Job("b", patient, owner="b")
+    first.progress(1, 2)
+    queue.put(first)
+    until(lambda: first.started is not None)
+    monkeypatch.setattr(job_queue, "TURN_SECONDS", 1e9)  # the second keeps its place once it has it
+    first.turn = -1e10
+    queue.put(second)
+    until(lambda: first.paused is not None and second.started is not None)
+    left = first.seconds_left
+    assert left is not None and first.seconds_left == left
+    first.cancel()
+    assert first.wait(PATIENCE) and first.was_cancelled and second.running
+    second.cancel()
+    assert second.wait(PATIENCE)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="niceness is a thread's own on Linux only")
 @pytest.mark.parametrize(("own", "jobs_get"), [(0, JOB_NICENESS), (JOB_NICENESS + 5, 19)])
 def test_jobs_and_what_they_start_stand_behind_pages(own, jobs_get):

@@ -9,8 +9,12 @@ import pytest
 
 from app.cli.main import main
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.pages.experiments import counted
+from app.figures.facets import facets
 from samplers.experiments import NAMES
+from samplers.experiments.framework.report import in_words
 from samplers.experiments.framework.running import shipped
+from samplers.experiments.framework.stories import story, three
 from tests.app.dashboard.driving import (
     alternative_texts,
     button,
@@ -39,20 +43,27 @@ def test_the_command_line_lists_the_same_experiments(capsys):
     assert tuple(each["name"] for each in listed) == NAMES and len(listed) == 13
 
 
-@pytest.mark.parametrize("name", ["e4", "e11"])
-def test_stored_numbers_are_shown_as_they_are(name):
+@pytest.mark.parametrize("name", ["e1", "e11"])
+def test_the_story_comes_first_and_everything_stored_is_shown(name):
     page, (_, report) = open_page("experiments", experiment=name), shipped(name)
-    assert report.finding in everything(page)
-    assert [heading.value for heading in page.subheader] == [table.title for table in report.tables]
+    told, text = story(name, report), everything(page)
+    assert 0 <= text.index(told.words) < text.index(report.finding)
+    headings = [heading.value for heading in page.header]
+    assert headings[-2 - len(report.tables) : -1] == ["In detail", *(table.title for table in report.tables)]
     for shown, table in zip(page.dataframe, report.tables, strict=True):
-        for number, column in enumerate(table.columns):
-            assert [*shown.value[column].replace({np.nan: None})] == [row[number] for row in table.rows], column
-    for drawn, panel in zip(figures(page), report.panels, strict=True):
-        for series in panel.series:
+        assert shown.value.shape == (len(table.rows), len(table.columns))  # also where two headings are the same
+        for number, column in enumerate(shown.value):
+            assert column.strip("\u200b") == table.columns[number]
+            assert [*shown.value[column]] == [three(row[number]) for row in table.rows], column
+    order = [*told.panels, *(panel for panel in report.panels if panel not in told.panels)]
+    plots = [plot for panel in order for plot in facets(panel)]
+    for drawn, plot in zip(figures(page), plots, strict=True):
+        assert len(plot.series) <= 8
+        for series in plot.series:
             curve = next(one for one in drawn["data"] if one.get("name") == series.name)
             assert numbers(curve["y"]) == pytest.approx(np.array(series.y, float), nan_ok=True)
-    statements = [f"{'holds' if true else 'does not hold'}] {said}" for said, true in report.checks.items()]
-    assert all(statement in everything(page) for statement in statements)
+    assert all(f"{in_words(true)}] {said}" in text for said, true in report.checks.items())
+    assert f"Checks: {counted(report)}" in [fold.label for fold in page.expander]
 
 
 def test_only_synthetic_data_are_warned_of():

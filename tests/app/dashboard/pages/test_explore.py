@@ -32,7 +32,7 @@ def test_the_first_paint_has_an_answer():
     worst = worst_case(USUAL)
     assert not test.exception
     assert headline(test) == (
-        f"#### N = 12,214, m = 500, ε = 0.05: 25 looks, worst error {worst.error[0]:.2g}, "
+        f"## N = 12,214, m = 500, ε = 0.05: 25 looks, worst error {worst.error[0]:.2g}, "
         f"uses {worst.usage[0]:.0%} of the data at worst."
     )
     assert any("numerical error is below" in each.value for each in test.caption)
@@ -118,7 +118,7 @@ def test_pins_stay_while_knobs_turn_and_can_be_used_and_taken_away():
 def test_a_link_carries_everything():
     pins = ["12214,100,0.05,0.5,1.0", "5000,50,0.01,1.0,1.5"]
     test = open_page("explore", n="5000", m="50", eps="0.02", mu="2.5", pin=[*pins, "broken", "1,2,3,4,5"])
-    assert headline(test).startswith("#### N = 5,000, m = 50, ε = 0.02")
+    assert headline(test).startswith("## N = 5,000, m = 50, ε = 0.02")
     assert [each.label for each in test.button].count("Unpin") == 2
     for part in ("n=5000", "m=50", "eps=0.02", "mu=2.5", *(f"pin={pin}" for pin in pins)):
         assert part in link(test)
@@ -127,7 +127,7 @@ def test_a_link_carries_everything():
 def test_reset_puts_the_knobs_back():
     test = open_page("explore", m="600", eps="0.2", growth="1.5")
     button(test, "Reset to defaults").click().run()
-    assert headline(test).startswith("#### N = 12,214, m = 500, ε = 0.05: 25 looks")
+    assert headline(test).startswith("## N = 12,214, m = 500, ε = 0.05: 25 looks")
 
 
 def test_the_slider_moves_the_number():
@@ -138,9 +138,9 @@ def test_the_slider_moves_the_number():
     assert "ε = 0.1:" in headline(test)
 
 
-@pytest.mark.parametrize("page", ["explore", "step_error"])
-def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(page):
-    test = open_page(page)
+@pytest.mark.parametrize("opened", [{}, {"step": "true"}], ids=["closed", "step"])
+def test_knobs_that_do_not_fit_leave_the_page_and_themselves_in_place(opened):
+    test = open_page("explore", **opened)
     before = len(figures(test))
     test.number_input(key="n").set_value(100).run()
     assert not test.error
@@ -157,7 +157,7 @@ def test_a_growth_too_close_to_1_is_noted():
     test = open_page("explore", growth="1.01")
     assert not test.error
     assert "A growth of 1.01 is too close to 1, so 1.05 is used." in everything(test)
-    assert headline(test).startswith("#### N = 12,214, m = 500, ε = 0.05, growth 1.05:")
+    assert headline(test).startswith("## N = 12,214, m = 500, ε = 0.05, growth 1.05:")
 
 
 def test_on_a_logarithmic_axis_a_toss_up_is_marked_at_its_left_edge():
@@ -193,3 +193,13 @@ def test_a_simulation_beyond_the_limits_is_declined():
     assert not test.exception
     assert "use a smaller N" in test.error[0].value
     assert len(figures(test)) == 2
+
+
+def test_the_knobs_can_become_the_design_in_use():
+    found = open_page("explore", n="100000", m="700", eps="0.02", source="control")
+    (use,) = [each for each in found.button if each.label.startswith("Use this design")]
+    use.click().run()
+    assert found.session_state["chosen"] == Design(100_000, 700, 0.02)
+    assert "This is the design in use." in everything(found)
+    other = open_page("explore", n="5000", source="control")
+    assert not [each for each in other.button if each.label.startswith("Use this design")]

@@ -16,7 +16,7 @@ TRIAL = TrialRun.at_stationarity(5000, 0.4, 30, np.random.default_rng(1))
 
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_the_topic_shows_the_librarys_numbers(asymmetric):
-    link = SMALL | {"topic": "boundary", "bndtol": "0.05", "bndm": "1000", "bndasym": str(asymmetric).lower()}
+    link = SMALL | {"topic": "boundary", "tol": "0.05", "bndm": "1000", "bndasym": str(asymmetric).lower()}
     found, want = page("further", **link), optimal_boundary(TRIAL, 0.05, 1000, symmetric=not asymmetric)
     said = everything(found)
     assert f"less than {want.lower_bound:.2%}" in said and f"reads {want.usage:.2%}" in said

@@ -14,7 +14,7 @@ TRIAL = TrialRun.at_stationarity(5000, 0.9, 20, np.random.default_rng(1))
 
 
 def test_the_topic_shows_the_librarys_numbers():
-    knobs = {"bsec": "0.5", "bfix": "0.000001", "bdat": "0.0000001", "btau": "100", "bsens": "0.3", "bm": "100"}
+    knobs = {"bsec": "0.5", "bfix": "0.000001", "bdat": "0.0000001", "btau": "100", "bsens": "0.3", "m": "100"}
     found = page("further", **SMALL, topic="budget", **knobs)
     said = everything(found)
     known = time_options(TRIAL, Cost(1e-6, 1e-7), Quantity(100.0, 0.3), m=[100])

@@ -13,7 +13,7 @@ TRIAL = TrialRun.at_stationarity(5000, 0.4, 30, np.random.default_rng(1))
 
 
 def test_the_topic_shows_the_librarys_numbers():
-    knobs = {"topic": "posterior", "pm": "200", "peps": "0.05", "pdim": "10", "pskew": "0.5", "pinfl": "0.1"}
+    knobs = {"topic": "posterior", "m": "200", "eps": "0.05", "pdim": "10", "pskew": "0.5", "pinfl": "0.1"}
     found = page("further", **SMALL, **knobs)
     said = everything(found)
     want = posterior_error(Design(5000, 200, 0.05), TRIAL, dimension=10, skewness=0.5)
@@ -23,3 +23,16 @@ def test_the_topic_shows_the_librarys_numbers():
     assert f"mean |Δ| of **{wish.tolerance:.3g}**" in said
     star = trace(figures(found)[0], "your test")
     assert numbers(star["y"]) == pytest.approx([want.sd_ratio])
+
+
+def test_a_ceiling_is_no_advice():
+    """Where even ε = 0.5 is within the wish, its mean |Δ| is not what may be tolerated."""
+    easy = {"source": "stationary", "trial_n": "5000", "acceptance": "0.95", "pairs": "30", "seed": "1"}
+    said = everything(page("further", **easy, topic="posterior", m="2500", pinfl="1"))
+    assert "**Any ε stays within a factor 2**" in said and "tolerate a mean |Δ|" not in said
+
+
+def test_a_batch_that_the_pairs_do_not_support_is_told():
+    said = everything(page("further", source="control", topic="posterior", m="100"))
+    assert "m = 100: " in said and "too skewed or heavy-tailed for the normal theory used here" in said
+    assert "normal theory used here" not in everything(page("further", **SMALL, topic="posterior", m="100"))

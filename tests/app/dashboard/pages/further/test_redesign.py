@@ -9,7 +9,7 @@ from samplers.config.built_in import built_in
 from samplers.config.schema import RedesignTable
 from tests.app.dashboard.driving import button, everything, figures, numbers, page, settled, trace
 
-QUERY = {"redtol": "0.05", "redm": "6000", "redeps": "0.0001", "redevery": "500", "redsteps": "500"}
+QUERY = {"tol": "0.05", "redm": "6000", "redeps": "0.0001", "redevery": "500", "redsteps": "500"}
 
 
 def test_nothing_runs_before_it_is_asked_for():
@@ -37,7 +37,7 @@ def test_the_chain_s_designs_are_shown():
     (shown,) = [frame.value for frame in found.dataframe]
     assert list(shown.columns) == list(Change._fields)
     assert shown["m"].tolist() == [change.m]
-    found.number_input(key="redtol").set_value(0.5).run()
+    found.number_input(key="tol").set_value(0.5).run()
     assert "for other settings" in everything(found)
     lines = [shape["y0"] for shape in figures(found)[0]["layout"]["shapes"]]
     assert lines == [0.05]  # the tolerance of the run that is shown

@@ -13,7 +13,7 @@ TRIAL = TrialRun.at_stationarity(5000, 0.4, 30, np.random.default_rng(1))
 
 
 def test_the_topic_shows_the_librarys_numbers():
-    found, want = page("further", **SMALL, topic="steps", steptol="0.05"), best_step(TRIAL, 0.05)
+    found, want = page("further", **SMALL, topic="steps", tol="0.05"), best_step(TRIAL, 0.05)
     said = everything(found)
     assert want.best is not None
     assert want.sentence[1:].replace("epsilon", "ε") in said
@@ -29,7 +29,7 @@ def test_the_topic_shows_the_librarys_numbers():
 
 
 def test_knobs_of_the_link_are_used():
-    link = SMALL | {"topic": "steps", "steptol": "0.05", "steppow": "2", "stephold": "equal error"}
+    link = SMALL | {"topic": "steps", "tol": "0.05", "steppow": "2", "stephold": "equal error"}
     found, want = page("further", **link), best_step(TRIAL, 0.05, hold="step", kappa_power=2.0)
     curve = trace(figures(found)[0], "with its best test")
     assert numbers(curve["y"]) == pytest.approx([row.efficiency for row in want.rows if row.design is not None])
