@@ -87,7 +87,7 @@ def calculator_curves() -> list[Curve]:
         return best_ms(lambda: acceptance(design, trials[pairs]), 3)
 
     def searched(pairs: int) -> float:
-        return best_ms(lambda: search(trials[pairs], 0.01, space=space), 1)
+        return best_ms(lambda: search(trials[pairs], 0.01, space=space, confidence=0.5), 1)
 
     return [
         Curve("looks J", "a curve", "ms", LOOKS, _costs(curve, LOOKS)),

@@ -110,7 +110,7 @@ def _moves(screens: list[Screen], moves: int) -> tuple[list[float], float]:
     """
     times: list[float] = []
     for screen in screens:
-        screen.go().page.wait_for_selector(PLOT)
+        screen.go("explore").page.wait_for_selector(PLOT)
         screen.slide(SLIDER, -1)
     before = children_time("chrom")
     for move in range(moves):

@@ -57,12 +57,14 @@ class Session:
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    async def open(self, query: str = "") -> None:
-        """Open the dashboard at its first page."""
+    async def open(self, query: str = "eps=0.05", page: str = "explore") -> None:
+        """Open the dashboard, and go from its first page to this one."""
         stream = self.address.replace("http", "ws", 1) + "/_stcore/stream"
         self._connection = await connect(stream, subprotocols=["streamlit"], max_size=None)
         self._listening = asyncio.create_task(self._listen(self._connection))
-        await self.ask(query)
+        await self.ask()
+        if page in self.pages:
+            await self.ask(query, page)
 
     async def close(self) -> None:
         """Close the window."""
@@ -201,7 +203,7 @@ class Session:
             self.widgets[part.id] = Widget(part, delta.fragment_id)
         elif kind == "bidi_component" and math.isnan(self.last.figure):
             self.last = self.last._replace(figure=self._elapsed())
-        elif kind == "markdown" and element.markdown.body.startswith("####"):
+        elif kind == "markdown" and element.markdown.body.startswith("## "):
             self.last = self.last._replace(headline=element.markdown.body)
         elif kind == "exception":
             self.errors.append(f"exception: {element.exception.type}: {element.exception.message}")

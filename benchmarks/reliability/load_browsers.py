@@ -15,7 +15,7 @@ from designer import TrialRun
 from tests.browser.driving import Screen, chromium
 
 WINDOWS = 4  # of Chromium, each a process of its own
-PAGES = ("Step error", "Compare tests", "Go further", "Method", "Explore")
+PAGES = ("Trial run", "Compare tests", "Go further", "Method", "Explore")
 PATIENCE = 120_000  # milliseconds
 LONG_SEARCH = "design?source=stationary&trial_n=1000000000&pairs=20000"
 
@@ -60,7 +60,7 @@ def _seen(screen: Screen, book: Book, what: str, start: float) -> None:
 
 def _slide(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
     start = time.perf_counter()
-    screen.go().drawn()
+    screen.go("explore").drawn()
     _seen(screen, book, "Chromium: dashboard opened", start)
     for _ in range(rng.randint(2, 5)):
         start = time.perf_counter()
@@ -79,7 +79,7 @@ def _upload(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None
 
 def _design(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
     start = time.perf_counter()
-    screen.page.get_by_role("link", name="Design", exact=True).first.click()
+    screen.turn("Design")
     screen.page.get_by_text("Take it away").first.wait_for()
     _seen(screen.settle(), book, "Chromium: design found", start)
     for name in ("Report (HTML)", "Design (TOML)"):
@@ -92,7 +92,7 @@ def _design(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None
 
 def _turn(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
     start = time.perf_counter()
-    screen.page.get_by_role("link", name=rng.choice(PAGES), exact=True).first.click()
+    screen.turn(rng.choice(PAGES))
     _seen(screen.settle(), book, "Chromium: page changed", start)
 
 
