@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help app test browser lint pictures bench league peers examples hooks fuzz audit docker-check container-check clean
+.PHONY: help app test test-lowest browser lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -25,6 +25,12 @@ app: $(VENV)/app.stamp  ## open the dashboard in the browser
 test: $(VENV)/test.stamp browser lint  ## check style and types, run all tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
+test-lowest:  ## test with the oldest dependencies that pyproject.toml allows, in their own environment
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
+	.venv-lowest/bin/python -m pytest -n auto --dist loadgroup $(or $(TESTS),tests/designer tests/samplers)
+
 browser:  ## install Chromium for the browser tests, if possible; without it they are skipped
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
@@ -38,6 +44,14 @@ lint: $(VENV)/test.stamp  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+review: $(VENV)/test.stamp  ## ask sp-repo-review what is missing
+	$(BIN)/python -m pip install --quiet 'sp-repo-review[cli]'
+	$(BIN)/repo-review .
+
+site: $(VENV)/app.stamp  ## build the documentation as a site, into site/
+	$(BIN)/python -m pip install --quiet --editable '.[site]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 pictures: $(VENV)/test.stamp browser  ## take screenshots of the dashboard for docs/pictures
 	$(BIN)/python -m docs.pictures.make
@@ -79,5 +93,5 @@ examples: $(VENV)/app.stamp  ## recompute the bundled example files
 	$(BIN)/python examples/make_trials.py
 
 clean:  ## remove environments, builds and caches
-	rm -rf $(VENV) .venv-peers dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers .venv-lowest dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -80,7 +80,8 @@ def chain(rng: np.random.Generator) -> tuple[au.TrialRun, au.TrialRun]:
         if np.log(rng.random()) < gain.sum() - log_ratio:
             theta, eta = theta_new, eta_new
     plain, residual = (np.array(table).T for table in (rows, residual_rows))
-    return au.TrialRun(N_DATA, *plain), au.TrialRun(N_DATA, *residual)
+    notes = {"proposal": "random-walk"}
+    return au.TrialRun(N_DATA, *plain, notes=notes), au.TrialRun(N_DATA, *residual, notes=notes)
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from app.cli.main import build_parser, main
 from samplers.config.config import SamplerConfig
+from samplers.config.fit_config import FitConfig
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
@@ -204,10 +205,13 @@ def _tidy(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
 
 
-def check_toml(text: str) -> SamplerConfig:
+def check_toml(text: str) -> SamplerConfig | FitConfig:
     """Read a config, or the part of one that a page is about."""
     given = tomllib.loads(text)
-    return SamplerConfig.from_toml("\n".join([text, *(part for name, part in MISSING.items() if name not in given)]))
+    if "fit" in given:
+        return FitConfig.from_toml(text)
+    complete = {*given, *(["data"] if given.get("model", {}).get("kind") == "mrf" else [])}  # a field may be drawn
+    return SamplerConfig.from_toml("\n".join([text, *(part for name, part in MISSING.items() if name not in complete)]))
 
 
 def check_unrun(block: Block) -> None:

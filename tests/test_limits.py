@@ -9,6 +9,7 @@ import pytest
 
 from app.cli.main import main
 from app.dashboard.jobs import jobs
+from app.dashboard.jobs import runs as page_runs
 from app.dashboard.pages import posterior_upload
 from app.dashboard.serve import server
 from app.dashboard.state.loaded import MOST_REMEMBERED
@@ -29,7 +30,7 @@ from samplers.data.formula import allowed, scan
 from samplers.data.formula import design as formula_design
 from samplers.data.formula import response as formula_response
 from samplers.data.sources import download, files
-from samplers.runs import checksummed_file, store
+from samplers.runs import checksummed_file, store, watch
 from samplers.study.other_tools import posterior_pairs as interop
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -60,6 +61,9 @@ MEMORY = f"{gib(memory.MAX_BYTES)} GiB"
 MADE_UP = f"{LIMITS['pairs'][1]:,}"
 MOST, LEAST = annotated_types.Le, annotated_types.Ge
 LIMITS = {
+    "runs that the Monitor page starts": f"{page_runs.MOST_RUNNING} at once, {page_runs.MOST_CHAINS} chains and "
+    f"{page_runs.MOST_STEPS:,} steps each, {page_runs.LONGEST / 3600:g} hours; {page_runs.MOST_RUNS} in the folder",
+    "draws that the Monitor page reads": f"the newest {watch.MOST_DRAWS:,} of each chain",
     "number of data N": f"2 … {power(schedule.MAX_N_DATA)}",
     "ε": f"(0, 0.5]; below {power(boundary.TINY)} as {power(boundary.TINY)}",
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",

@@ -1,6 +1,7 @@
 """Figures that README and docs quote from a benchmark are in its section of benchmarks/RESULTS.md.
 
-A row of a table in the README, or a paragraph of a page, that names `python -m benchmarks SECTION` quotes that section.
+A row of a table, or a paragraph of a page and the table after it, that names `python -m benchmarks SECTION` quotes that
+section.
 Each of its numbers with two digits or more must be one of the section's, rounded, or the same in percent or in
 thousandths.
 """
@@ -16,7 +17,7 @@ from benchmarks.__main__ import RESULTS, SECTIONS, sections_of
 from tests.documents import ROOT
 
 MEASURED = sections_of(RESULTS.read_text(encoding="utf-8"))
-NOT_YET = {"exact_minibatch", "certify", "groups", "jax_rows", "posterior", "small_batches", "lazy"}
+NOT_YET = {"certify"}
 QUOTE = re.compile(r"python -m benchmarks ([a-z_]+)(?! --)\b")
 NUMBER = re.compile(r"(?<![\w.,^])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+(?:e-?\d+)?)")
 SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001)
@@ -49,11 +50,14 @@ def missing(text: str, section: str) -> list[str]:
 def quotes() -> Iterator[tuple[str, str, str]]:
     """(page, section, text) of everything that quotes a section."""
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        named: list[str] = []  # by the paragraph before a table, which quotes the same section
         for block in page.read_text(encoding="utf-8").split("\n\n"):
-            for text in block.splitlines() if block.startswith("|") else [block]:
-                for name in QUOTE.findall(text):
+            is_table = block.startswith("|")
+            for text in block.splitlines() if is_table else [block]:
+                for name in QUOTE.findall(text) or (named if is_table else []):
                     if name in SECTIONS:
                         yield page.name, name, text
+            named = [] if is_table else QUOTE.findall(block)
 
 
 @pytest.mark.parametrize(("page", "section", "text"), list(quotes()), ids=lambda value: value[:20])

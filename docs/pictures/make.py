@@ -11,7 +11,12 @@ from PIL import Image
 from tests.browser.driving import Screen, chromium
 from tests.serving import running
 
-PAGES = {"explore": "?eps=0.02&pin=12214,500,0.05,0.5,1.0", "design": "design", "boundary": "further?topic=boundary"}
+PAGES = {
+    "start": "",
+    "explore": "explore?eps=0.02&pin=12214,500,0.05,0.5,1.0",
+    "design": "design",
+    "boundary": "further?topic=boundary",
+}
 SIZE = {"width": 1280, "height": 900}
 COLOURS = 128  # of the palette: keeps a picture below 200 kB
 

@@ -56,6 +56,21 @@ chains = 4
 seed = 7
 start = [0.0, 1.0, -2.5]
 """
+FIT = b"""[data]
+path = "wages.csv"
+[fit]
+formula = "wage ~ age"
+loss = "quantile"
+quantile = 0.9
+against = ["batch"]
+tolerance = 1e-3
+growth = 1.5
+"""
+NO_ROWS = [  # chains without rows of data, and without a test
+    b'[test]\nkind = "exact"\n[model]\nkind = "mrf"\ndimension = 20\nn_values = 3\nsd = 0.1\nfield_seed = 2\n',
+    b'[test]\nkind = "always"\n[data]\npath = "d.npz"\n[model]\nkind = "lasso"\n[proposal]\nkind = "langevin"\n'
+    b"step = 1e-5\nbatch = 10\n",
+]
 OTHER_CONFIGS = [
     b'[test]\nkind = "barker"\nm = 100\n[data]\npath = "x.npy"\n[model]\nkind = "mixture"\n'
     b'[proposal]\nkind = "adaptive"\nscale = 0.1\n[run]\nwarmup = 10\n',
@@ -85,6 +100,7 @@ COMMANDS = [
     "sample config.toml --posterior-error 0.1 --laplace never --test sequential --output out --seed 1",
     "sample data.csv --formula y~x --family poisson --prior 2.5 --missing drop --output out --json",
     "laplace config.toml --draws 50 --wish 0.1 --output laplace",
+    "fit data.csv --response y --columns a,b --loss lp --p 1.5 --against batch,sgd --report fit.html --json",
     "run config.toml --output folder --draws 10 --cluster tcp://host:8786",
     "frontier trial.csv --tolerances 0.1 --cluster tls://[::1]:8786",
     "selfcheck --json",
@@ -186,7 +202,9 @@ def seeds() -> dict[str, list[bytes]]:
         "design_json": [DESIGN.to_json().encode()],
         "design_file_toml": [DESIGN.to_toml().encode()],
         "design_file_json": [DESIGN.to_json().encode()],
-        "config_toml": [CONFIG, *OTHER_CONFIGS],
+        "config_toml": [CONFIG, *OTHER_CONFIGS, *NO_ROWS],
+        "fit_toml": [FIT],
+        "field_npy": [_npy(np.zeros((4, 8))), _npy(np.zeros((10, 3, 3, 3)))],
         "data_csv": [labelled, labelled.replace(b",", b";"), labelled.replace(b",", b"\t"), b'"a","y"\n"1","true"\n'],
         "data_numbers_csv": [labelled, b"a;y\n1,5;2,5\n3,25;4\n"],
         "data_parquet": [_parquet(a=x[:, 0], b=x[:, 1], y=y), _parquet(a=y, y=pa.array(["0", "1", "1"] * 3))],

@@ -26,7 +26,9 @@ from designer.core.errors import BadInput
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from samplers.config.config import SamplerConfig
-from samplers.config.schema import DataTable, Labels
+from samplers.config.field import field_of
+from samplers.config.fit_config import FitConfig
+from samplers.config.schema import DataTable, FieldTable, Labels
 from samplers.data.formula.frame import model_frame
 from samplers.data.load import load
 from samplers.runs.checksummed_file import MAGIC
@@ -135,6 +137,26 @@ def config_toml(data: bytes) -> bool:
         assert SamplerConfig.from_toml(config.to_toml()) == config
 
     return refused_in_words(read)
+
+
+def fit_toml(data: bytes) -> bool:
+    """The config of a fit, likewise."""
+
+    def read() -> None:
+        config = FitConfig.from_toml(_text(data))
+        assert FitConfig.from_toml(config.to_toml()) == config
+
+    return refused_in_words(read)
+
+
+def field_npy(data: bytes) -> bool:
+    """The potentials of a random field."""
+    with _file(data, ".npy") as path:
+
+        def read() -> None:
+            assert field_of(FieldTable(), DataTable(path=path)).field.log_psi.size <= MOST_ROWS
+
+        return refused_in_words(read)
 
 
 @contextlib.contextmanager
@@ -272,6 +294,8 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "design_file_toml": _design_file(".toml"),
     "design_file_json": _design_file(".json"),
     "config_toml": config_toml,
+    "fit_toml": fit_toml,
+    "field_npy": field_npy,
     "data_csv": _data(".csv", "binary"),
     "data_numbers_csv": _data(".csv", "numbers"),
     "data_parquet": _data(".parquet", "binary"),

@@ -31,17 +31,18 @@ def test_any_link_opens(link):
 
 
 def test_what_is_whole_in_a_link_is_found():
-    link = {"source": "stationary", "trial_n": "5000", "n": "1000", "cm": "77", "pin": ["100,10,0.1,0.5,1.0"]}
-    page = opened(link | {"topic": "budget", "experiment": "e4", "bm": "nonsense"})
+    link = {"source": "stationary", "trial_n": "5000", "n": "1000", "cfactor": "77", "pin": ["100,10,0.1,0.5,1.0"]}
+    page = opened(link | {"topic": "budget", "experiment": "e4", "bsec": "nonsense"})
     source, _, pins, _ = page.session_state["seen"]
     assert (source.kind, source.n_data, len(pins)) == ("stationary", 5000, 1)
     assert page.session_state["design"].n_data == 1000
-    assert page.session_state["knobs"]["cm"] == 77
+    assert page.session_state["knobs"]["cfactor"] == 77
     assert page.session_state["named"] == ("budget", "e4")
 
 
-PAGES = ["explore", "step_error", "trial_run", "design", "compare", "experiments", "method"]
-PLACES = [*((name, {}) for name in PAGES), *(("further", {"topic": entry.key}) for entry in further.ENTRIES)]
+PAGES = ["explore", "trial_run", "design", "compare", "experiments", "method"]
+PAGES_AS = [*((name, {}) for name in PAGES), ("explore", {"step": "true"})]
+PLACES = [*PAGES_AS, *(("further", {"topic": entry.key}) for entry in further.ENTRIES)]
 DAMAGED = ["1e999", "-1e999", "nan", "-1", "0", "9" * 5000, "1e-400", "1,2,3", "[]", "true", "barker", "\x00", "²"]
 
 
@@ -52,11 +53,11 @@ def test_a_page_opens_whatever_the_link_says_of_its_widgets(name, query):
     bound = sorted(in_the_link(page))
     assert bound or name in ("experiments", "method")
     stop(page)
-    stop(open_page(name, **query, **{key: rng.choice(DAMAGED) for key in bound}))
+    stop(open_page(name, **({key: rng.choice(DAMAGED) for key in bound} | query)))
 
 
 @pytest.mark.parametrize(
-    ("name", "query"), [("further", {"topic": "steps", "stephold": ""}), ("step_error", {"rule": ""})]
+    ("name", "query"), [("further", {"topic": "steps", "stephold": ""}), ("explore", {"rule": ""})]
 )
 def test_a_choice_that_the_link_leaves_empty_is_the_usual_one(name, query):
     page = open_page(name, **query)
