@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from app.dashboard.export import exports, languages
@@ -22,6 +21,7 @@ from app.figures import trial_run as trial_figures
 from app.figures.design import Marked
 from app.figures.style import OFFLINE, PRIVATE
 from designer import Acceptance, predict, stopping
+from designer.core.html_page import page_template
 from designer.pairs.diagnostics import histograms_of, worst_tail_check
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of, summary
@@ -58,14 +58,6 @@ LOOK_COLUMNS = (
     "wrong by then",
 )
 
-_environment = Environment(
-    loader=PackageLoader("app.dashboard", "export"),
-    autoescape=True,  # a trial run may have any name
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-
 
 class ReportFigure(NamedTuple):
     """A figure as HTML, and what it shows in words."""
@@ -90,7 +82,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
     marks = [_marked("this design", design, answer, trial, "in view")]
     if best is not None and not searched:
         marks.append(_marked("found by the search", best, answer, trial, "found"))
-    return _environment.get_template(TEMPLATE).render(
+    return page_template("app.dashboard", "export", TEMPLATE).render(
         run=run,
         design=design,
         step=step,
