@@ -9,7 +9,7 @@ from app.cli.options import Commands, add_command
 from app.cli.resolve import chain_of, given
 from app.cli.terminal import CommandOutput, as_json, progress_bar
 
-SUMMARY = "Measure a chain's acceptance error and compare it with its tolerance."
+SUMMARY = "Measure a chain's acceptance error against its tolerance."
 EXAMPLE = "austerity audit config.toml --design design.toml --passes 200"
 
 
