@@ -222,7 +222,7 @@ def skewness() -> Parser:
         action="store_const",
         const=False,
         dest="skew",
-        help="predict by the normal theory alone, whatever the pairs' skewness and residuals say against it",
+        help="predict by the normal theory alone, even where the pairs' skewness or residuals contradict it",
     )
     return parent
 
@@ -261,8 +261,8 @@ def confidence() -> Parser:
         metavar="P",
         type=number,
         default=0.95,
-        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
-        "some; 0.5: only for the pairs at hand (default: %(default)s)",
+        help="probability that the tolerance holds for all pairs of the chain, not only those of the trial run; 0.5: "
+        "only for the pairs of the trial run (default: %(default)s)",
     )
     return parent
 
