@@ -15,6 +15,7 @@ from app.dashboard.pages import compare_model
 from app.dashboard.state import share
 from app.dashboard.state.in_use import run_in_use
 from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import (
     ALPHA,
     BATCH,
@@ -256,7 +257,8 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
 
 
 def _start(key: str, work: Callable[[Job], dict[str, list[Measurement]]]) -> None:
-    jobs.start(KIND, key, work)
+    with problems_in_words():
+        jobs.start(KIND, key, work)
 
 
 def _table(pairs: str, rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:
