@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from app.cli.errors import UsageError
@@ -127,6 +128,13 @@ def number_range(text: str) -> list[float]:
     if values[0] > values[-1]:
         raise argparse.ArgumentTypeError(f"{text!r}: give the smaller end of the range first")
     return values
+
+
+def chain_name(text: str) -> str:
+    """The path of a config or the name of a built-in chain; a mistyped one is told before other options are missed."""
+    if text not in BUILT_IN_NAMES.split(", ") and not Path(text).exists():
+        raise UsageError(f"{text}: no such file, and not a built-in chain ({BUILT_IN_NAMES})")
+    return text
 
 
 # --- parents ----------------------------------------------------------------------------------------------------------
@@ -333,7 +341,10 @@ def chain_config() -> Parser:
     parent = _parent()
     chains = f"or a built-in chain: {BUILT_IN_NAMES}; its test is exact unless --design gives another"
     parent.add_argument(
-        "config", metavar="CONFIG.toml|NAME", help=f"config with [test], [model], [data], [proposal], [run]; {chains}"
+        "config",
+        metavar="CONFIG.toml|NAME",
+        type=chain_name,
+        help=f"config with [test], [model], [data], [proposal], [run]; {chains}",
     )
     parent.add_argument(
         "--design", metavar="DESIGN.toml", help="replace the config's [test] with this design (or .json)"

@@ -35,7 +35,7 @@ MOST_LOOKS = 12
 NEARLY_ALL = 0.99  # of the hardest decisions: later looks hardly matter
 TEMPLATE = "report.html.jinja"
 ASSUMPTIONS = (
-    "The mean of the log-likelihood differences is taken to be normal at every look. Skewed differences and small "
+    "The mean of the terms (log-likelihood differences) is taken to be normal at every look. Skewed terms and small "
     "mini-batches break this; the check below says by how much at the first look.",
     "The pairs of the trial run stand for all proposals of the chain; elsewhere in its space the error may differ.",
     "Data are drawn without replacement in random order. The last look has all of them, so its decision is exact.",
@@ -87,6 +87,7 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         design=design,
         step=step,
         usage=in_percent(step.mean_usage),
+        evaluations=_evaluations(step, trial),
         question=question,
         numbers=_numbers(design, step, answer, marks[0], trial),
         figures=_figures(step, answer, trial, marks),
@@ -103,6 +104,14 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         offline=OFFLINE,
         plotly=Markup((plotting.FOLDER / plotting.LIBRARY).read_text(encoding="utf-8")),  # nosec B704: a script of ours
     )
+
+
+def _evaluations(step: Acceptance, trial: TrialRun) -> str:
+    """What a step costs beside one of an exact chain."""
+    beside = beside_exact(Cost(), trial.n_data, step.mean_usage, 1.0, trial.n_heavy)
+    if beside.exact >= beside.test:
+        return f"{beside.exact / beside.test:.3g} times fewer likelihood evaluations than an exact chain"
+    return f"{beside.test / beside.exact:.3g} times the likelihood evaluations of an exact chain"
 
 
 def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, kind: str) -> Marked:

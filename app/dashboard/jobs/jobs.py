@@ -116,7 +116,7 @@ def _watch_running(kind: str, label: str) -> None:
 def in_words(job: Job) -> str:
     """What a running job does, and how far it has got."""
     left = job.seconds_left
-    return f"{job.label}: {job.share:.0%}" + (f", about {left:.0f} s left" if left is not None else "")
+    return f"{job.label}: {job.share:.0%}" + (f", about {left:.0f} s left" if left is not None and left >= 0.5 else "")
 
 
 def note(job: Job) -> str:

@@ -110,8 +110,8 @@ def show() -> None:
     controlled = compare_model.has_control_variates(run)
     with left:
         values = _knobs(controlled)
+        found = compare_model.of_model(run)  # below the knobs: its progress must not push the answer down
     with first:
-        found = compare_model.of_model(run)
         trials = {PLAIN: compare_model.with_notes(run.trial, found, controlled=False)}
         if not controlled:  # pairs that have them must not get them twice
             helped = compare_model.with_notes(run.trial, found, controlled=True)
@@ -132,8 +132,8 @@ def show() -> None:
         st.header(name.capitalize())
         _table(name, predictions, tests[name], measured.get(name, []))
     st.caption(
-        "Predictions for the sequential test are exact under the normal theory; for the Barker and the concentration "
-        "test, the data read are predicted to a few per cent. The simulation checks them all."
+        "Predictions for the sequential test are exact under the normal theory; for the Barker mini-batch test and "
+        "the concentration test, the data read are predicted to a few per cent. The simulation checks them all."
     )
     share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
     with st.expander("What is counted", icon=":material/function:"):

@@ -108,7 +108,9 @@ def _in_use(run: Loaded | None) -> list[str]:
     if design is None:
         return [*said, "<span><b>Design</b> none yet</span>"]
     verdict = verdict_on(design, trial)
-    return [*said, f"<span><b>Design</b> {escape(in_symbols(design))}</span>", "" if verdict is None else verdict.html]
+    symbols = escape(in_symbols(design), quote=True)
+    words = f'<span title="{symbols}"><b>Design</b> mini-batches of {design.m:,}</span>'
+    return [*said, words, "" if verdict is None else verdict.html]
 
 
 def in_symbols(design: Design) -> str:
