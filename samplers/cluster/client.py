@@ -115,7 +115,7 @@ class Cluster:
         settings = settings_of(config)
         numbers = range(settings.chains)
         tally = _Tally(len(numbers) * settings.steps, progress, lambda: expected_of(store.meta() or {}, settings))
-        with _marked(store) as marker:
+        with store.held(), _marked(store) as marker:
             self._check(marker)
             tasks = [ChainTask(config.portable().to_toml(), str(store.directory), number, marker) for number in numbers]
             try:
@@ -126,7 +126,7 @@ class Cluster:
             finally:
                 with suppress(OSError):  # a scheduler that is gone
                     self.client.run(cluster_tasks.forget, on_error="ignore")
-        return write_results(store, settings)
+            return write_results(store, settings)
 
     def collect_pairs(
         self,
@@ -280,9 +280,10 @@ def _check_certificates(address: str) -> None:
 
 @contextmanager
 def _marked(store: Store) -> Iterator[str]:
-    """A new file in the directory of a run: a worker that sees it sees the same directory."""
+    """A new file in the directory of a run, which the caller holds: a worker that sees it sees the same directory."""
     marker = store.directory / f"{MARKER}.{secrets.token_hex(4)}"
-    store.directory.mkdir(parents=True, exist_ok=True)
+    for old in store.directory.glob(f"{MARKER}.*"):  # of callers that were killed
+        old.unlink(missing_ok=True)
     write_whole(marker, b"")
     try:
         yield str(marker)

@@ -7,6 +7,7 @@
     DIR/run/                               the chains, as `austerity run` saves them
     DIR/decisions.json, audit.json         for people and programs
     DIR/results.nc, report.html            the posterior and the report
+    DIR/lock                               held by the process that works here
 
 Steps are files with checksums (`samplers.runs.checksummed_file`); a damaged one is made again.
 """
@@ -17,7 +18,8 @@ import json
 import math
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +36,7 @@ from samplers.proposals import ProxyStep, RandomWalk
 from samplers.proposals.profile import Profile
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import Damaged, make_directory
+from samplers.runs.lock import HALF, holding, remove_half_written
 from samplers.runs.store import DamagedFile, Store
 from samplers.study.audit import Audit, MeasuredValue
 from samplers.study.certify import Certificate
@@ -42,7 +45,7 @@ from samplers.study.mean_bias import MeansJudged
 from samplers.study.predict_minibatch import MinibatchPrediction
 from samplers.study.weighted_draws import Laplace, WeightedDraws
 
-STEPS, RUN = "steps", "run"
+STEPS, RUN, LOCK = "steps", "run", "lock"
 WRITTEN = ("trial.parquet", "design.toml", "decisions.json")  # before there are draws
 KNOWN: dict[str, Any] = {
     kind.__name__: kind
@@ -83,6 +86,13 @@ class Place:
         """Whether it holds a flow."""
         return (self.directory / STEPS).is_dir()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out, and remove what a killed one left half-written."""
+        with holding(self.directory, LOCK):
+            remove_half_written(self.directory, self.directory / STEPS)
+            yield
+
     @property
     def has_draws(self) -> bool:
         """Whether chains have saved any."""
@@ -92,7 +102,7 @@ class Place:
         """Remove what a flow without draws wrote: the directory can be used again."""
         for folder in (STEPS, RUN):
             shutil.rmtree(self.directory / folder, ignore_errors=True)
-        for name in WRITTEN:
+        for name in (*WRITTEN, LOCK):
             (self.directory / name).unlink(missing_ok=True)
 
     def path(self, name: str) -> Path:
@@ -133,8 +143,13 @@ def check_place(directory: Path, *, resume: bool) -> None:
     begun = Place(directory).begun
     if begun and not resume:
         raise BadInput(f"{directory}: holds results already; continue with --resume (resume=True) or choose another")
-    if not begun and directory.is_dir() and any(directory.iterdir()):
+    others = [name for name in _names(directory) if name != LOCK and not HALF.fullmatch(name)]
+    if not begun and others:
         raise BadInput(f"{directory}: is not empty; sampling needs a directory of its own")
+
+
+def _names(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()] if directory.is_dir() else []
 
 
 def packed(value: Any) -> Any:

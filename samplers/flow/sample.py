@@ -162,7 +162,8 @@ def sample(
     with blas_threads(BLAS_THREADS):
         problem = problem_of(model, start, names)
         wishes = checked(posterior_error, tolerance, **_with_config(problem, asked), **more)
-        with _directory(output) as directory:
+        with _directory(output) as directory, Place(directory).held():
+            check_place(directory, resume=resume)  # again: another process may have been faster
             place = Place(directory)
             flow, begun = Flow(problem, wishes, place, Narrator(shown=progress)), place.begun
             try:

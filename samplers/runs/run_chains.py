@@ -286,11 +286,12 @@ def _run_in_directory(
     with blas_threads(BLAS_THREADS):
         chain = spec.chain(np.random.default_rng(0))
         whole = identified(spec, settings.warmup, settings.seed, store.meta(), chain)
+    with store.held():
         advance_saved(whole, settings, store, workers=workers, progress=progress, cancelled=cancelled)
+        draws = draws_in(store, settings)
+        if draws:
+            write_results(store, settings, spec.names)
     none = Draws.empty(0, chain.theta.size, chain.theta.dtype)._asdict()
-    draws = draws_in(store, settings)
-    if draws:
-        write_results(store, settings, spec.names)
     return [Draws(**draws.get(number, none)) for number in range(settings.chains)]
 
 

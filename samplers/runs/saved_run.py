@@ -78,8 +78,9 @@ def run_saved(
     The draws depend on the spec and the seed alone: not on the workers, nor on where a run was killed and resumed.
     BadInput if the run was cancelled before there were any.
     """
-    advance_saved(spec, settings, store, workers=workers, progress=progress, cancelled=cancelled)
-    return write_results(store, settings, spec.names)
+    with store.held():
+        advance_saved(spec, settings, store, workers=workers, progress=progress, cancelled=cancelled)
+        return write_results(store, settings, spec.names)
 
 
 def advance_saved(

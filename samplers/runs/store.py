@@ -6,6 +6,7 @@
     RUN/chain-0002/draws-000000001000-000000001500.bin   a segment of draws, written once, never changed
     RUN/chain-0002/state-000000001500.bin                a checkpoint; the last three stay
     RUN/chain-0002/lock                                  held by the process that writes the chain
+    RUN/run.lock                                         held by the process that runs the chains, here or on a cluster
     RUN/lock                                             held for a moment by whoever writes beside the chains
     RUN/results.nc                                       the draws after warm-up, for ArviZ
 
@@ -20,22 +21,22 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import socket
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from designer.core.errors import BadInput, Busy, integer
+from designer.core.errors import BadInput, integer
 from designer.core.files import shorten
 from samplers.chains.parallel import MAX_CHAINS
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import ChecksummedFile, Damaged, make_directory
+from samplers.runs.lock import HALF, holding, remove_half_written, take
 
 MOST_CHECKPOINTS = 3  # of each chain that stay on disk
 MAX_STEPS = 10**12
@@ -102,6 +103,12 @@ class Store:
         return not self.begun and not all(map(_LEFT_AT_START.fullmatch, _names(self.directory)))
 
     @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs out from beginning to end, also from chains that this one has not begun or has finished."""
+        with holding(self.directory, "run.lock"):
+            yield
+
+    @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other processes from writing beside the chains; a second one waits a moment.
 
@@ -111,7 +118,7 @@ class Store:
         descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            _remove(self.directory / name for name in _names(self.directory) if _HALF.fullmatch(name))
+            remove_half_written(self.directory)
             yield
         finally:
             os.close(descriptor)
@@ -262,20 +269,8 @@ class ChainStore:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def _lock(self) -> None:
-        if self._unlock is not None:
-            return
-        make_directory(self.directory)
-        descriptor = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = shorten(os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "another process", 80)
-            os.close(descriptor)
-            raise Busy(f"{self.directory}: is being written by another run ({holder})") from None
-        with suppress(OSError):  # on a full disk the lock holds without its note
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-        self._unlock = weakref.finalize(self, os.close, descriptor)
+        if self._unlock is None:
+            self._unlock = weakref.finalize(self, os.close, take(self.directory))
 
     def _save_draws(self, stop: int, draws: Arrays, layout: _Layout, end: _End) -> _Segment:
         header = {"kind": "draws", "start": end.step, "stop": stop, "previous": end.segment, "layout": layout}
@@ -354,8 +349,7 @@ class ChainStore:
 _CHAIN = re.compile(r"chain-(\d{4})")
 _STATE = re.compile(r"state-(\d{12,13})\.bin")
 _DRAWS = re.compile(r"draws-(\d{12,13})-(\d{12,13})\.bin")
-_HALF = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")  # what `replacing` and `write_whole` had not finished
-_LEFT_AT_START = re.compile(rf"lock|cluster\.marker\.\w+|{_HALF.pattern}")
+_LEFT_AT_START = re.compile(rf"lock|run\.lock|cluster\.marker\.\w+|{HALF.pattern}")
 
 
 def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:

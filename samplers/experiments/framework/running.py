@@ -11,7 +11,8 @@ import json
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,11 +26,13 @@ from designer.core.progress import Cancelled, ShareProgress
 from samplers.chains.blas import blas_threads
 from samplers.experiments.framework.identity import identity
 from samplers.experiments.framework.report import Report
+from samplers.runs.lock import holding, remove_half_written
 
 SECONDS = "seconds of this part"  # stored with the values that the part returned
 MISSING = (
     "missing"  # a part that returns this key, with the reason, is not stored: another run may be able to compute it
 )
+PARTS = "parts"  # the folder of the stored parts, in that of the results
 RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
 Size = Literal["tiny", "quick", "full", "paper"]
@@ -153,21 +156,28 @@ def run_experiment(
     names = list(experiment.parts(settings))
     fingerprints = fingerprints_of(experiment, folder)
     known = experiment.identity(settings, fingerprints)
-    parts = None if output is None else Path(output) / "parts"
-    if parts is not None:
-        parts.mkdir(parents=True, exist_ok=True)
-    by_name = {} if parts is None else _stored_parts(parts, names, known)
-    batch = Batch(experiment, settings, [name for name in names if name not in by_name], folder, known)
-    overall = _shifted(progress or _silent, len(by_name), len(batch.names), len(names))
-    for name, part in (mapper or _one_by_one)(batch, overall, cancelled or _never):
-        by_name[name] = part
-        if parts is not None and MISSING not in part:
-            write_whole(parts / f"{name}.npz", _packed(part, known))
-    values = {name: by_name[name] for name in names}
-    done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
-    if output is not None:
-        _write(experiment, size, done, fingerprints, Path(output))
+    with nullcontext() if output is None else _held(Path(output)):
+        by_name = {} if output is None else _stored_parts(Path(output) / PARTS, names, known)
+        batch = Batch(experiment, settings, [name for name in names if name not in by_name], folder, known)
+        overall = _shifted(progress or _silent, len(by_name), len(batch.names), len(names))
+        for name, part in (mapper or _one_by_one)(batch, overall, cancelled or _never):
+            by_name[name] = part
+            if output is not None and MISSING not in part:
+                write_whole(Path(output) / PARTS / f"{name}.npz", _packed(part, known))
+        values = {name: by_name[name] for name in names}
+        done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
+        if output is not None:
+            _write(experiment, size, done, fingerprints, Path(output))
     return done
+
+
+@contextmanager
+def _held(output: Path) -> Iterator[None]:
+    """Keep other processes out of the folder, and remove what a killed one left half-written."""
+    with holding(output):
+        (output / PARTS).mkdir(exist_ok=True)
+        remove_half_written(output, output / PARTS)
+        yield
 
 
 def stored(output: str | Path) -> tuple[dict[str, Any], Report]:

@@ -117,6 +117,7 @@ def test_chains_are_those_of_this_machine_and_data_do_not_travel(cluster, folder
         "lock",
         "results.nc",
         "run.bin",
+        "run.lock",
     ]
 
 

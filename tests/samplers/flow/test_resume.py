@@ -76,7 +76,8 @@ def test_a_killed_flow_goes_on(tmp_path, whole, monkeypatch, module, name, first
 def test_everything_is_kept(whole):
     names = {path.name for path in whole.output.iterdir()}
     assert names == {
-        *("steps", "run", "trial.parquet", "design.toml", "decisions.json", "audit.json", "results.nc", "report.html")
+        *("steps", "run", "trial.parquet", "design.toml", "decisions.json", "audit.json", "results.nc", "report.html"),
+        "lock",
     }
     stored = json.loads((whole.output / "decisions.json").read_text())
     assert stored == [one._asdict() for one in whole.decisions]
