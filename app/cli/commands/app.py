@@ -62,6 +62,7 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> CommandOutput:
     """Run the command."""
+    from app.cli.http import routes
     from app.dashboard.serve.server import serve
 
     with suppress(KeyboardInterrupt):
@@ -76,5 +77,6 @@ def run(options: argparse.Namespace) -> CommandOutput:
             log_level=options.log_level,
             log_format=options.log_format,
             open_browser=not options.no_browser,
+            beside={routes.PREFIX: routes.application()},
         )
     return CommandOutput({"stopped": True}, ["stopped"])

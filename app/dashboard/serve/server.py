@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from app.dashboard.jobs import jobs
 from app.dashboard.jobs import runs as run_processes
 from app.dashboard.serve import logs
 from app.dashboard.serve.assets import Assets
+from app.dashboard.serve.beside import Beside
 from app.dashboard.serve.connections import Door, protocols
 from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.serve.limits import Limits, open_files
@@ -83,8 +84,12 @@ def serve(
     open_browser: bool = False,
     script: Path = SCRIPT,
     limits: Limits = USUAL,
+    beside: Mapping[str, ASGIApp] | None = None,
 ) -> None:
-    """Serve until interrupted. Raises BadInput if the server cannot listen at the address, or for a bad setting."""
+    """Serve until interrupted; `beside` are other applications, by the paths below which they are.
+
+    Raises BadInput if the server cannot listen at the address, or for a bad setting.
+    """
     secret, public = chosen(token), public_address(public_url) if public_url else None
     if token == AUTO and log_format == "json":
         raise BadInput("--token auto: is shown in a terminal, not in a log; give a token in AUSTERITY_TOKEN")
@@ -105,7 +110,7 @@ def serve(
 
         hosts = (*LOOPBACK, public.name) if public else LOOPBACK if host in LOOPBACK else ()
         http, websocket = protocols(door)
-        app = application(script, hosts, ready, door=door, token=secret, public=public)
+        app = application(script, hosts, ready, door=door, token=secret, public=public, beside=beside)
         logs.configure(log_level, log_format, secret)
         settings = uvicorn.Config(
             app,
@@ -163,6 +168,7 @@ def application(
     door: Door | None = None,
     token: str = "",
     public: PublicAddress | None = None,
+    beside: Mapping[str, ASGIApp] | None = None,
 ) -> ASGIApp:
     """The dashboard behind its guard; calls `ready` when everything is loaded and compiled."""
     bootstrap.load_config_options(SETTINGS)
@@ -174,7 +180,7 @@ def application(
     base, secure = (public.base, public.scheme == "https") if public else ("", False)
     quick = Assets(Scripts(dashboard), base=base)
     sessions = Sessions(GZipMiddleware(quick, compresslevel=1), door.limits, door.tally)
-    app: ASGIApp = Answer(sessions, METRICS, Figures(door, sessions).text, FORMAT)
+    app: ASGIApp = Answer(Beside(sessions, beside or {}), METRICS, Figures(door, sessions).text, FORMAT)
     if token:
         app = TokenCheck(app, token, door.tally, base=base, secure=secure)
     app = Below(Answer(app, HEALTH, lambda: "ok"), base)
