@@ -65,7 +65,7 @@ LIMITS = {
     f"{page_runs.MOST_STEPS:,} steps each, {page_runs.LONGEST / 3600:g} hours; {page_runs.MOST_RUNS} in the folder",
     "draws that the Monitor page reads": f"the newest {watch.MOST_DRAWS:,} of each chain",
     "number of data N": f"2 … {power(schedule.MAX_N_DATA)}",
-    "ε": f"(0, 0.5]; below {power(boundary.TINY)} as {power(boundary.TINY)}",
+    "ε": f"{power(boundary.LEAST_EPSILON)} … 0.5",
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",

@@ -188,7 +188,9 @@ def sequential_test() -> Parser:
     group = parent.group("test")
     group.add_argument("--design", metavar="DESIGN.toml", help="read the test from this file (or .json)")
     group.add_argument("--m", type=integer, help="size of the first mini-batch; of every one if growth is 1")
-    group.add_argument("--epsilon", metavar="ε", type=number, help="decide once the p-value falls below ε, in (0, 0.5]")
+    group.add_argument(
+        "--epsilon", metavar="ε", type=number, help="decide once the p-value is below ε, in [1e-16, 0.5]"
+    )
     group.add_argument(
         "--alpha", metavar="α", type=number, help="shape of the bounds: 0.5 constant, 1 O'Brien-Fleming (default: 0.5)"
     )
