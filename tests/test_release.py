@@ -14,6 +14,7 @@ import zipfile
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -30,7 +31,8 @@ IN_THE_WHEEL = (
     "samplers/py.typed",
     "app/py.typed",
 )
-IN_THE_SDIST = ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile", "tests/naive.py", "docs/equations.md")
+IN_THE_SDIST = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile", "tests/naive.py")
+OF_THE_REPOSITORY_ONLY = (".ci/", ".github/", ".dockerignore", ".pre-commit-config.yaml")
 
 pytestmark = pytest.mark.xdist_group("release")
 
@@ -71,9 +73,35 @@ def test_the_wheel_has_every_file_that_the_product_reads(built):
 
 
 def test_the_sdist_has_tests_and_docs(built):
-    with tarfile.open(built[1]) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert [name for name in IN_THE_SDIST if name not in names] == []
+    assert [name for name in IN_THE_SDIST if name not in unpacked_names(built[1])] == []
+
+
+def unpacked_names(sdist):
+    with tarfile.open(sdist) as archive:
+        return {member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()}
+
+
+def known_to_git(*which_files):
+    if which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("this is not a clone of the repository")
+    listed = run("git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--exclude-standard", *which_files, cwd=ROOT)
+    return {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+
+
+def test_the_sdist_is_the_repository_and_nothing_else(built):
+    packed = unpacked_names(built[1])
+    tracked = {name for name in known_to_git("--cached") if not name.startswith(OF_THE_REPOSITORY_ONLY)}
+    assert tracked - packed == set()
+    assert packed - tracked - known_to_git("--others") == {"PKG-INFO"}  # others: files that are not committed yet
+
+
+def test_the_wheel_has_no_stray_file(built):
+    with zipfile.ZipFile(built[0]) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        licences = {name.partition("/licenses/")[2] for name in archive.namelist() if "/licenses/" in name}
+    assert licences == {"LICENSE", "app/dashboard/widgets/static/plotly-basic.LICENSE"}
+    assert {name.partition("/")[0] for name in names} == {"app", "austerity", "designer", "samplers"}
+    assert names - known_to_git("--cached", "--others") == set()
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
