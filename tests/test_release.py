@@ -17,6 +17,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 IN_THE_WHEEL = (
@@ -59,7 +60,20 @@ def test_there_is_one_version(built):
     assert version("austerity") == stated
     assert built[0].name.startswith(f"austerity-{stated}-")
     assert built[1].name == f"austerity-{stated}.tar.gz"
-    assert f"\n## {stated}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == stated
+    assert f"\n## {stated} – {cited['date-released']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'{{% set version = "{stated}" %}}' in (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+
+
+def test_the_conda_recipe_has_the_same_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    run_part = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    python, *others = [line.removeprefix("    - ").replace(" ", "", 1) for line in run_part.splitlines()]
+    assert others == project["dependencies"]
+    assert f'{{% set python_min = "{project["requires-python"].removeprefix(">=")}" %}}' in recipe
+    assert python == "python>={{ python_min }}"
 
 
 def test_the_wheel_has_every_file_that_the_product_reads(built):
