@@ -8,7 +8,7 @@
 # NUMBA_CPU_NAME=generic takes 2.7 times as long as native on one with AVX-512, x86-64-v3 1.5 times.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY designer designer
 COPY samplers samplers
 COPY app app
