@@ -7,6 +7,7 @@ import json
 import signal
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -14,12 +15,14 @@ from benchmarks.reliability.visits import visits
 from tests.serving import PATIENCE, Server, running
 
 pytestmark = pytest.mark.xdist_group("server")
-# Streamlit keeps closed sessions for a while, here for none; a signal has the server count its objects
+# closed sessions and their jobs are kept for a while, here for none; a signal has the server count its objects
 PROGRAM = """
 import gc, json, pathlib, signal, sys, threading
 from collections import Counter
+from app.dashboard.jobs import job_queue
 from app.dashboard.serve import server
 
+job_queue.GRACE_SECONDS = 0.0
 server.SETTINGS["server.disconnectedSessionTTL"] = 0
 server.warm = lambda: None
 
@@ -37,10 +40,20 @@ server.serve(port=0, runs=sys.argv[2])
 WATCHED = ("streamlit", "starlette", "uvicorn", "websockets", "app", "designer", "asyncio", "threading")
 
 
+def unfinished(server: Server) -> int:
+    """Jobs, which have their time to notice that nobody waits for them."""
+    with urlopen(f"{server.address}/_austerity/metrics", timeout=PATIENCE) as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if line.startswith("austerity_jobs{"))
+
+
 def counted(server: Server, file: Path) -> dict[str, int]:
     file.unlink(missing_ok=True)
-    server.process.send_signal(signal.SIGUSR1)
     end = time.monotonic() + PATIENCE
+    while unfinished(server):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    server.process.send_signal(signal.SIGUSR1)
     while not file.exists():
         assert time.monotonic() < end and server.process.poll() is None, server.said()
         time.sleep(0.05)
