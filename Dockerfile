@@ -26,6 +26,6 @@ WORKDIR /home/austerity
 RUN austerity selfcheck && python -c "from app.dashboard.serve.server import warm; warm()"
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-c", \
-    "from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4).read() == b'ok'"]
+    "from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_austerity/health', timeout=4).read() == b'ok'"]
 ENTRYPOINT ["austerity"]
 CMD ["app", "--host", "0.0.0.0", "--no-browser"]

@@ -22,6 +22,7 @@ NOT_RUN = {  # how many blocks of a page carry the marker: think twice before ad
     "README.md": 1,
     "CONTRIBUTING.md": 1,
     "docs/cluster.md": 3,
+    "docs/operation.md": 5,  # for a shell that serves, nginx (a test runs a real one), systemd, docker, Prometheus
     "docs/experiments.md": 13,  # each takes a minute to hours; the tests of the experiments run small ones
     "docs/pymc_stan_numpyro.md": 3,
     "docs/twelve_models.md": 1,

@@ -84,7 +84,7 @@ class TokenCheck:
 
     def _known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.matches(given.strip()):
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode("latin-1"), self._token):
             return True
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         return hmac.compare_digest(cookie.encode("utf-8", "replace"), self._digest.encode())
