@@ -36,11 +36,11 @@ from designer.core.files import shorten
 from samplers.chains.parallel import MAX_CHAINS
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import ChecksummedFile, Damaged, make_directory
+from samplers.runs.differences import differences
 from samplers.runs.lock import HALF, holding, remove_half_written, take
 
 MOST_CHECKPOINTS = 3  # of each chain that stay on disk
 MAX_STEPS = 10**12
-MOST_NAMED = 5  # entries of a config that differ, in one message
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -127,7 +127,7 @@ class Store:
         """Record what this run is, in JSON types; refuse a directory that holds another run.
 
         `meta["digest"]` identifies the run. `meta["config"]`, if given, holds its settings by name: a refusal names
-        those that differ.
+        those that differ (`samplers.runs.differences`).
         """
         if not isinstance(meta.get("digest"), str):
             raise BadInput("meta: must have a digest")
@@ -136,7 +136,7 @@ class Store:
                 checksummed_file.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
             elif known["digest"] != meta["digest"]:
                 advice = "resume with the settings it was started with, or choose another directory"
-                raise BadInput(f"{self.directory}: holds another run ({_differences(known, meta)}); {advice}")
+                raise BadInput(f"{self.directory}: holds another run ({differences(known, meta)}); {advice}")
 
     def meta(self) -> dict[str, Any] | None:
         """What `describe` recorded; None if there is nothing."""
@@ -350,21 +350,6 @@ _CHAIN = re.compile(r"chain-(\d{4})")
 _STATE = re.compile(r"state-(\d{12,13})\.bin")
 _DRAWS = re.compile(r"draws-(\d{12,13})-(\d{12,13})\.bin")
 _LEFT_AT_START = re.compile(rf"lock|run\.lock|cluster\.marker\.\w+|{HALF.pattern}")
-
-
-def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
-    """The settings of two runs that differ; if only their digests are known, those."""
-    match known.get("config"), meta.get("config"):
-        case dict(before), dict(now) if before != now:
-            names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-            more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-            return ", ".join(_difference(name, before, now) for name in names[:MOST_NAMED]) + more
-    return f"{shorten(known['digest'], 13)}, not {shorten(meta['digest'], 13)}"
-
-
-def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    was, new = (f"{shorten(entries[name], 20)}" if name in entries else "not given" for entries in (before, now))
-    return f"{shorten(name)} was {was}, is {new}"
 
 
 def _refuse(message: str) -> None:
