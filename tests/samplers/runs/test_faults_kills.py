@@ -73,6 +73,10 @@ def test_a_description_that_was_removed_as_advised_is_made_again(folder, capsys)
     (folder / "out" / "run.bin").unlink()
     assert main(command) == 0
     np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
+    (folder / "out" / "run.bin").unlink()
+    assert main([*command, "--seed", "6"]) == 2  # the checkpoints are not of this run
+    assert "holds another run (its checkpoints are of " in capsys.readouterr().err
+    assert not (folder / "out" / "run.bin").exists()
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
