@@ -97,12 +97,13 @@ def damage_all(
     command: Callable[[Sequence[str]], Ended] = ended,
 ) -> DamageResult:
     """Damage a random file of each subject in turn, `trials` times in total; `command` runs `austerity`."""
-    chance, result = random.Random(seed), DamageResult()
+    result = DamageResult()
     for number in range(trials):
+        chance = random.Random(f"{seed}, {number}")  # of its own: how many files there are depends on the machine
         subject = subjects[number % len(subjects)]
         copy = folder / "damaged"
         shutil.copytree(subject.directory, copy)
-        path, how = _victim(copy, chance), DAMAGES[chance.randrange(len(DAMAGES))]
+        how, path = chance.choice(DAMAGES), _victim(copy, chance)
         harm(path, how, chance)
         _try(subject, copy, path, how, result, command)
         shutil.rmtree(copy)

@@ -30,6 +30,7 @@ class Preloaded:
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.returncode: int | None = None
+        self._said = ""
         self._errors = tempfile.TemporaryFile("w+b")  # noqa: SIM115  (closed when the process has ended)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -52,10 +53,11 @@ class Preloaded:
                 os.killpg(self.pid, signal.SIGKILL)
                 raise TimeoutError(f"process {self.pid}: not done within {timeout:g} s")
             time.sleep(0.002)
-        self._errors.seek(0)
-        said = self._errors.read().decode()
-        self._errors.close()
-        return "", said
+        if not self._errors.closed:
+            self._errors.seek(0)
+            self._said = self._errors.read().decode()
+            self._errors.close()
+        return "", self._said
 
 
 def here(arguments: Sequence[str]) -> Ended:
@@ -63,15 +65,11 @@ def here(arguments: Sequence[str]) -> Ended:
     from app.cli.main import main
 
     said = io.StringIO()
-    usual = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"austerity: {message}\n"  # as the command shows them
-    try:
-        with redirect_stderr(said), redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("always")
-            code = main(arguments)
-    finally:
-        warnings.formatwarning = usual
-    return Ended(code, said.getvalue())
+    with redirect_stderr(said), redirect_stdout(io.StringIO()), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        code = main(arguments)
+    lines = dict.fromkeys(f"austerity: {one.message}\n" for one in warned)  # as the command shows them
+    return Ended(code, "".join(lines) + said.getvalue())
 
 
 def ended(arguments: Sequence[str], timeout: float = 300.0) -> Ended:

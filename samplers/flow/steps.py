@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from ast import literal_eval
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeVar
@@ -186,8 +187,8 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def _finer(name: str, was: Any, now: Any) -> list[tuple[str, Any, Any]]:
     """The entries of a design that differ; any other wish as it is."""
     try:
-        old, new = (json.loads(text)["test"] for text in (was, now))
-    except (ValueError, TypeError, KeyError):
+        old, new = (json.loads(literal_eval(text))["test"] for text in (was, now))
+    except (ValueError, TypeError, KeyError, SyntaxError):
         return [(name, was, now)]
     return [(f"{name}.{key}", old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)]
 
