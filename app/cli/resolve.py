@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -122,5 +123,6 @@ def cluster_at(address: str | None) -> Iterator[Cluster | None]:
         return
     from samplers.cluster.client import Cluster
 
-    with Cluster(address) as cluster:
+    with Cluster(address) as cluster:  # whose import sets the levels of its loggers
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we tell of a lost scheduler ourselves
         yield cluster

@@ -1,7 +1,7 @@
-"""kill -9 at random moments of `austerity run`: `python -m benchmarks.reliability.faults [--kills 100] [--seed 0]`.
+"""Kills and damaged files: `python -m benchmarks.reliability.faults [--kills 100] [--damages 200] [--seed 0]`.
 
-The real command runs as a process of its own. It is killed, resumed and killed again until it is done. Then its draws
-and its results.nc are compared, bit for bit, with those of an undisturbed run.
+`austerity run` is a process of its own, killed (kill -9) at random moments, resumed and killed again until it is done.
+Then its draws and its results.nc are compared, bit for bit, with those of an undisturbed run. `damage` alters files.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.reliability import damage
+from benchmarks.reliability.preloaded import Preloaded, here
 from samplers.runs.store import DamagedFile, Store
 
 N_DATA = 2000
 TIMEOUT = 300.0  # seconds that one command may take
 MOST_KILLS = 6  # of one run, before it may finish
+USUAL = 5  # one command in so many is started as users do, with all its imports
 
 SEQUENTIAL = f'[test]\nkind = "sequential"\nn_data = {N_DATA}\nm = 200\nepsilon = 0.02\n'
 REST = """[model]
@@ -59,10 +62,17 @@ CASES = {
 MOMENTS = ("any", "begin", "checkpoint", "results")
 
 
-def report(kills: int = 100, seed: int = 0) -> list[str]:
+def report(kills: int = 100, damages: int = 200, seed: int = 0) -> list[str]:
     """The section of RESULTS.md."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = disturb(Path(folder), kills, seed)
+    begin, processors = time.monotonic(), _processor_seconds()
+
+    def progress(line: str) -> None:
+        print(f"[{time.monotonic() - begin:,.0f} s] {line}", file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        result = disturb(folder, kills, seed, progress=progress, usual=USUAL)
+        harmed = damage.damage_all(folder, damage.subjects_in(folder, list(CASES)), damages, seed, progress)
     return [
         f"## kill -9, {sum(result.kills.values()):,} times",
         "",
@@ -77,7 +87,25 @@ def report(kills: int = 100, seed: int = 0) -> list[str]:
         f"Resumed {result.resumes:,} times; refused {result.refused:,}; damaged files read {result.damaged:,}; runs "
         f"whose draws or results.nc differed from those of the undisturbed run: {result.different:,}.",
         "",
+        f"## One file of a run damaged, {harmed.trials:,} times",
+        "",
+        "The same runs with two chains, done or half-way, and `austerity sample`; one random file of the directory "
+        + ", ".join(f"{how} ({count:,})" for how, count in sorted(harmed.damages.items()))
+        + "; then `--resume`.",
+        "",
+        *harmed.table(),
+        "",
+        f"Results that differed from those of the undisturbed run: {harmed.different:,}; messages that were not one "
+        f"clear line per file, or advice that did not help: {harmed.unclear:,}.",
+        "",
+        f"This took {time.monotonic() - begin:,.0f} s, {_processor_seconds() - processors:,.0f} s of processor time.",
+        "",
     ]
+
+
+def _processor_seconds() -> float:
+    """Of this process and of all that it has waited for."""
+    return sum(os.times()[:4])
 
 
 @dataclass
@@ -93,11 +121,12 @@ class KillResult:
 
 
 class CompleteRun(NamedTuple):
-    """An undisturbed run: its files, the draws of its chains, and its duration in seconds."""
+    """An undisturbed run: its files, the draws of its chains, and its duration in seconds, with and without imports."""
 
     files: dict[str, bytes]
     draws: list[dict[str, bytes]]
     seconds: float
+    preloaded: float
 
 
 def disturb(
@@ -107,21 +136,25 @@ def disturb(
     cases: Sequence[str] = tuple(CASES),
     moments: Sequence[str] = MOMENTS,
     progress: Callable[[str], None] = lambda line: None,
+    usual: int = 1,
 ) -> KillResult:
-    """Kill runs of these cases in turn, `kills` times in total."""
+    """Kill runs of these cases in turn, `kills` times in total; one command in `usual` is started as users do."""
     chance, result, complete = random.Random(seed), KillResult(), {}
     make_data(folder)
+    for case in cases:
+        (folder / f"{case}.toml").write_text(CASES[case])
     when = _in_turn(moments)
     while (left := kills - sum(result.kills.values())) > 0:
         case = cases[sum(result.finished.values()) % len(cases)]
         config = folder / f"{case}.toml"
-        config.write_text(CASES[case])
         if case not in complete:
-            complete[case] = undisturbed(config, folder / f"{case}-complete")
+            complete[case] = undisturbed(config, folder / f"{case}-complete", usual)
         most = min(left, chance.randint(1, MOST_KILLS))
-        _disturbed(config, folder / f"{case}-{result.finished[case]}", complete[case], most, when, chance, result)
+        _disturbed(
+            config, folder / f"{case}-{result.finished[case]}", complete[case], most, when, chance, result, usual
+        )
         result.finished[case] += 1
-        progress(f"{case}: {result}")
+        progress(f"{case}: {sum(result.kills.values()):,} of {kills:,} kills")
     return result
 
 
@@ -133,20 +166,28 @@ def make_data(folder: Path) -> None:
     np.savez(folder / "data.npz", x=x, y=y)
 
 
-def undisturbed(config: Path, output: Path) -> CompleteRun:
-    """Run a config without disturbing it."""
-    begin = time.monotonic()
-    process = started(config, output)
-    _, errors = process.communicate(timeout=TIMEOUT)
-    if process.returncode:
-        raise RuntimeError(f"{config}: exit code {process.returncode}: {errors}")
+def undisturbed(config: Path, output: Path, usual: int = 1) -> CompleteRun:
+    """Run a config without disturbing it: the command as users start it, and again as most are started here."""
+    if usual > 1:
+        here(["run", str(config), "--output", str(output.with_name(f"{output.name}-here")), "--json"])  # loads it all
+    seconds = []
+    for place, as_users in ((output, True), (output.with_name(f"{output.name}-again"), usual == 1)):
+        begin = time.monotonic()
+        process = started(config, place, usual=as_users)
+        _, errors = process.communicate(timeout=TIMEOUT)
+        if process.returncode:
+            raise RuntimeError(f"{config}: exit code {process.returncode}: {errors}")
+        seconds.append(time.monotonic() - begin)
     draws = [_bytes(output, number) for number in Store(output).chains()]
-    return CompleteRun(_results(output), draws, time.monotonic() - begin)
+    return CompleteRun(_results(output), draws, *seconds)
 
 
-def started(config: Path, output: Path, *more: str) -> subprocess.Popen[str]:
-    """Start the command in a process group of its own."""
-    command = [sys.executable, "-P", "-m", "app.cli", "run", str(config), "--output", str(output), "--json", *more]
+def started(config: Path, output: Path, *more: str, usual: bool = True) -> subprocess.Popen[str] | Preloaded:
+    """Start the command in a process group of its own: as users do, or from what is loaded here already."""
+    words = ["run", str(config), "--output", str(output), "--json", *more]
+    if not usual:
+        return Preloaded(words)
+    command = [sys.executable, "-P", "-m", "app.cli", *words]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -165,15 +206,17 @@ def _disturbed(
     when: Iterator[str],
     chance: random.Random,
     result: KillResult,
+    share: int,
 ) -> None:
     """Kill one run up to `most` times, then let it finish; check the files on disk every time."""
     killed = 0
     while True:
         resumes = output.exists()
         result.resumes += resumes
-        before = _names(output)
-        process = started(config, output, *(["--resume"] if resumes else []))
-        if killed < most and _killed(process, output, next(when), complete.seconds, chance):
+        before, usual = _names(output), chance.randrange(share) == 0
+        process = started(config, output, *(["--resume"] if resumes else []), usual=usual)
+        seconds = complete.seconds if usual else complete.preloaded
+        if killed < most and _killed(process, output, next(when), seconds, chance):
             killed += 1
             result.kills[_phase(output, before)] += 1
             _look(output, complete, result)
@@ -188,7 +231,9 @@ def _disturbed(
         return
 
 
-def _killed(process: subprocess.Popen[str], output: Path, moment: str, seconds: float, chance: random.Random) -> bool:
+def _killed(
+    process: subprocess.Popen[str] | Preloaded, output: Path, moment: str, seconds: float, chance: random.Random
+) -> bool:
     """Kill the whole group at a moment of this kind; returns whether the command was still running."""
     begin, wait, saves = time.monotonic(), chance.uniform(0.0, seconds), chance.randint(1, 40)
     first, resumed, old = len(list(output.glob("chain-*/draws-*.bin"))), output.exists(), {*output.glob(".*.tmp")}
@@ -265,12 +310,13 @@ def _results(output: Path) -> dict[str, bytes]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.reliability.faults", description="kill -9 at random moments."
+        prog="python -m benchmarks.reliability.faults", description="kill -9 at random moments, and damaged files."
     )
     parser.add_argument("--kills", type=int, default=100, help="number of kills (default: %(default)s)")
+    parser.add_argument("--damages", type=int, default=200, help="number of damaged files (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: %(default)s)")
     given = parser.parse_args()
-    print("\n".join(report(given.kills, given.seed)))
+    print("\n".join(report(given.kills, given.damages, given.seed)))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designer.core.errors import BadInput, Busy
+from designer.core.errors import BadInput, Busy, prefix_errors
 from designer.core.files import shorten, write_whole
 from designer.core.progress import Cancelled
 from designer.pairs.trial_run import TrialRun
@@ -26,7 +26,6 @@ from samplers.chains.parallel import RunProgress
 from samplers.cluster import tasks as cluster_tasks
 from samplers.cluster.tasks import (
     MESSAGE,
-    PACKAGES,
     SUMS,
     ChainProgress,
     ChainTask,
@@ -116,8 +115,9 @@ class Cluster:
         numbers = range(settings.chains)
         tally = _Tally(len(numbers) * settings.steps, progress, lambda: expected_of(store.meta() or {}, settings))
         with store.held(), _marked(store) as marker:
-            self._check(marker)
-            tasks = [ChainTask(config.portable().to_toml(), str(store.directory), number, marker) for number in numbers]
+            whole = config.portable()
+            self._check(marker, [path for path in (whole.data.path, whole.data.labels) if path is not None])
+            tasks = [ChainTask(whole.to_toml(), str(store.directory), number, marker) for number in numbers]
             try:
                 for _, reached in self._each(tasks, lambda message: tally.add(ChainProgress(**message)), cancelled):
                     tally.add(reached)
@@ -187,7 +187,8 @@ class Cluster:
 
         topic = f"austerity-{secrets.token_hex(8)}"
         self.client.subscribe_topic(topic, lambda event: receive(event[1][MESSAGE]))
-        submitted = [self.client.submit(cluster_tasks.perform, t, topic, pure=False, retries=RETRIES) for t in tasks]
+        arguments, options = (topic, cluster_tasks.versions()), {"pure": False, "retries": RETRIES}
+        submitted = [self.client.submit(cluster_tasks.perform, task, *arguments, **options) for task in tasks]
         pending = {future: number for number, future in enumerate(submitted)}
         try:
             while pending:
@@ -212,26 +213,40 @@ class Cluster:
             raise BadInput(
                 f"cluster: {self.address}: every worker that tried died; progress is saved, continue with --resume"
             ) from None
+        except OSError:
+            raise
         except CancelledError:
             raise BadInput(
-                f"cluster: {self.address}: the connection was lost; progress is saved, continue with --resume"
+                f"cluster: {self.address}: the connection was lost; progress is saved, continue with --resume, "
+                "here or on another cluster"
             ) from None
+        except Exception:
+            self._check(None)  # a worker with other software, which came later, is the reason that we can name
+            raise
         if result.problem is not None:
             raise ArithmeticError(result.problem) if result.numerical else BadInput(result.problem)
         return result.value
 
-    def _check(self, marker: str | None) -> None:
-        """Check that every worker has our packages and sees the file `marker`; warn if its sums end in other bits."""
-        ours = cluster_tasks.probe(None)
-        answers = self.client.run(cluster_tasks.probe, marker, on_error="return")
+    def _check(self, marker: str | None, files: Sequence[str] = ()) -> None:
+        """Check that every worker has our software, sees the file `marker` and has the same data files as the others.
+
+        Warn if its sums end in other bits.
+        """
+        ours, first = cluster_tasks.probe(None), ""
+        answers = self.client.run(cluster_tasks.probe, marker, files, on_error="return")
         for worker, theirs in answers.items():
             if isinstance(theirs, BadInput):
                 raise BadInput(f"worker {worker}: {theirs}")
             if isinstance(theirs, BaseException):
-                raise BadInput(f"worker {worker}: cannot run austerity: {shorten(theirs, 100)}")
-            for name in PACKAGES:
-                if theirs[name] != ours[name]:
-                    raise BadInput(f"worker {worker}: has {name} {theirs[name]}, this machine has {ours[name]}")
+                advice = "install the same versions of Python and austerity there, or remove this worker"
+                raise BadInput(f"worker {worker}: cannot run austerity: {shorten(theirs, 100)}; {advice}")
+            with prefix_errors(f"worker {worker}: "):
+                cluster_tasks.check_software(theirs, cluster_tasks.versions())
+            first = first or worker
+            for file in files:
+                if theirs[file] != answers[first][file]:
+                    differ = f"{file} has {theirs[file]}, on worker {first} {answers[first][file]}"
+                    raise BadInput(f"worker {worker}: {differ}; every worker needs the same data")
             if theirs[SUMS] != ours[SUMS]:
                 message = (
                     f"worker {worker}: its processor rounds sums differently; draws may differ in their last digits"

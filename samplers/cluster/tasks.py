@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -32,9 +33,10 @@ from samplers.runs.saved_run import BLAS_THREADS, describe, run_chain
 from samplers.runs.store import Store
 
 MESSAGE_INTERVAL = 0.2  # seconds between two messages of a task
-PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere
+PACKAGES = ("austerity", "numpy", "scipy", "numba")  # must be the same everywhere, and so must Python
 SUMS = "sums"  # should be
 MESSAGE = "message"  # where an event carries the message
+PIECES, PIECE = 256, 2**14  # of a file that are compared, and the bytes of each
 PATIENCE = 150.0  # seconds to wait for a lock: NFS releases the locks of a dead machine after 90
 
 
@@ -77,10 +79,14 @@ class Task(Protocol):
     def do(self, here: WorkerContext) -> Any: ...
 
 
-def perform(task: Task, topic: str) -> TaskResult:
-    """Run a task on a worker; this is the function that the scheduler sends."""
+def perform(task: Task, topic: str, software: Mapping[str, str]) -> TaskResult:
+    """Run a task on a worker; this is the function that the scheduler sends.
+
+    `software` is the caller's: a worker that came after the caller had looked may have another one.
+    """
     here = WorkerContext(topic)
     try:
+        check_software(versions(), software)
         with blas_threads(task.threads):
             return TaskResult(task.do(here))
     except BadInput as problem:
@@ -122,7 +128,10 @@ class ChainTask(NamedTuple):
         check_marker(self.marker)
         config, store = SamplerConfig.from_toml(self.config), Store(self.output)
         spec, settings = _LAST_SPEC.get(self.config, lambda: build(config)), settings_of(config)
-        describe(spec, settings, store)
+        try:
+            describe(spec, settings, store)
+        except BadInput as problem:
+            raise BadInput(f"{problem}; if only this worker's data are others, give it the same files") from None
         until = time.monotonic() + PATIENCE
         while True:
             relay = Relay(here, self.number, spec, settings.warmup)
@@ -254,11 +263,39 @@ def unchanged(value: Any) -> Any:
 # --- is this worker like the others? ----------------------------------------------------------------------------------
 
 
-def probe(marker: str | None) -> dict[str, str]:
-    """What a worker must have in common with the caller, and whether it sees the caller's file."""
+def probe(marker: str | None, files: Sequence[str] = ()) -> dict[str, str]:
+    """What a worker must have in common with the caller and the others, and whether it sees the caller's file."""
     if marker is not None:
         check_marker(marker)
-    return {name: version(name) for name in PACKAGES} | {SUMS: _sums()}
+    return versions() | {SUMS: _sums()} | {file: glance(Path(file)) for file in files}
+
+
+def versions() -> dict[str, str]:
+    """Of the software on which the draws depend."""
+    return {"python": platform.python_version().rpartition(".")[0]} | {name: version(name) for name in PACKAGES}
+
+
+def check_software(theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    """Refuse a worker whose versions are not the caller's."""
+    for name, needed in ours.items():
+        if (there := theirs.get(name, "unknown")) != needed:
+            advice = "install the same versions everywhere, or remove this worker"
+            raise BadInput(f"has {name} {there}, the caller has {needed}; {advice}")
+
+
+def glance(file: Path) -> str:
+    """The size of a file, and a digest of pieces all over it: enough to tell that two files are not the same one.
+
+    The whole is compared when a chain has read its data.
+    """
+    if not file.is_file():
+        raise BadInput(f"data: {file}: no such file; every worker needs the data at this path")
+    size, sha = file.stat().st_size, hashlib.sha256()
+    with open(file, "rb") as opened:
+        for start in range(0, size, max(size // PIECES, PIECE)):
+            opened.seek(start)
+            sha.update(opened.read(PIECE))
+    return f"{size:,} bytes (digest {sha.hexdigest()[:8]})"
 
 
 def _sums() -> str:

@@ -44,6 +44,7 @@ from samplers.data import memory
 from samplers.data.formula.frame import ModelFrame, model_frame
 from samplers.data.formula.model import model_of
 from samplers.data.load import Dataset, load
+from samplers.data.size import sized
 from samplers.decide.always import AlwaysAccept
 from samplers.decide.barker import BarkerTest
 from samplers.decide.comparison import AcceptTest
@@ -61,6 +62,7 @@ from samplers.models.rj_logistic import RJLogistic
 from samplers.models.tempered import tempered
 from samplers.proposals import ArrowStep, Langevin, Proposal, ProposalChoice, RandomWalk, StiefelWalk, choose_proposal
 
+CONTENTS = "contents of the data"  # an entry of a run's description
 UNCORRECTED = (
     "no test: every proposal is accepted, so the draws have the error of the step size, which nothing corrects; "
     "`austerity certify` measures it"
@@ -97,7 +99,9 @@ def build(config: SamplerConfig) -> ChainSpec:
     notes |= {} if data.origin is None else {"data": data.origin}
     notes |= {"table": "; ".join(parts.remarks)} if parts.remarks else {}
     notes |= {"heavy": split.sentence} if split is not None and n_heavy else {}
-    known = data.digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
+    digest = data.digest
+    known = digest + (f"{n_heavy} heavy" if heavy is None and n_heavy else "")
+    notes |= _contents(config, data.contents)
     notes |= {"gradient_batch": config.proposal.batch} if isinstance(config.proposal, LangevinTable) else {}
     notes |= {"uncorrected": UNCORRECTED} if isinstance(config.test, AlwaysTable) else {}
     chosen: dict[str, str] = {}  # enters the digest, unless it is the proposal that earlier versions made
@@ -118,7 +122,7 @@ def build(config: SamplerConfig) -> ChainSpec:
         kind=config.model.kind,
         notes=notes | {"source": {"config": config.portable().to_toml()}},  # for a certificate of the saved run
         digest=hashlib.sha256((config.digest + known + "".join(chosen.values())).encode()).hexdigest(),
-        entries=config.entries | {"contents of the data": data.digest[:8]} | chosen,
+        entries=config.entries | {CONTENTS: digest[:8]} | chosen,
     )
     with prefix_errors("run."):
         spec.chain(np.random.default_rng())  # refuse now what no chain can start with
@@ -142,13 +146,24 @@ def _field_spec(config: SamplerConfig, table: FieldTable) -> ChainSpec:
         design=config.test if isinstance(config.test, Design) else None,
         names=tuple(f"x{k}" for k in range(found.field.dimension)),
         kind=config.model.kind,
-        notes={"field": found.sentence, "source": {"config": config.portable().to_toml()}},
+        notes={
+            "field": found.sentence,
+            "source": {"config": config.portable().to_toml()},
+            **_contents(config, {"potentials": sized(found.field.log_psi)}),
+        },
         digest=hashlib.sha256((config.digest + found.digest).encode()).hexdigest(),
-        entries=config.entries | {"contents of the data": found.digest[:8]},
+        entries=config.entries | {CONTENTS: found.digest[:8]},
     )
     with prefix_errors("run.start: "):
         spec.chain(np.random.default_rng())
     return spec
+
+
+def _contents(config: SamplerConfig, parts: dict[str, str]) -> dict[str, Any]:
+    """What the data are, part by part, and the file of each: for a run that is not resumed, because they changed."""
+    data = config.portable().data
+    places = {part: (data.labels if part == "labels" else None) or data.path or data.source for part in parts}
+    return {"parts": {CONTENTS: parts}, "files": {part: place for part, place in places.items() if place}}
 
 
 def _data(config: SamplerConfig) -> Dataset | ModelFrame:

@@ -19,6 +19,7 @@ from designer.core.text_table import MOST_TEXTS, Texts, count_lines
 from samplers.config.schema import DataTable, Labels
 from samplers.data import csv_table, memory, parquet_table
 from samplers.data.scaling import unit
+from samplers.data.size import sized
 from samplers.models.arrays import BLOCK, blocks
 
 MAX_COLUMNS = 10_000
@@ -46,6 +47,11 @@ class Dataset(NamedTuple):
             for block in blocks(len(values)):
                 sha.update(np.ascontiguousarray(values[block]).data)
         return sha.hexdigest()
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """Size and digest of rows and labels, to say which of them are others."""
+        return {"rows": sized(self.x)} | ({} if self.y is None else {"labels": sized(self.y)})
 
 
 def load(data: DataTable, labels: Labels) -> Dataset:

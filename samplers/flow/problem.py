@@ -16,11 +16,12 @@ from designer.core.toml_json import parse_toml, read_text
 from designer.engine.step_error import Rule
 from designer.rule.design import Design
 from samplers.chains.slice_chain import Slice
-from samplers.config.assemble import build
+from samplers.config.assemble import CONTENTS, build
 from samplers.config.config import SamplerConfig
 from samplers.config.schema import ProxyTable
 from samplers.models import LinearModel, SmoothModel
 from samplers.models.control import Controlled
+from samplers.runs.identity import parts_of
 
 RUN = ("draws", "warmup", "chains", "seed")  # entries of `[run]` that are also arguments of `sample`
 
@@ -48,6 +49,8 @@ class Problem(NamedTuple):
         "metropolis" or "barker".
     facts
         About the data, for the results.
+    contents, files
+        Size and digest of each part of the data, and where it is from: to say what changed.
     """
 
     model: Any
@@ -65,6 +68,8 @@ class Problem(NamedTuple):
     run: Mapping[str, Any] = MappingProxyType({})
     rule: Rule = "metropolis"
     facts: Mapping[str, str | int | float] = MappingProxyType({})
+    contents: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
 
     @property
     def differentiable(self) -> bool:
@@ -97,7 +102,7 @@ def problem_of(source: Any, start: npt.ArrayLike | None, names: Sequence[str] | 
     if isinstance(source, Controlled) and state is None:
         state = source.centre
     own = getattr(model, "names", None) if names is None else names
-    problem = Problem(model, state, None if own is None else tuple(map(str, own)))
+    problem = Problem(model, state, None if own is None else tuple(map(str, own)), contents=parts_of("model", model))
     if not isinstance(source, Controlled):
         return problem
     return problem._replace(order=source.order, heavy=source.heavy if source.n_heavy else None)
@@ -157,6 +162,8 @@ def _of_config(config: SamplerConfig, *, tested: bool = False) -> Problem:
         run=run,
         rule=config.rule,
         facts={name: value for name, value in facts.items() if name not in ("heavy", "proposal")},
+        contents=parts_of("model", config.model) | spec.notes["parts"][CONTENTS],
+        files=spec.notes["files"],
     )
     if isinstance(spec.model, Controlled):
         problem = problem._replace(mode=spec.model.centre, order=spec.model.order, heavy=getattr(table, "heavy", None))

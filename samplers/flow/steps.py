@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
+from ast import literal_eval
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +28,7 @@ from samplers.flow.wishes import Wishes
 from samplers.models.control import Controlled, find_mode
 from samplers.models.control.heavy import RowSplit
 from samplers.proposals import RandomWalk
+from samplers.runs.differences import MOST_NAMED, changed
 from samplers.runs.identity import agree, fingerprint
 from samplers.study.observe import independent
 
@@ -95,8 +99,10 @@ class Flow:
         found = self.step("mode", self._mode)
         theta: Floats = found["theta"]
         if not agree(found["marks"].tolist(), marks_of(self.problem.model, theta).tolist()):
+            contents = changed(found.get("contents", {}), self.problem.contents, self.problem.files)
+            which = f" ({', '.join(islice(contents, MOST_NAMED))})" if found.get("contents") else ""
             raise BadInput(
-                f"{self.place.directory}: was begun with another model or other data; choose another directory"
+                f"{self.place.directory}: was begun with another model or other data{which}; choose another directory"
             )
         return theta
 
@@ -113,7 +119,7 @@ class Flow:
             theta, how = find_mode(problem.model, problem.start, names=problem.names), "found by Newton's method"
         data, size = f"{problem.model.n_data:,} data", f"{theta.size:,} parameter{'s' if theta.size > 1 else ''}"
         self.decide("mode", how, f"the model has {size} and {data}" if problem.differentiable else "", "start=")
-        return {"theta": theta, "marks": marks_of(problem.model, theta)}
+        return {"theta": theta, "marks": marks_of(problem.model, theta), "contents": dict(problem.contents)}
 
     def proxied(self, mode: Floats) -> Controlled | None:
         """The model with control variates of order 2 at the mode, for proposals and for Laplace."""
@@ -172,8 +178,19 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     >>> changes({"draws": 100, "audit": 9}, {"draws": 200, "audit": 9})
     'draws was 100 and is 200'
     """
-    names = [name for name in now if name not in before or before[name] != now[name]]
-    return ", ".join(f"{name} was {before.get(name, 'not kept')} and is {now[name]}" for name in names)
+    pairs = {name: (before.get(name, "not kept"), now[name]) for name in now if before.get(name, ...) != now[name]}
+    return ", ".join(
+        f"{part} was {was} and is {new}" for name, pair in pairs.items() for part, was, new in _finer(name, *pair)
+    )
+
+
+def _finer(name: str, was: Any, now: Any) -> list[tuple[str, Any, Any]]:
+    """The entries of a design that differ; any other wish as it is."""
+    try:
+        old, new = (json.loads(literal_eval(text))["test"] for text in (was, now))
+    except (ValueError, TypeError, KeyError, SyntaxError):
+        return [(name, was, now)]
+    return [(f"{name}.{key}", old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)]
 
 
 def marks_of(model: Any, theta: Floats) -> Floats:

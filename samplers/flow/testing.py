@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -43,7 +44,7 @@ CHEAPER = 0.5  # data use at which a test evaluates as much as exact decisions w
 
 def chosen_test(flow: Flow, proxied: Controlled | None, proposal: Any, start: Floats) -> ChosenTest:
     """Which test the chains use."""
-    found = flow.step("test", lambda: _plan(flow, proxied, proposal, start))
+    found = flow.step("test", lambda: _plan(flow, proxied, proposal, start), lambda _: _trial_file(flow))
     if found.design is not None and (design := found.loaded) is not None:
         design.save(flow.place.path("design.toml"))
     return found
@@ -203,8 +204,14 @@ def _given_design(flow: Flow, design: Design, model: Any, split: RowSplit | None
 
 def trial_run(flow: Flow, model: Any, proposal: Any, start: Floats) -> TrialRun:
     """Pairs of an exact chain."""
-    flow.step("trial", lambda: _trial(flow, model, proposal, start))
+    flow.step("trial", lambda: _trial(flow, model, proposal, start), lambda _: _trial_file(flow))
     return TrialRun.load(flow.trial_path)
+
+
+def _trial_file(flow: Flow) -> dict[str, str]:
+    """What the file of the trial run holds: if it is not what was written, the trial run is made again."""
+    path = flow.trial_path
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:8] if path.exists() else "missing"}
 
 
 def _trial(flow: Flow, model: Any, proposal: Any, start: Floats) -> dict[str, Any]:

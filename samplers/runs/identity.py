@@ -32,6 +32,7 @@ TOLERANCE = 1e-5  # for two marks of the same thing
 PROPOSED = 3  # states that tell a proposal from another
 MOST_NUMBERS = 2**20  # of an array that are hashed; more are thinned
 DEPTH = 6  # of objects within objects
+MOST_PARTS = 40  # of a model, proposal or test that are told apart
 SEED = 20140621  # of the random numbers of a fingerprint
 
 Marks = dict[str, list[list[float]]]
@@ -65,7 +66,9 @@ def identified(
     }
     entries |= {} if spec.factory is None else {"chain": type(chain).__qualname__}
     digest = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
-    notes = {**spec.notes, MARKS: {name: {"digest": digests[name], "numbers": marks[name]} for name in marks}}
+    pieces = {MODEL: chain.model, PROPOSAL: chain.proposal} | ({} if spec.design is not None else {"test": chain.test})
+    notes = {**spec.notes, "parts": {name: parts_of(name, piece) for name, piece in pieces.items()}}
+    notes |= {MARKS: {name: {"digest": digests[name], "numbers": marks[name]} for name in marks}}
     return spec._replace(entries=entries, digest=digest, notes=notes)
 
 
@@ -144,6 +147,31 @@ def _parts(value: Any) -> Mapping[str, Any]:
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return {} if callable(value) else dict(getattr(value, "__dict__", {}))
+
+
+def parts_of(name: str, value: Any) -> dict[str, str]:
+    """What a model, proposal or test is made of, in words, to say which part is another one: numbers, and digests.
+
+    Examples
+    --------
+    >>> from samplers import ConcentrationTest
+    >>> parts_of("test", ConcentrationTest(m=500))["test.m"]
+    '500'
+    """
+    name = "model" if name == MODEL else name
+    parts = value._asdict() if hasattr(value, "_asdict") else _parts(value)
+    public = [part for part in parts if not part.startswith("_")][:MOST_PARTS]
+    with suppress(Exception):  # of objects that do not let us look
+        return {f"{name}.{part}": _in_words(parts[part]) for part in public}
+    return {}
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 10:
+        return f"{' × '.join(f'{n:,}' for n in value.shape)} (digest {digest_of(value)[:8]})"
+    if value is None or isinstance(value, (bool, int, float, str, np.ndarray, np.generic)):
+        return " ".join(str(value).split())
+    return f"{type(value).__qualname__} (digest {digest_of(value)[:8]})"
 
 
 def fingerprint(chain: MarkovChain) -> list[list[float]]:

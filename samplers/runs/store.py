@@ -36,11 +36,12 @@ from designer.core.files import shorten
 from samplers.chains.parallel import MAX_CHAINS
 from samplers.runs import checksummed_file
 from samplers.runs.checksummed_file import ChecksummedFile, Damaged, make_directory
+from samplers.runs.differences import differences
 from samplers.runs.lock import HALF, holding, remove_half_written, take
 
 MOST_CHECKPOINTS = 3  # of each chain that stay on disk
 MAX_STEPS = 10**12
-MOST_NAMED = 5  # entries of a config that differ, in one message
+AS_IT_WAS = "resume with the settings it was started with, or choose another directory"
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -83,10 +84,11 @@ class Store:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
+        self.digest: str | None = None  # of the run that `describe` recorded
 
     def chain(self, number: int) -> ChainStore:
         """The files of one chain."""
-        return ChainStore(self.directory, integer("chain", number, 0, MAX_CHAINS - 1))
+        return ChainStore(self.directory, integer("chain", number, 0, MAX_CHAINS - 1), self.digest)
 
     def chains(self) -> list[int]:
         """Numbers of the chains on disk."""
@@ -127,16 +129,25 @@ class Store:
         """Record what this run is, in JSON types; refuse a directory that holds another run.
 
         `meta["digest"]` identifies the run. `meta["config"]`, if given, holds its settings by name: a refusal names
-        those that differ.
+        those that differ (`samplers.runs.differences`).
         """
         if not isinstance(meta.get("digest"), str):
             raise BadInput("meta: must have a digest")
         with self.alone():
             if (known := self.meta()) is None:
+                self._check_checkpoints(meta["digest"])
                 checksummed_file.write(self.directory / "run.bin", {"meta": dict(meta)}, {})
             elif known["digest"] != meta["digest"]:
-                advice = "resume with the settings it was started with, or choose another directory"
-                raise BadInput(f"{self.directory}: holds another run ({_differences(known, meta)}); {advice}")
+                raise BadInput(f"{self.directory}: holds another run ({differences(known, meta)}); {AS_IT_WAS}")
+        self.digest = meta["digest"]
+
+    def _check_checkpoints(self, digest: str) -> None:
+        """Where the description was removed, the checkpoints still say of which run they are."""
+        for number in self.chains():
+            run = self.chain(number).run_of_newest()
+            if run not in (None, digest):
+                differ = f"its checkpoints are of {shorten(run, 13)}, not {shorten(digest, 13)}; run.bin is missing"
+                raise BadInput(f"{self.directory}: holds another run ({differ}); {AS_IT_WAS}")
 
     def meta(self) -> dict[str, Any] | None:
         """What `describe` recorded; None if there is nothing."""
@@ -174,8 +185,8 @@ class ChainStore:
     A save that fails changes nothing that was saved before. It can be tried again with the same or with more draws.
     """
 
-    def __init__(self, directory: Path, number: int) -> None:
-        self.number = number
+    def __init__(self, directory: Path, number: int, run: str | None = None) -> None:
+        self.number, self.run = number, run
         self.directory = directory / f"chain-{number:04d}"
         self._unlock: Callable[[], object] | None = None
         self._end: _End | None = None  # known while the lock is held
@@ -226,6 +237,13 @@ class ChainStore:
 
         return self._newest(gather) or {}
 
+    def run_of_newest(self) -> str | None:
+        """The digest of the run that made the newest good checkpoint; None if there is none, or it does not say."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DamagedFile)  # told when the chain is resumed
+            run = self._newest(lambda _, file: file.header.get("run"))
+        return run if isinstance(run, str) else None
+
     def recent(self, most: int) -> tuple[int, dict[str, Array]]:
         """The newest draws, at most so many, and the number of the step before them: for a look at a long run.
 
@@ -259,7 +277,7 @@ class ChainStore:
         self._tidy = False  # until all is written: a failed save may leave a segment behind
         new = checkpoint.step > end.step
         segment = self._save_draws(checkpoint.step, arrays, layout, end) if new else end.segment
-        header = {"kind": "state", "chain": self.number, "step": checkpoint.step, "last": segment}
+        header = {"kind": "state", "chain": self.number, "step": checkpoint.step, "last": segment, "run": self.run}
         checksummed_file.write(
             self._state_path(checkpoint.step), header, {"rng": checkpoint.rng, "state": checkpoint.state}
         )
@@ -350,21 +368,6 @@ _CHAIN = re.compile(r"chain-(\d{4})")
 _STATE = re.compile(r"state-(\d{12,13})\.bin")
 _DRAWS = re.compile(r"draws-(\d{12,13})-(\d{12,13})\.bin")
 _LEFT_AT_START = re.compile(rf"lock|run\.lock|cluster\.marker\.\w+|{HALF.pattern}")
-
-
-def _differences(known: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
-    """The settings of two runs that differ; if only their digests are known, those."""
-    match known.get("config"), meta.get("config"):
-        case dict(before), dict(now) if before != now:
-            names = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-            more = f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-            return ", ".join(_difference(name, before, now) for name in names[:MOST_NAMED]) + more
-    return f"{shorten(known['digest'], 13)}, not {shorten(meta['digest'], 13)}"
-
-
-def _difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    was, new = (f"{shorten(entries[name], 20)}" if name in entries else "not given" for entries in (before, now))
-    return f"{shorten(name)} was {was}, is {new}"
 
 
 def _refuse(message: str) -> None:

@@ -30,6 +30,7 @@ from samplers.data.formula.design import (
 from samplers.data.formula.response import response
 from samplers.data.formula.scan import Missing, Scan, scan
 from samplers.data.formula.text import Parts, split_formula
+from samplers.data.size import sized
 from samplers.data.table import Table, open_table
 from samplers.models.arrays import blocks
 
@@ -121,6 +122,14 @@ class ModelFrame(NamedTuple):
                 assert values is not None
                 sha.update(np.ascontiguousarray(values[block]).data)
         return sha.hexdigest()
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """Size and digest of each part, to say which of them are others."""
+        parts = {"columns": self.rows, "response": self.y, "offset": self.offset}
+        parts |= {"weights": self.weights, "trials": self.trials}
+        parts |= {f"groups {number}": group.codes for number, group in enumerate(self.groups, 1)}  # type: ignore[misc]
+        return {name: sized(values) for name, values in parts.items() if values is not None}
 
 
 class _Vectors(NamedTuple):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import io
 import json
 import time
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,17 +28,23 @@ from designer.core.progress import Cancelled, ShareProgress
 from samplers.chains.blas import blas_threads
 from samplers.experiments.framework.identity import identity
 from samplers.experiments.framework.report import Report
+from samplers.runs.differences import changed
 from samplers.runs.lock import holding, remove_half_written
 
 SECONDS = "seconds of this part"  # stored with the values that the part returned
 MISSING = (
     "missing"  # a part that returns this key, with the reason, is not stored: another run may be able to compute it
 )
+MADE_OF = "made of"  # the key of the settings and data of a part, to say what changed
 PARTS = "parts"  # the folder of the stored parts, in that of the results
 RESULTS = ("report.json", "finding.txt", "experiment.json", "table*.csv", "figure*.png", "figures.html")
 
 Size = Literal["tiny", "quick", "full", "paper"]
 Values = Mapping[str, Any]  # arrays, numbers and strings
+
+
+class ComputedAgain(UserWarning):
+    """Stored parts of an experiment are not used, because they are of other settings, data or code."""
 
 
 def _silent(share: float, note: str) -> None:
@@ -157,13 +165,16 @@ def run_experiment(
     fingerprints = fingerprints_of(experiment, folder)
     known = experiment.identity(settings, fingerprints)
     with nullcontext() if output is None else _held(Path(output)):
-        by_name = {} if output is None else _stored_parts(Path(output) / PARTS, names, known)
+        of = {f"settings.{name}": str(value) for name, value in settings._asdict().items()}
+        of |= {"version": version("austerity")} | {f"data set {name}": mark for name, mark in fingerprints.items()}
+        of = {name: value for name, value in of.items() if name.removeprefix("settings.") not in experiment.listing}
+        by_name = {} if output is None else _stored_parts(Path(output) / PARTS, names, known, of)
         batch = Batch(experiment, settings, [name for name in names if name not in by_name], folder, known)
         overall = _shifted(progress or _silent, len(by_name), len(batch.names), len(names))
         for name, part in (mapper or _one_by_one)(batch, overall, cancelled or _never):
             by_name[name] = part
             if output is not None and MISSING not in part:
-                write_whole(Path(output) / PARTS / f"{name}.npz", _packed(part, known))
+                write_whole(Path(output) / PARTS / f"{name}.npz", _packed(part, known, of))
         values = {name: by_name[name] for name in names}
         done = Done(experiment.report(settings, values), settings, {n: float(v[SECONDS]) for n, v in values.items()})
         if output is not None:
@@ -216,11 +227,18 @@ def _one_by_one(batch: Batch, progress: ShareProgress, cancelled: Callable[[], b
             yield name, computed(batch.experiment, batch.settings, name, work)
 
 
-def _stored_parts(folder: Path, names: Sequence[str], known: str) -> dict[str, Values]:
-    """The parts whose files are undamaged and have this identity; unless all have, old results are removed."""
+def _stored_parts(folder: Path, names: Sequence[str], known: str, of: Mapping[str, str]) -> dict[str, Values]:
+    """The parts whose files are undamaged and have this identity; unless all have, old results are removed.
+
+    A `ComputedAgain` warning says why parts of another identity are not used.
+    """
     read = {name: _read(folder / f"{name}.npz", known) for name in names}
     if None in read.values():
         _remove_results(folder.parent)
+    others = [before for name in names if read[name] is None and (before := _made_of(folder / f"{name}.npz"))]
+    if others:
+        why = ", ".join(changed(others[0], of)) or "the code of the experiment is another"
+        warnings.warn(f"{folder}: {len(others):,} stored parts are computed again: {why}", ComputedAgain, stacklevel=3)
     return {name: values for name, values in read.items() if values is not None}
 
 
@@ -231,10 +249,12 @@ def _remove_results(output: Path) -> None:
             file.unlink()
 
 
-def _packed(values: Values, known: str) -> bytes:
+def _packed(values: Values, known: str, of: Mapping[str, str] = MappingProxyType({})) -> bytes:
     buffer = io.BytesIO()
     arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items()}
-    np.savez_compressed(buffer, identity=np.array(_with_names(known, arrays)), **arrays)
+    texts = {"identity": _with_names(known, arrays), MADE_OF: json.dumps(dict(of))}
+    everything: dict[str, Any] = {name: np.array(text) for name, text in texts.items()} | arrays
+    np.savez_compressed(buffer, **everything)
     return buffer.getvalue()
 
 
@@ -245,15 +265,28 @@ def _with_names(known: str, values: Values) -> str:
 
 def _read(file: Path, known: str) -> dict[str, Any] | None:
     """The numbers of a part; None if the file is missing, damaged, or of another identity."""
-    try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-            values = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        return None
+    values = _arrays(file)
     identity = str(values.pop("identity", ""))
+    values.pop(MADE_OF, None)
     if identity not in (known, _with_names(known, values)):  # files of older versions do not include the names
         return None
     return {name: value.item() if value.ndim == 0 else value for name, value in values.items()}
+
+
+def _made_of(file: Path) -> dict[str, str]:
+    """The settings and data that a part was computed with; empty if the file does not tell."""
+    with suppress(ValueError):
+        return dict(json.loads(str(_arrays(file).get(MADE_OF, "{}"))))
+    return {}
+
+
+def _arrays(file: Path) -> dict[str, Any]:
+    """The arrays in a file; none if it is missing or damaged."""
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return {}
 
 
 def fingerprints_of(experiment: Experiment, folder: Path | None) -> dict[str, str]:

@@ -264,10 +264,8 @@ def test_searches(cluster):
 def test_what_a_worker_cannot_do_is_told_in_a_line(cluster, dask, folder, tmp_path, refuses):
     refuses(lambda: cluster._check(str(tmp_path / "nowhere" / "marker")), "worker tcp://", "all workers share")
     away = SamplerConfig.from_toml(CONFIG.replace("x.npy", "/no/such/x.npy"))
-    refuses(lambda: cluster.run_config(away, tmp_path / "out"), "worker tcp://", "/no/such/x.npy: no such file")
-    refuses(
-        lambda: cluster.run_config(away, tmp_path / "out"), "not empty" if any((tmp_path / "out").iterdir()) else ""
-    )
+    for _ in range(2):  # the first has begun nothing that would be in the way of the second
+        refuses(lambda: cluster.run_config(away, tmp_path / "out"), "worker tcp://", "/no/such/x.npy: no such file")
     refuses(lambda: Cluster("tcp://127.0.0.1:9"), "no scheduler answers", "tcp://host:8786")
     refuses(lambda: Cluster("nonsense://x"), "no scheduler answers")
 

@@ -40,6 +40,7 @@ def counted(computed):
     )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::samplers.experiments.framework.running.ComputedAgain")
 def test_a_run_is_extended_and_not_repeated(tmp_path):
     computed: list[str] = []
     own = counted(computed)

@@ -13,7 +13,8 @@ import pytest
 from designer.core.progress import Cancelled
 from samplers.experiments.framework import identity
 from samplers.experiments.framework.report import Panel, Report, ResultTable, Series
-from samplers.experiments.framework.running import MISSING, Experiment, Work, computed, run_experiment
+from samplers.experiments.framework.running import MISSING, ComputedAgain, Experiment, Work, computed, run_experiment
+from samplers.runs.lock import holding
 
 RESULTS = {"report.json", "finding.txt", "experiment.json", "table1.csv"}
 
@@ -57,7 +58,8 @@ def test_parts_are_kept_and_settings_matter(tmp_path):
     first, again, other = Recorded(), Recorded(), Recorded()
     assert run_experiment(first.experiment(), "tiny", tmp_path).report.finding == "sum 6"
     assert run_experiment(again.experiment(), "tiny", tmp_path).report.finding == "sum 6"
-    assert run_experiment(other.experiment(2.0), "tiny", tmp_path).report.finding == "sum 12"
+    with pytest.warns(ComputedAgain, match=r"3 stored parts are computed again: settings.scale was 1.0, is 2.0$"):
+        assert run_experiment(other.experiment(2.0), "tiny", tmp_path).report.finding == "sum 12"
     assert (first.computed, again.computed, other.computed) == (["a", "bb", "ccc"], [], ["a", "bb", "ccc"])
 
 
@@ -103,11 +105,23 @@ def test_results_do_not_outlive_their_parts(tmp_path):
     for name in ("figures.html", "figure1.png", "table7.csv", "notes.txt"):
         (tmp_path / name).write_text("")
     assert {file.name for file in tmp_path.iterdir()} >= RESULTS
-    with pytest.raises(Cancelled):
+    with pytest.raises(Cancelled), pytest.warns(ComputedAgain, match="3 stored parts"):
         run_experiment(Recorded(stop_at="bb").experiment(2.0), "tiny", tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt"}
-    run_experiment(Recorded().experiment(2.0), "tiny", tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt", *RESULTS}
+    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt", "lock"}
+    with pytest.warns(ComputedAgain, match="2 stored parts"):
+        run_experiment(Recorded().experiment(2.0), "tiny", tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"parts", "notes.txt", "lock", *RESULTS}
+
+
+def test_one_process_at_a_time_and_nothing_half_written_is_left(tmp_path, refuses):
+    left = [tmp_path / ".table1.csv.0a1b2c3d.tmp", tmp_path / "parts" / ".a.npz.0a1b2c3d.tmp"]
+    run_experiment(Recorded().experiment(), "tiny", tmp_path)
+    for path in left:
+        path.write_bytes(b"half")
+    with holding(tmp_path):
+        refuses(lambda: run_experiment(Recorded().experiment(), "tiny", tmp_path), "is being written by another run")
+    run_experiment(Recorded().experiment(), "tiny", tmp_path)
+    assert not any(path.exists() for path in left)
 
 
 def test_a_damaged_part_is_computed_again(tmp_path):

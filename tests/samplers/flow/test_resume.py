@@ -99,13 +99,48 @@ def test_another_model_or_another_wish_is_refused(whole):
     def resume(which=1, **changes):
         au.sample(model(which), **(SEQUENTIAL | changes), output=whole.output, resume=True, progress=False)
 
-    with pytest.raises(BadInput, match="was begun with another model or other data"):
+    with pytest.raises(
+        BadInput, match=r"another model or other data \(model\..* was 1,500 .*\(digest \w+\), is 1,500 "
+    ):
         resume(2)
     told = r"other arguments: tolerance was 0.05 and is 0.04, seed was 0 and is 1; resume with the same"
     with pytest.raises(BadInput, match=told):
         resume(tolerance=0.04, seed=1)
     with pytest.raises(BadInput, match="holds results already"):
         au.sample(model(), **SEQUENTIAL, output=whole.output, progress=False)
+
+
+def test_a_changed_file_and_a_changed_design_are_named(tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "data.npz"
+    x, y = rng.standard_normal((1500, 2)), (rng.random(1500) < 0.4).astype(int)
+    np.savez(path, x=x, y=y)
+    text = f'[data]\npath = "{path}"\n[model]\nprior_precision = 1.0\n'
+    (tmp_path / "config.toml").write_text(text)
+
+    def go(m=300, **more):
+        options = {"draws": 20, "chains": 1, "audit": 0, "laplace": "never", "progress": False}
+        design = au.Design(1500, m, 0.02)
+        au.sample(tmp_path / "config.toml", design=design, output=tmp_path / "out", **options, **more)
+
+    go()
+    with pytest.raises(BadInput, match=r"begun with other arguments: design\.m was 300 and is 400; resume"):
+        go(400, resume=True)
+    np.savez(path, x=x, y=1 - y)
+    with pytest.raises(BadInput, match=rf"other data \(labels of {path} was 1,500 \(digest \w+\), is 1,500 \(digest"):
+        go(resume=True)
+
+
+def test_one_process_at_a_time_and_nothing_half_written_is_left(tmp_path):
+    options = {"posterior_error": 0.2, "draws": 20, "output": tmp_path / "out", "progress": False}
+    with Place(tmp_path / "out").held(), pytest.raises(BadInput, match=r"is being written by another run \(process "):
+        au.sample(model(), **options)
+    left = [tmp_path / "out" / name for name in (".report.html.0a1b2c3d.tmp", "steps/.mode.bin.0a1b2c3d.tmp")]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["lock"]  # which is no reason to refuse
+    au.sample(model(), **options)
+    for path in left:
+        path.write_bytes(b"half")
+    au.sample(model(), **options, resume=True)
+    assert not any(path.exists() for path in left)
 
 
 def test_another_audit_is_made_when_it_is_asked_for(whole, tmp_path):

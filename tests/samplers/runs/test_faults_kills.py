@@ -12,6 +12,7 @@ import pytest
 
 from app.cli.main import main
 from benchmarks.reliability.faults import CASES, disturb, make_data
+from samplers import ConcentrationTest, Logistic, RandomWalk, run
 from samplers.adapt.redesign import logs_in
 from samplers.chains.draws import ChainStopped
 from samplers.config.config import SamplerConfig
@@ -72,6 +73,10 @@ def test_a_description_that_was_removed_as_advised_is_made_again(folder, capsys)
     (folder / "out" / "run.bin").unlink()
     assert main(command) == 0
     np.testing.assert_array_equal(run_config(config, folder / "out", resume=True)["posterior/theta"].values, whole)
+    (folder / "out" / "run.bin").unlink()
+    assert main([*command, "--seed", "6"]) == 2  # the checkpoints are not of this run
+    assert "holds another run (its checkpoints are of " in capsys.readouterr().err
+    assert not (folder / "out" / "run.bin").exists()
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -183,12 +188,46 @@ def test_a_refused_resume_says_which_entries_differ(folder, refuses, old, new, t
     refuses(lambda: run_config(other, folder / "out", resume=True), "another run (", told)
 
 
-def test_a_refused_resume_tells_data_from_config(folder, refuses):
+def test_a_refused_resume_says_which_part_of_the_data_is_another(folder, refuses):
     config = SamplerConfig.load(folder / "fused.toml", draws=20)
     run_config(config, folder / "out")
-    with np.load(folder / "data.npz") as data:
-        np.savez(folder / "data.npz", x=data["x"], y=~data["y"])
-    refuses(lambda: run_config(config, folder / "out", resume=True), "another run (contents of the data was ")
+    path = folder / "data.npz"
+    with np.load(path) as data:
+        x, y = data["x"], data["y"]
+
+    def told(*words: str) -> None:
+        refuses(lambda: run_config(config, folder / "out", resume=True), "another run (", *words)
+
+    np.savez(path, x=x, y=~y)
+    told(f"(labels of {path} was 2,000 (digest ", "), is 2,000 (digest ")
+    x[7, 1] += 1e-9
+    np.savez(path, x=x, y=y)
+    told(f"(rows of {path} was 2,000 × 3 (digest ", "), is 2,000 × 3 (digest ")
+    (folder / "fused.toml").write_text(CASES["fused"].replace("n_data = 2000", "n_data = 1999"))
+    config = SamplerConfig.load(folder / "fused.toml", draws=20)
+    np.savez(path, x=x[1:], y=y[1:])
+    told(
+        f"labels of {path} was 2,000 (",
+        "is 1,999 (",
+        f"rows of {path} was 2,000 × 3 (",
+        "test.n_data was 2000, is 1999",
+    )
+    np.savez(path, x=x, y=y)
+
+
+def test_a_refused_resume_of_python_objects_says_which_field_is_another(tmp_path, refuses):
+    x = np.random.default_rng(0).standard_normal((300, 2))
+    y = x[:, 0] > 0
+
+    def go(y=y, scale=0.2, m=50, **more) -> None:
+        model, walk = Logistic.from_data(x, y, 1.0), RandomWalk.isotropic(scale, 2)
+        test = ConcentrationTest(m)
+        run(model, walk, test, start=np.zeros(2), draws=9, chains=1, output=tmp_path / "out", **more)
+
+    go()
+    refuses(lambda: go(m=60, resume=True), "holds another run (test.m was 50, is 60)")
+    refuses(lambda: go(scale=0.3, seed=4, resume=True), "(proposal.", ", seed was 0, is 4)")
+    refuses(lambda: go(y=~y, resume=True), "(model.", "was 300", "(digest ")
 
 
 def test_a_broken_config_is_named(folder, capsys):
