@@ -45,7 +45,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
         _DIGITS.format(control=0, proposal="random-walk"),
     ),
     "e3-control": BuiltIn(
-        "Random walk on handwritten digits, control variates",
+        "Handwritten digits, control variates",
         "The same chain with second-order control variates: the test reads only what they miss.",
         _DIGITS.format(control=2, proposal="random-walk"),
     ),
@@ -115,12 +115,12 @@ chains = {chains}
 # the chains of the bundled trial runs, by their names in `designer.pairs.examples`
 EXAMPLE_CHAINS: Mapping[str, BuiltIn] = {
     "logistic": BuiltIn(
-        "Random walk on logistic regression",
+        "Logistic regression, random walk",
         "The chain of the bundled trial run: made-up data, N = 100,000, 10 coefficients; a short run.",
         _TALL.format(control=0, draws=2000, chains=2),
     ),
     "control": BuiltIn(
-        "Random walk on logistic regression, control variates",
+        "Logistic regression, control variates",
         "The chain of the bundled trial run with control variates: the test reads only what they miss.",
         _TALL.format(control=2, draws=10000, chains=4),
     ),

@@ -136,7 +136,8 @@ def check_random_walk(trial: TrialRun) -> None:
         return
     instead = "for proxy proposals give the chain's config (`austerity posterior --config`, `au.independent_error`)"
     if trial.proposal is not None:
-        raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks; {instead}")
+        more = f"; {instead}" if trial.proposal == "proxy" else ""
+        raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks{more}")
     kappa = np.minimum(trial.kappa, CERTAINLY)
     noise = float(np.mean(kappa**2 + 0.25 * kappa**4))
     if noise < LEAST_NOISE * (spread := float(np.mean(trial.log_acceptance**2))):

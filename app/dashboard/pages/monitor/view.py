@@ -346,7 +346,7 @@ def _parameters(seen: Watched) -> None:
         return
     for remark in table.remarks:
         if not remark.startswith("warning"):  # said above
-            st.caption(f":material/info: {_sentence(remark)}")
+            st.caption(f":material/info: {_sentence(remark.replace('r_hat', 'R-hat'))}")
     worst = table.worst(MOST_ROWS)
     st.dataframe(_parameter_rows(worst), hide_index=True, key="monitor-table")
     if len(table.rows) > MOST_ROWS:
