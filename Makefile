@@ -80,7 +80,7 @@ peers: benchmarks/peers/requirements.txt  ## install other samplers and engines 
 	echo "R with rpact is missing and could not be installed: \`make bench\` will say so."
 
 SECONDS ?= 60
-fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser; SECONDS=60 per target, TARGETS="trial_csv" for some targets
+fuzz: $(VENV)/test.stamp  ## look for inputs that break a parser or the calculator; SECONDS=60 per target, TARGETS="trial_csv" for some targets
 	-$(BIN)/python -m pip install --quiet --editable '.[fuzz]'
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(TARGETS)
 

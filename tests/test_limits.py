@@ -16,7 +16,7 @@ from app.dashboard.serve import server, token
 from app.dashboard.state.loaded import MOST_REMEMBERED
 from app.dashboard.state.pins import MOST_PINS
 from app.dashboard.state.source import LIMITS
-from designer.core import text_table
+from designer.core import text_table, work
 from designer.core import toml_json as parsing
 from designer.engine import look_grid
 from designer.pairs import limits, refusals
@@ -71,6 +71,8 @@ LIMITS = {
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
+    "work of one computation": f"{power(work.MOST_WORK)} operations",
+    "nodes at one look": f"{work.MOST_AT_ONCE:,.0f}",
     "**trial run**: file": f"{gib(limits.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
     "pairs of a trial run": f"{limits.MAX_PAIRS:,}",
     "pairs of a design with confidence": (

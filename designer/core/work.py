@@ -11,7 +11,7 @@ import threading
 from designer.core.errors import BadInput
 
 MOST_WORK = 1e10  # units of one computation: some ten seconds
-MOST_AT_ONCE = 3e6  # numbers of one array that an inner loop goes through: they must not fill the memory
+MOST_AT_ONCE = 5e6  # numbers of one array that an inner loop goes through: they must not fill the memory
 
 _lock = threading.Lock()
 _done = 0.0

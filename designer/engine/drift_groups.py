@@ -41,7 +41,7 @@ def groups_of(plan: Plan, mu: Floats, resolution: Resolution, mirror: bool) -> l
     """The groups of drifts that are cheapest together; BadInput if even these are too much work."""
     if mu.size == 0:
         return []
-    found = list(_cut(plan, mu, resolution, _group(plan, mu, np.arange(mu.size), resolution, mirror)))
+    found = list(_cut(plan, mu, np.arange(mu.size), resolution, mirror))
     check_work(plan, found, mu.size)
     return found
 
@@ -57,22 +57,21 @@ def check_work(plan: Plan, groups: list[Group], drifts: int) -> None:
     spend(sum(group.work for group in groups), what, advice)
 
 
-def _cut(plan: Plan, mu: Floats, resolution: Resolution, whole: Group) -> Iterator[Group]:
-    """The group, or the groups that it is better cut into."""
-    drifts = mu[whole.places]
-    small = drifts <= 0.5 * (drifts.min() + drifts.max())
+def _cut(plan: Plan, mu: Floats, places: Ints, resolution: Resolution, mirror: bool) -> Iterator[Group]:
+    """The drifts at these places as one group, or as the groups that they are better cut into."""
+    whole, drifts = _group(plan, mu, places, resolution, mirror), mu[places]
     wide = whole.nodes > MOST_NODES
+    if wide and mirror:  # perhaps a window around the drifts, not around 0, is narrower
+        whole = min(whole, _group(plan, mu, places, resolution, False), key=lambda group: group.work)
+    small = drifts <= 0.5 * (drifts.min() + drifts.max())
     if small.all() or not (wide or whole.work > LIGHT):
         yield whole
         return
-    near = _group(plan, mu, whole.places[small], resolution, whole.mirror)
-    if wide and whole.mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
-        near = min(near, _group(plan, mu, whole.places[small], resolution, False), key=lambda group: group.work)
-    parts = [near, _group(plan, mu, whole.places[~small], resolution, False)]
-    halved = sum(part.work for part in parts) < 0.5 * whole.work
-    if halved or (wide and _group(plan, mu, whole.places[:1], resolution, False).nodes < MUCH_LESS * whole.nodes):
-        for part in parts:
-            yield from _cut(plan, mu, resolution, part)
+    parts = [(places[small], mirror), (places[~small], False)]
+    halved = sum(_group(plan, mu, some, resolution, folded).work for some, folded in parts) < 0.5 * whole.work
+    if halved or (wide and _group(plan, mu, places[:1], resolution, False).nodes < MUCH_LESS * whole.nodes):
+        for some, folded in parts:
+            yield from _cut(plan, mu, some, resolution, folded)
     else:
         yield whole
 

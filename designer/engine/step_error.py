@@ -7,6 +7,7 @@ are integrals over the same two curves, computed once per design (K14 Eqns 6, 21
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -197,7 +198,8 @@ def predictions(
 def _acceptance(trial: TrialRun, barker: bool, curve: Curves, rows: Floats, remark: str | None) -> Acceptance:
     delta, usage, looks, wrong, doubt = rows
     means = float(np.abs(delta).mean()), float(usage.mean())
-    estimate = curve.estimate + float(doubt.max())
+    left_out = 2.0 * math.exp(-curve.negligible)  # of all u, on both sides by Barker's rule
+    estimate = curve.estimate + float(doubt.max()) + left_out
     return Acceptance(
         exact_probability(trial.log_acceptance, barker), delta, usage, *means, looks, wrong, estimate, remark
     )

@@ -22,6 +22,7 @@ from designer.engine.quadrature import rules
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
+LOOSEST = 0.01  # the largest estimate that is worth reporting, and the largest tolerance
 FALLS, ROUNDING = 0.7, 1e-9  # a small estimate that does not fall to this share with more nodes is due to rounding
 
 
@@ -141,7 +142,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
     (array([0.3095, 0.0372]), array([0.6252, 0.3114]))
     """
     plan = as_plan(design)
-    tolerance = real("tolerance", tolerance, 1e-12, 0.01)
+    tolerance = real("tolerance", tolerance, 1e-12, LOOSEST)
     mu = _drifts(mu_std)
     outcome, estimate = outcomes(plan, mu.ravel(), tolerance)
     shape = mu.shape
@@ -200,7 +201,7 @@ def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> 
     if mu.size != 1:
         raise BadInput("mu_std: must be one number")
     schedule = plan.schedule
-    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, 0.01), plan).finer()
+    resolution = Resolution.reaching(real("tolerance", tolerance, 1e-12, LOOSEST), plan).finer()
     grid, exits = _exits(plan, float(capped(plan, mu)[0]), resolution)
     index = np.arange(schedule.size - 1) if schedule.size <= look_grid.EXACT_LOOKS else grid.look
     below, above = np.zeros(index.size), np.zeros(index.size)
@@ -242,12 +243,12 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
             coarse = best.at(sample)
         # two resolutions may agree by chance at a few drifts: merging has its known size beside their difference
         estimate += look_grid.MERGE_ERROR * best.merged**3
-        if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes):
+        if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes and estimate <= LOOSEST):
             break
         if FALLS * before < estimate <= ROUNDING:
             break
         before, resolution = estimate, resolution.finer()
-    if not estimate <= max(1e-2, tolerance) or not best.residual <= max(1e-6, tolerance):
+    if not estimate <= LOOSEST or not best.residual <= max(1e-6, tolerance):
         raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
     return best, estimate
 

@@ -17,7 +17,7 @@ from designer.engine.step_error import Rule, acceptance, check_rule, exact_proba
 from designer.pairs.mistakes import odd_pairs
 from designer.pairs.refusals import pairs_problem
 from designer.pairs.trial_run import TrialRun
-from designer.rule.boundary import epsilon_of
+from designer.rule.boundary import LEAST_EPSILON, epsilon_of
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 from designer.search.criteria import ENOUGH_PAIRS, measure_of
@@ -407,7 +407,10 @@ def _effective_bound(side: float, bound: float, skew: float, n: int, pi: float) 
 
 
 def _worse_factor(rates: list[float], wanted: float) -> float:
-    return max(max(rate / wanted, wanted / max(rate, 1e-300)) for rate in rates)
+    """The largest ratio between a rate and the wanted one, either way; below the smallest ε all rates are alike."""
+    aim = max(wanted, LEAST_EPSILON)
+    ratios = [max(rate, LEAST_EPSILON) / aim for rate in rates]
+    return max(max(ratio, 1.0 / ratio) for ratio in ratios)
 
 
 def _probability(trial: TrialRun, rule: Rule) -> Floats:

@@ -12,7 +12,7 @@ OURS = ["app", "designer", "samplers", "tomllib", "zipfile", "csv", "json"]
 def main() -> None:
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=OURS):
-        from tests.fuzz.targets import TARGETS
+        from tests.fuzz.every import TARGETS
     target = TARGETS[name]
 
     def once(data: bytes) -> None:

@@ -129,7 +129,7 @@ def _kind(problem: BaseException) -> str:
 
 
 def main() -> None:
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.every import TARGETS
 
     name, folder, *options = sys.argv[1:]
     seeds = [path.read_bytes() for path in sorted(Path(folder).iterdir())]

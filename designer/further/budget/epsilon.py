@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -233,13 +233,15 @@ def best_epsilon(
     *,
     m: Sequence[int] | None = None,
     exact_seconds: float | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Option:
     """The ε and m with the least risk = bias² + variance at the end of the time; exact if that is best.
 
     Parameters
     ----------
-    trial, cost, quantity, rule, m, exact_seconds
-        As for `time_options`.
+    trial, cost, quantity, rule, m, exact_seconds, progress, cancelled
+        As for `time_options`, which is called twice.
     seconds
         The time to spend.
 
@@ -256,13 +258,15 @@ def best_epsilon(
     [True, False]
     """
     seconds = check_time(seconds)  # refuse a bad time before the work
-    known = time_options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds)
+    reports: dict[str, Any] = {"progress": progress, "cancelled": cancelled}
+    known = time_options(trial, cost, quantity, rule, m=m, exact_seconds=exact_seconds, **reports)
     best = best_option(known, seconds)
     if best.design is None:
         return best
     place = EPSILONS.index(best.epsilon)
     finer = np.geomspace(EPSILONS[max(place - 1, 0)], EPSILONS[min(place + 1, len(EPSILONS) - 1)], 9)
-    more = time_options(trial, cost, quantity, rule, m=[best.design.m], epsilons=finer.tolist(), exact_seconds=math.inf)
+    options: dict[str, Any] = {"m": [best.design.m], "epsilons": finer.tolist(), "exact_seconds": math.inf}
+    more = time_options(trial, cost, quantity, rule, **options, **reports)
     return best_option([best, *more], seconds)
 
 

@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.errors import BadInput, NumericalFailure, real
-from designer.core.progress import Cancelled
+from designer.core.progress import Cancelled, Progress, raise_if
 from designer.engine.step_error import Rule
 from designer.further.posterior.error import PosteriorError, posterior_error
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.space import usual_batch
+
+ENDS, BISECTIONS = 12, 14  # evaluations that look for an ε that is small enough, and that narrow it down
 
 
 class PosteriorTolerance(NamedTuple):
@@ -67,6 +69,8 @@ def tolerance_for(
     alpha: float = 0.5,
     dimension: int | None = None,
     skewness: float = 0.0,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> PosteriorTolerance:
     """The tolerance that keeps the posterior's standard deviations within a factor 1 + `sd_inflation`.
 
@@ -83,6 +87,9 @@ def tolerance_for(
         Parameters of the tests; m is 500 by default, less for small N.
     rule, dimension, skewness
         As for `posterior_error`.
+    progress, cancelled
+        `progress` is called with (done, total), where the total is the most that may be needed. `cancelled` is called
+        before each evaluation; if it returns True, `Cancelled` is raised.
 
     Returns
     -------
@@ -98,8 +105,13 @@ def tolerance_for(
     """
     most, m = real("sd_inflation", sd_inflation, 1e-6, 10.0), usual_batch(trial.n_data) if m is None else m
     known: dict[float, PosteriorError] = {}
+    tried: list[float] = []
 
     def excess(log_epsilon: float) -> float:
+        raise_if(cancelled)
+        tried.append(log_epsilon)
+        if progress is not None:
+            progress(len(tried), ENDS + BISECTIONS)
         test = _test(trial, m, log_epsilon, alpha)
         try:
             known[log_epsilon] = posterior_error(test, trial, rule, dimension=dimension, skewness=skewness)
@@ -108,7 +120,7 @@ def tolerance_for(
         return known[log_epsilon].sd_ratio - 1.0 - most
 
     low, high = math.log(1e-9), math.log(0.5)
-    for end in np.linspace(high, low, 12).tolist():  # from the largest down: the inflation need not be monotone in ε
+    for end in np.linspace(high, low, ENDS).tolist():  # from the largest down: the inflation need not be monotone in ε
         if excess(end) <= 0.0:
             low = end
             break
@@ -152,7 +164,7 @@ def _test(trial: TrialRun, m: int, log_epsilon: float, alpha: float) -> Design:
     return Design(trial.n_data, m, min(math.exp(log_epsilon), 0.5), alpha)
 
 
-def _last_below(excess: Callable[[float], float], low: float, high: float, steps: int = 14) -> float:
+def _last_below(excess: Callable[[float], float], low: float, high: float, steps: int = BISECTIONS) -> float:
     """By bisection: a point where `excess` is not positive, close to one where it is."""
     for _ in range(steps):
         middle = 0.5 * (low + high)
