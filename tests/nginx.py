@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.documents import ROOT, blocks
 from tests.serving import PATIENCE
 
 PROGRAM = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+BASE = "/austerity"  # the path on the page
 PAGE = ROOT / "docs" / "operation.md"
 CONFIG = """
 daemon off;
@@ -34,6 +37,12 @@ http {{
     }}
 }}
 """
+
+
+def needed() -> None:
+    """Skip a test, loudly, if there is no nginx."""
+    if PROGRAM is None:
+        pytest.skip("NO NGINX, NOT TESTED BEHIND A PROXY: make servers, or apt-get install nginx-light")
 
 
 def free_port() -> int:

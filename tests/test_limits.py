@@ -149,6 +149,22 @@ WITHOUT_NUMBERS = {  # or with those of a definition, or of other people's parse
 }
 
 
+def test_the_page_for_operators_says_the_same():
+    text = (Path(__file__).parents[1] / "docs" / "operation.md").read_text(encoding="utf-8")
+    for limit in (
+        f"{SERVER.connections:,} at most; {SERVER.connections_of_one} of one address",
+        LIMITS["sessions"],
+        LIMITS["a slow request: its head; all of it"],
+        LIMITS["a client that does not read"],
+        f"{jobs.MOST_IN_SESSION} of a session, {jobs.MOST_OF_ADDRESS} of one address, {jobs.MOST_IN_ALL} in all; "
+        f"{jobs.WORKERS} at a time, and {jobs.PROCESSES} experiments",
+        f"{page_runs.MOST_RUNNING} at a time",
+        f"needs {server_limits.FEWEST_FILES}",
+        LIMITS["`--token`"],
+    ):
+        assert limit in text.replace("`--token` takes a text of at least", "at least"), limit
+
+
 def test_every_row_of_the_table_is_checked_here():
     named = [row[0] for row in ROWS]
     assert len({*named}) == len(named)

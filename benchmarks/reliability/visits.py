@@ -1,7 +1,7 @@
 """Memory after many visits: `python -m benchmarks.reliability.visits [--visits 200]`.
 
-Each visit is a session of its own, over a real WebSocket: it opens a page, moves a slider, turns to other pages, and
-leaves. Ten are there at a time. Streamlit keeps a closed session for two minutes, in case its browser comes back.
+Each visit is a session of its own, over a real WebSocket: it opens a page, moves a slider, turns to another page,
+and leaves. Ten are there at a time. Streamlit keeps a closed session for two minutes, in case its browser comes back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def visit(address: str, number: int, turns: int) -> list[str]:
     return session.errors
 
 
-async def visits(address: str, numbers: Sequence[int], together: int = TOGETHER, turns: int = 3) -> list[str]:
+async def visits(address: str, numbers: Sequence[int], together: int = TOGETHER, turns: int = 1) -> list[str]:
     """Many visits, some at a time, to so many pages."""
     errors = list[str]()
     for first in range(0, len(numbers), together):

@@ -32,6 +32,8 @@ VIOLATIONS = """() => {
     words.style.cssText = "color: #999; background: #aaa";
     document.querySelector("[data-testid=stMainBlockContainer]").prepend(image, words, button);
 }"""
+CLOUDS = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
+    ({_context: {plotlyServerURL, showSendToCloud}}) => [plotlyServerURL, showSendToCloud])"""
 WITHOUT_FIGURES = {"monitor", "learn?part=stories", "method", TOPICS["redesign"]}  # before anything is run
 
 
@@ -47,6 +49,7 @@ def test_page(open_screen, path, subtests, axe):
         assert screen.alarms() == []
     with subtests.test("requests nothing from elsewhere"):
         assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
+        assert all(clouds == ["", False] for clouds in screen.page.evaluate(CLOUDS))
     with subtests.test("light: accessible"):
         assert barriers(screen, axe) == []
     with subtests.test("dark: readable"):

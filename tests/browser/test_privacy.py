@@ -16,6 +16,23 @@ BUTTONS = ".js-plotly-plot .modebar-btn"
 CONTEXT = """() => { const {plotlyServerURL, showSendToCloud} = document.querySelector('.js-plotly-plot')._context;
     return [plotlyServerURL, showSendToCloud] }"""
 
+# each way out of a page, to a host that is not there; returns what forbade it
+WAYS_OUT = """async () => {
+    const stopped = [], wanted = 7, there = "//other.example/x";
+    document.addEventListener("securitypolicyviolation", (event) => stopped.push(event.effectiveDirective));
+    const add = (tag, entries) => document.body.append(Object.assign(document.createElement(tag), entries));
+    fetch("https:" + there).catch(() => {});
+    try { new WebSocket("wss:" + there); } catch {}
+    add("img", {src: "https:" + there});
+    add("script", {src: "https:" + there});
+    add("iframe", {src: "https:" + there});
+    add("link", {rel: "stylesheet", href: "https:" + there});
+    add("form", {action: "https:" + there, method: "post", id: "out"});
+    document.getElementById("out").submit();
+    for (let k = 0; k < 100 && stopped.length < wanted; k++) await new Promise((done) => setTimeout(done, 100));
+    return stopped.sort();
+}"""
+
 
 def press_all(page):
     """Press every button of every figure; returns what they are called."""
@@ -41,6 +58,21 @@ def test_no_button_of_a_figure_sends_it_anywhere(open_screen):
     assert context == ["", False]
     assert {urlsplit(url).hostname for url in screen.asked} - {None} == {"127.0.0.1"}
     assert screen.wrong == []
+
+
+def test_the_browser_stops_whoever_would_ask_somebody_else(open_screen):
+    """A script that should not be there could not tell anybody: each way out is closed by the policy."""
+    screen = open_screen("method")
+    stopped = screen.page.evaluate(WAYS_OUT)
+    assert stopped == [
+        "connect-src",
+        "connect-src",
+        "form-action",
+        "frame-src",
+        "img-src",
+        "script-src-elem",
+        "style-src-elem",
+    ]
 
 
 def test_files_with_figures_ask_nobody(browser, tmp_path):

@@ -27,15 +27,17 @@ from app.dashboard.state.visitor import new_cookie, visitor_of
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # Streamlit and Plotly write style attributes, draw from data: and blob: images, need no eval, frames or other hosts.
+# In connect-src, 'self' includes WebSockets of the same host and port.
 # The script of an element of our own Streamlit loads from a blob:, which nothing but a running script can make.
 POLICY = {
-    "default-src": "'self'",
+    "default-src": "'none'",
     "script-src": "'self' blob:",
     "style-src": "'self' 'unsafe-inline'",
     "img-src": "'self' data: blob:",
     "font-src": "'self' data:",
     "connect-src": "'self'",
     "worker-src": "'self' blob:",
+    "manifest-src": "'self'",
     "frame-src": "'none'",
     "frame-ancestors": "'none'",
     "object-src": "'none'",

@@ -77,8 +77,17 @@ def test_every_answer_carries_the_security_headers(server, path, headers, status
     answer = ask(server, "GET", path, **headers)
     assert answer.status == status
     policy = answer.headers["Content-Security-Policy"]
-    assert "default-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
+    rules = {name: value for name, _, value in (part.partition(" ") for part in policy.split("; "))}
+    for name in ("default-src", "frame-src", "frame-ancestors", "object-src", "base-uri", "form-action"):
+        assert rules[name] == "'none'"
+    assert rules["connect-src"] == "'self'"
+    assert {word for value in rules.values() for word in value.split() if not word.startswith("'sha256-")} == {
+        "'none'",
+        "'self'",
+        "'unsafe-inline'",
+        "data:",
+        "blob:",
+    }  # and no host, no wildcard, no scheme of the network
     assert "unsafe-eval" not in policy
     assert "unsafe-inline" not in next(part for part in policy.split("; ") if part.startswith("script-src"))
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
