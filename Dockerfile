@@ -8,7 +8,7 @@
 # NUMBA_CPU_NAME=generic takes 2.7 times as long as native on one with AVX-512, x86-64-v3 1.5 times.
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY designer designer
 COPY samplers samplers
 COPY app app
@@ -26,6 +26,6 @@ WORKDIR /home/austerity
 RUN austerity selfcheck && python -c "from app.dashboard.serve.server import warm; warm()"
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-c", \
-    "from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4).read() == b'ok'"]
+    "from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_austerity/health', timeout=4).read() == b'ok'"]
 ENTRYPOINT ["austerity"]
 CMD ["app", "--host", "0.0.0.0", "--no-browser"]

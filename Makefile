@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help app test test-lowest browser lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
+.PHONY: help app test test-lowest browser servers lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -22,7 +22,7 @@ help:  ## list these commands
 app: $(VENV)/app.stamp  ## open the dashboard in the browser
 	$(BIN)/austerity app
 
-test: $(VENV)/test.stamp browser lint  ## check style and types, run all tests
+test: $(VENV)/test.stamp browser servers lint  ## check style and types, run all tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-lowest:  ## test with the oldest dependencies that pyproject.toml allows, in their own environment
@@ -36,6 +36,12 @@ browser:  ## install Chromium for the browser tests, if possible; without it the
 	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } || \
 	echo "Chromium is missing and could not be installed: the browser tests will be skipped."
+
+servers:  ## install nginx for the test behind a reverse proxy, if possible; without it that test is skipped
+	@command -v nginx || test -x /usr/sbin/nginx || \
+	{ test "$$(id -u)" = 0 && command -v apt-get && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends nginx-light; } || \
+	echo "nginx is missing and could not be installed: the test behind a reverse proxy will be skipped."
 
 hooks: $(VENV)/test.stamp  ## check style and types before each commit
 	$(BIN)/python -m pip install --quiet pre-commit && $(BIN)/pre-commit install

@@ -21,7 +21,7 @@ def lint(session: nox.Session) -> None:
     session.run("mypy")
 
 
-@nox.session(python=["3.11", "3.12", "3.13"])
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
 def tests(session: nox.Session) -> None:
     """All tests, or those that you name: `nox -s tests-3.12 -- tests/designer`."""
     session.install("--editable", ".[test]")

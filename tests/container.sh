@@ -29,7 +29,7 @@ step "run: read-only, no capabilities, no network"
     --security-opt no-new-privileges "${run[@]}" "$IMAGE"
 
 step "health, asked for as the HEALTHCHECK does"
-healthy="from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4).read() == b'ok'"
+healthy="from urllib.request import urlopen; assert urlopen('http://127.0.0.1:8501/_austerity/health', timeout=4).read() == b'ok'"
 for _ in $(seq 60); do
     if inside python -c "$healthy" 2> /dev/null; then break; fi
     sleep 1

@@ -16,7 +16,7 @@ step() { printf '== %s\n' "$*"; }
 
 step "build stage: the wheel from what the Dockerfile copies"
 mkdir "$work/src"
-for name in pyproject.toml README.md designer samplers app; do cp -r "$root/$name" "$work/src/"; done
+for name in pyproject.toml README.md LICENSE designer samplers app austerity; do cp -r "$root/$name" "$work/src/"; done
 find "$work/src" -name __pycache__ -prune -exec rm -rf {} +
 "${PYTHON:-python3}" -m venv "$work/venv"
 (cd "$work/src" && "$work/venv/bin/pip" wheel --quiet --no-cache-dir --no-deps --wheel-dir "$work/wheels" .)

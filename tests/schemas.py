@@ -1,4 +1,4 @@
-"""JSON Schemas of what `--json` prints: docs/schemas/1/COMMAND.json, held to by every test that calls a command.
+"""JSON Schemas of what `--json` prints: app/cli/schemas/1/COMMAND.json, held to by every test that calls a command.
 
 AUSTERITY_RECORD=FOLDER pytest tests/app/cli     keeps all objects that commands print
 python -m tests.schemas FOLDER                   makes the schemas from them; read the difference before you commit it
@@ -20,7 +20,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-FOLDER = Path(__file__).parents[1] / "docs" / "schemas" / "1"
+FOLDER = Path(__file__).parents[1] / "app" / "cli" / "schemas" / "1"
 KEYS_ARE_DATA = 40  # an object with more entries is a table by name
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 

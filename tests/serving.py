@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,8 +50,7 @@ def _address(process: subprocess.Popen[str], output: Path) -> str:
     """Wait until the server prints its address."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and process.poll() is None:
-        for line in output.read_text(encoding="utf-8").splitlines():
-            if line.startswith("austerity is at "):
-                return line.split()[3]
+        if found := re.search(r"austerity is at (\S+) ", output.read_text(encoding="utf-8")):
+            return found[1]
         time.sleep(0.05)
     raise AssertionError(f"the server did not start: {output.read_text(encoding='utf-8')}")

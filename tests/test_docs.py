@@ -22,6 +22,7 @@ NOT_RUN = {  # how many blocks of a page carry the marker: think twice before ad
     "README.md": 1,
     "CONTRIBUTING.md": 1,
     "docs/cluster.md": 3,
+    "docs/operation.md": 5,  # for a shell that serves, nginx (a test runs a real one), systemd, docker, Prometheus
     "docs/experiments.md": 13,  # each takes a minute to hours; the tests of the experiments run small ones
     "docs/pymc_stan_numpyro.md": 3,
     "docs/twelve_models.md": 1,
@@ -88,10 +89,32 @@ def test_every_picture_is_shown():
 
 def test_the_index_has_every_page():
     index = ROOT / "docs" / "README.md"
-    listed = prose(index).partition("## By question")[0]
+    listed = prose(index).partition("## All pages")[2].partition("## By question")[0]
     linked = Counter((index.parent / link).resolve() for link in LINK.findall(listed))
     assert {path for path in pages() if linked[path.resolve()] == 0} == {index}
     assert max(linked[path.resolve()] for path in pages() if path.parent == index.parent) == 1
+
+
+PRINTED = {  # words in the answers, apart from the labels of their lines
+    "run": ("acceptance", "data per step", "steps in", "mcse", "ess_bulk", "ess_tail", "r_hat"),
+    "audit": ("audited steps", "by normal theory", "at most", "within", "would have been noticed", "largest bias"),
+    "certify": ("certified", "wish", "passes", "effective exact draws", "mean off, sd", "sd off", "distance at most"),
+}
+
+
+def test_the_glossary_explains_what_is_printed():
+    """The tutorial shows what commands print, and running it proves that they do."""
+    shown: dict[str, str] = {}
+    for block in blocks((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")):
+        for _, command, output in documents.commands(block.body) if block.language == "console" else []:
+            shown[command.split()[1]] = shown.get(command.split()[1], "") + output
+    labels = {re.sub(r" \(\w+\)$", " (", label) for label in re.findall(r"^(\S.*?)  +\S", shown["design"], re.M)}
+    assert {"error (", "mean |Δ|", "source"} <= labels
+    assert [word for command, words in PRINTED.items() for word in words if word not in shown[command]] == []
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").partition("## Glossary")[0].replace("\\|", "|")
+    assert [
+        word for word in (*labels, *(word for words in PRINTED.values() for word in words)) if word not in text
+    ] == []
 
 
 @pytest.mark.parametrize("path", pages(), ids=name)

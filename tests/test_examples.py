@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def test_the_trial_runs_give_designs():
     usage = {}
-    for name in ("logistic", "control_variate", "ica_scale"):
+    for name in ("logistic", "control_variate", "unmixing", "ica_scale"):
         trial = TrialRun.load(EXAMPLES / f"{name}_trial.csv")
         assert len(trial) == 200
         found = search(trial, 0.02)

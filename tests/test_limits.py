@@ -11,7 +11,8 @@ from app.cli.main import main
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs import runs as page_runs
 from app.dashboard.pages import posterior_upload
-from app.dashboard.serve import server
+from app.dashboard.serve import limits as server_limits
+from app.dashboard.serve import server, token
 from app.dashboard.state.loaded import MOST_REMEMBERED
 from app.dashboard.state.pins import MOST_PINS
 from app.dashboard.state.source import LIMITS
@@ -57,6 +58,7 @@ def bound(table, field: str, kind: type) -> int:
     return found.le if kind is annotated_types.Le else found.ge
 
 
+SERVER = server_limits.Limits()
 MEMORY = f"{gib(memory.MAX_BYTES)} GiB"
 MADE_UP = f"{LIMITS['pairs'][1]:,}"
 MOST, LEAST = annotated_types.Le, annotated_types.Ge
@@ -65,7 +67,7 @@ LIMITS = {
     f"{page_runs.MOST_STEPS:,} steps each, {page_runs.LONGEST / 3600:g} hours; {page_runs.MOST_RUNS} in the folder",
     "draws that the Monitor page reads": f"the newest {watch.MOST_DRAWS:,} of each chain",
     "number of data N": f"2 … {power(schedule.MAX_N_DATA)}",
-    "ε": f"(0, 0.5]; below {power(boundary.TINY)} as {power(boundary.TINY)}",
+    "ε": f"{power(boundary.LEAST_EPSILON)} … 0.5",
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
@@ -110,7 +112,19 @@ LIMITS = {
     "**dashboard**: request": f"{server.MOST_MEGABYTES} MB",
     "pairs at stationarity": MADE_UP,
     "pairs of an uploaded trial run": MADE_UP,
-    "jobs that wait or run": f"{jobs.MOST_IN_SESSION} a session; {jobs.MOST_IN_ALL} in all",
+    "jobs that wait or run": (
+        f"{jobs.MOST_IN_SESSION} a session; {jobs.MOST_OF_ADDRESS} of one address; {jobs.MOST_IN_ALL} in all"
+    ),
+    "live experiments at once": f"{jobs.PROCESSES}; others wait",
+    "connections": (
+        f"{SERVER.connections:,}, or half of the files that the process may open, if that is less; "
+        f"{SERVER.connections_of_one} of one address, or a quarter of the files"
+    ),
+    "sessions": f"{SERVER.sessions}; {SERVER.sessions_of_one} of one address",
+    "files that the process may open": f"at least {server_limits.FEWEST_FILES}",
+    "a slow request: its head; all of it": f"{SERVER.head_seconds:g} s; {SERVER.body_seconds:g} s",
+    "a client that does not read": f"{gib(SERVER.taking_bytes, 2**10)} KiB in {SERVER.taking_seconds:g} s",
+    "`--token`": f"at least {token.FEWEST_CHARACTERS} characters",
     "pinned designs; remembered trial runs": f"{MOST_PINS}; {MOST_REMEMBERED} a session",
 }
 TRIAL = "trial e4 --output t.csv"

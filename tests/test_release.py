@@ -14,8 +14,10 @@ import zipfile
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 IN_THE_WHEEL = (
@@ -30,7 +32,8 @@ IN_THE_WHEEL = (
     "samplers/py.typed",
     "app/py.typed",
 )
-IN_THE_SDIST = ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile", "tests/naive.py", "docs/equations.md")
+IN_THE_SDIST = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "Makefile", "tests/naive.py")
+OF_THE_REPOSITORY_ONLY = (".ci/", ".github/", ".dockerignore", ".pre-commit-config.yaml")
 
 pytestmark = pytest.mark.xdist_group("release")
 
@@ -57,7 +60,20 @@ def test_there_is_one_version(built):
     assert version("austerity") == stated
     assert built[0].name.startswith(f"austerity-{stated}-")
     assert built[1].name == f"austerity-{stated}.tar.gz"
-    assert f"\n## {stated}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == stated
+    assert f"\n## {stated} – {cited['date-released']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'{{% set version = "{stated}" %}}' in (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+
+
+def test_the_conda_recipe_has_the_same_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    run_part = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    python, *others = [line.removeprefix("    - ").replace(" ", "", 1) for line in run_part.splitlines()]
+    assert others == project["dependencies"]
+    assert f'{{% set python_min = "{project["requires-python"].removeprefix(">=")}" %}}' in recipe
+    assert python == "python>={{ python_min }}"
 
 
 def test_the_wheel_has_every_file_that_the_product_reads(built):
@@ -71,9 +87,35 @@ def test_the_wheel_has_every_file_that_the_product_reads(built):
 
 
 def test_the_sdist_has_tests_and_docs(built):
-    with tarfile.open(built[1]) as archive:
-        names = {name.partition("/")[2] for name in archive.getnames()}
-    assert [name for name in IN_THE_SDIST if name not in names] == []
+    assert [name for name in IN_THE_SDIST if name not in unpacked_names(built[1])] == []
+
+
+def unpacked_names(sdist):
+    with tarfile.open(sdist) as archive:
+        return {member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()}
+
+
+def known_to_git(*which_files):
+    if which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("this is not a clone of the repository")
+    listed = run("git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--exclude-standard", *which_files, cwd=ROOT)
+    return {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+
+
+def test_the_sdist_is_the_repository_and_nothing_else(built):
+    packed = unpacked_names(built[1])
+    tracked = {name for name in known_to_git("--cached") if not name.startswith(OF_THE_REPOSITORY_ONLY)}
+    assert tracked - packed == set()
+    assert packed - tracked - known_to_git("--others") == {"PKG-INFO"}  # others: files that are not committed yet
+
+
+def test_the_wheel_has_no_stray_file(built):
+    with zipfile.ZipFile(built[0]) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        licences = {name.partition("/licenses/")[2] for name in archive.namelist() if "/licenses/" in name}
+    assert licences == {"LICENSE", "app/dashboard/widgets/static/plotly-basic.LICENSE"}
+    assert {name.partition("/")[0] for name in names} == {"app", "austerity", "designer", "samplers"}
+    assert names - known_to_git("--cached", "--others") == set()
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])

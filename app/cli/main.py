@@ -121,7 +121,7 @@ def _execute(arguments: Sequence[str] | None) -> int:
 
 
 def _text(options: argparse.Namespace, output: CommandOutput) -> str:
-    """What a command prints; docs/schemas describes the objects of `--json`."""
+    """What a command prints; app/cli/schemas describes the objects of `--json`."""
     return json.dumps(output.data, allow_nan=False) if options.json else "\n".join(output.lines)
 
 

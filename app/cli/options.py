@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from app.cli.errors import UsageError
@@ -129,6 +130,13 @@ def number_range(text: str) -> list[float]:
     return values
 
 
+def chain_name(text: str) -> str:
+    """The path of a config or the name of a built-in chain; a mistyped one is told before other options are missed."""
+    if text not in BUILT_IN_NAMES.split(", ") and not Path(text).exists():
+        raise UsageError(f"{text}: no such file, and not a built-in chain ({BUILT_IN_NAMES})")
+    return text
+
+
 # --- parents ----------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +188,9 @@ def sequential_test() -> Parser:
     group = parent.group("test")
     group.add_argument("--design", metavar="DESIGN.toml", help="read the test from this file (or .json)")
     group.add_argument("--m", type=integer, help="size of the first mini-batch; of every one if growth is 1")
-    group.add_argument("--epsilon", metavar="ε", type=number, help="decide once the p-value falls below ε, in (0, 0.5]")
+    group.add_argument(
+        "--epsilon", metavar="ε", type=number, help="decide once the p-value is below ε, in [1e-16, 0.5]"
+    )
     group.add_argument(
         "--alpha", metavar="α", type=number, help="shape of the bounds: 0.5 constant, 1 O'Brien-Fleming (default: 0.5)"
     )
@@ -222,7 +232,7 @@ def skewness() -> Parser:
         action="store_const",
         const=False,
         dest="skew",
-        help="predict by the normal theory alone, whatever the pairs' skewness and residuals say against it",
+        help="predict by the normal theory alone, even where the pairs' skewness or residuals contradict it",
     )
     return parent
 
@@ -261,8 +271,8 @@ def confidence() -> Parser:
         metavar="P",
         type=number,
         default=0.95,
-        help="probability with which the tolerance holds for all pairs of the chain, of which a trial run has only "
-        "some; 0.5: only for the pairs at hand (default: %(default)s)",
+        help="probability that the tolerance holds for all pairs of the chain, not only those of the trial run; 0.5: "
+        "only for the pairs of the trial run (default: %(default)s)",
     )
     return parent
 
@@ -333,7 +343,10 @@ def chain_config() -> Parser:
     parent = _parent()
     chains = f"or a built-in chain: {BUILT_IN_NAMES}; its test is exact unless --design gives another"
     parent.add_argument(
-        "config", metavar="CONFIG.toml|NAME", help=f"config with [test], [model], [data], [proposal], [run]; {chains}"
+        "config",
+        metavar="CONFIG.toml|NAME",
+        type=chain_name,
+        help=f"config with [test], [model], [data], [proposal], [run]; {chains}",
     )
     parent.add_argument(
         "--design", metavar="DESIGN.toml", help="replace the config's [test] with this design (or .json)"

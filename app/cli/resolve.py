@@ -6,7 +6,6 @@ import argparse
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli.errors import UsageError
@@ -47,8 +46,6 @@ def chain_of(options: argparse.Namespace, *, exact: bool = False, **run: Any) ->
         return SamplerConfig.from_toml(config.to_toml(), design, exact=design is None, **run)
     if options.data is not None:
         raise UsageError("data: --data is for the built-in chains; a config names its own data")
-    if not Path(options.config).exists():
-        raise UsageError(f"{options.config}: no such file, and not a built-in chain ({', '.join(CHAINS)})")
     return SamplerConfig.load(options.config, design, exact=exact, **run)
 
 

@@ -67,7 +67,13 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 @contextmanager
 def progress_bar(options: argparse.Namespace, *, counts: bool = True) -> Iterator[ShowProgress | None]:
-    """A progress bar with the time left, or None if nobody watches (`designer.core.progress.progress_line`)."""
+    """A progress bar with the time left, or None if nobody watches (`designer.core.progress.progress_line`).
+
+    `options.watcher`, if there is one, is told instead: it belongs to a program that may want to stop the work.
+    """
+    if (watcher := getattr(options, "watcher", None)) is not None:
+        yield watcher
+        return
     if not shows_progress(options):
         yield None
         return

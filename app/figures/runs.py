@@ -23,7 +23,8 @@ SECONDS, APART = 0.9, 0.25  # that a run takes, and between the starts of two
 BOUND_POINTS = 80
 
 STYLE = f"""
-.runs {{ width: 100%; max-width: 620px; height: auto; display: block; font: 13px sans-serif; }}
+.runs {{ width: 100%; max-width: 620px; height: auto; display: block; overflow: visible; font: 13px sans-serif; }}
+@media (max-width: 640px) {{ .runs {{ font-size: 20px; }} }}
 .runs text {{ fill: currentColor; }}
 .runs .axis {{ stroke: currentColor; opacity: 0.6; fill: none; }}
 .runs .bound {{ stroke: {GREY}; stroke-dasharray: 5 4; fill: none; stroke-width: 1.5; }}

@@ -16,10 +16,10 @@ PANELS = {
         "A of each proposal. Above 0 the exact chain always accepts; far below, hardly ever.",
     ),
     "kappa": (
-        "Sampling noise κ",
+        "Noise scale κ",
         "κ = Nσ / √(N − 1)",
-        "κ of each proposal: the sampling noise of the log ratio if it were estimated from N draws with replacement. "
-        "The larger κ, the more data a decision needs.",
+        "κ of each proposal: the standard error of A when half of the data are read. The larger κ, the more data a "
+        "decision needs.",
     ),
     "probability": (
         "Acceptance probability",
@@ -27,7 +27,7 @@ PANELS = {
         "The acceptance probability of each proposal in the exact chain.",
     ),
     "skew": (
-        "Skewness of the differences",
+        "Skewness of the terms",
         "skewness of the lᵢ",
         "Skewness of the lᵢ of each proposal. The normal theory assumes 0; be careful beyond ±2.",
     ),

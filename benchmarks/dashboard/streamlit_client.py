@@ -11,8 +11,10 @@ import asyncio
 import math
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
@@ -45,8 +47,8 @@ class PageLoad(NamedTuple):
 class Session:
     """One session. `errors` collects everything that should not have happened; `last` describes the last page."""
 
-    def __init__(self, address: str) -> None:
-        self.address, self.errors = address, list[str]()
+    def __init__(self, address: str, headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.address, self.headers, self.errors = address, headers, list[str]()
         self.pages: dict[str, str] = {}  # name in the address -> its hash
         self.page, self.widgets, self.last = "", dict[str, Widget](), PageLoad()
         self.polling: dict[str, asyncio.Task[None]] = {}  # fragments that ask to be run again and again
@@ -60,7 +62,9 @@ class Session:
     async def open(self, query: str = "eps=0.05", page: str = "explore") -> None:
         """Open the dashboard, and go from its first page to this one."""
         stream = self.address.replace("http", "ws", 1) + "/_stcore/stream"
-        self._connection = await connect(stream, subprotocols=["streamlit"], max_size=None)
+        self._connection = await connect(
+            stream, subprotocols=["streamlit"], max_size=None, additional_headers=self.headers
+        )
         self._listening = asyncio.create_task(self._listen(self._connection))
         await self.ask()
         if page in self.pages:

@@ -41,7 +41,7 @@ from designer.engine.look_grid import Resolution
 from designer.engine.step_error import Acceptance, Rule, acceptance, exact_probability, reach_of
 from designer.engine.walk import Characteristics, characteristics, sweep
 from designer.pairs.trial_run import TrialRun
-from designer.rule.boundary import TINY
+from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.design import Design
 from designer.rule.looks import MAX_GROWTH, MIN_GROWTH
 from designer.rule.plan import as_plan
@@ -83,10 +83,10 @@ class Result(NamedTuple):
 
 
 def random_design(rng: np.random.Generator) -> Design:
-    """A random design: N up to 10^12, m up to N, ε down to 10^-300, each spread over its orders of magnitude."""
+    """A random design: N up to 10^12, m up to N, ε down to 10^-16, each spread over its orders of magnitude."""
     n_data = round(_log_uniform(rng, 2, MOST_DATA))
     m = min(max(round(_log_uniform(rng, 2, n_data)), 2), n_data)
-    epsilon = max(0.5 * 10.0 ** (-300.0 * rng.random() ** 3), TINY)
+    epsilon = max(0.5 * 10.0 ** (-16.0 * rng.random()), LEAST_EPSILON)
     alpha = float(rng.choice([0.5, 1.0, rng.uniform(0.5, 1.0)]))
     growth = 1.0 if rng.random() < EQUAL else _log_uniform(rng, MIN_GROWTH, MAX_GROWTH)
     return Design(n_data, m, epsilon, alpha, growth)
@@ -168,7 +168,7 @@ def wider(rng: np.random.Generator, design: Design) -> Design:
     if alpha < 1.0 and rng.random() < 0.5:
         alpha = rng.uniform(alpha, 1.0)
     else:
-        epsilon = max(epsilon * 10.0 ** -rng.uniform(0.0, 3.0), TINY)
+        epsilon = max(epsilon * 10.0 ** -rng.uniform(0.0, 3.0), LEAST_EPSILON)
     return Design(design.n_data, design.m, epsilon, alpha, design.growth)
 
 
@@ -287,7 +287,7 @@ def report(designs: int = 100_000, seed: int = 0, processes: int = 2, parts: Pat
     return [
         f"## Stress: {designs:,} random designs",
         "",
-        "N 2 … 10¹², m 2 … N, ε 10⁻³⁰⁰ … 0.5, α 0.5 … 1, growth 1 or 1.05 … 10⁶; μ_std to 10⁶, κ 10⁻⁶ … 10⁶, A ±10⁴.",
+        "N 2 … 10¹², m 2 … N, ε 10⁻¹⁶ … 0.5, α 0.5 … 1, growth 1 or 1.05 … 10⁶; μ_std to 10⁶, κ 10⁻⁶ … 10⁶, A ±10⁴.",
         "A theorem may be violated by at most the estimates of the numbers in it.",
         "",
         "| theorem | checked | violated |",

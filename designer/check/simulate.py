@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +11,17 @@ import numpy.typing as npt
 from designer.check import _t_test_kernels
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.engine.step_error import Rule, check_rule, exact_probability
+from designer.core.work import MOST_WORK, spend
+from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
+from designer.engine.walk import characteristics
+from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 from designer.rule.t_test import fill_thresholds, student_bounds
 
 MAX_POPULATION = 10**8
 MAX_REPEATS = 10**8
+ROUGHLY = 1e-3  # accuracy of the data use from which the work is counted
 
 
 class Simulation(NamedTuple):
@@ -123,6 +127,7 @@ def simulate(
     repeats = integer("repeats", repeats, 1, MAX_REPEATS)
     values = _population(rng, plan, population)
     scale = values.std() / np.sqrt(values.size - 1.0)
+    _spend(repeats, values.size, drifts.size, lambda: characteristics(plan, drifts, ROUGHLY).usage)
     test = _Tests(rng, plan, values)
     error, usage, error_se, usage_se = (np.empty(drifts.size) for _ in range(4))
     for i, drift in enumerate(drifts):
@@ -192,6 +197,8 @@ def simulate_step(
     u, v = 1.0 - rng.random(repeats), np.empty(repeats)  # u in (0, 1]
     barker = check_rule(rule) == "barker"
     fill_thresholds(u, barker, v)
+    pair = TrialRun(n_data, [mean], [float(values.std())], [log_ratio])
+    _spend(repeats, n_data, 1, lambda: acceptance(plan, pair, rule, ROUGHLY).usage)
     accepted, used = _Tests(rng, plan, values).run((v + log_ratio) / n_data)
     change = accepted.astype(np.float64) - (a > v)
     wrong = int(np.count_nonzero(change))
@@ -240,6 +247,13 @@ def _population(rng: np.random.Generator, plan: Plan, given: npt.ArrayLike | Non
     if not np.all(np.isfinite(values)) or values.min() == values.max():
         raise BadInput("population: must be finite and not all equal")
     return values
+
+
+def _spend(repeats: int, n_data: int, tests: int, usage: Callable[[], Floats]) -> None:
+    """Count the data that are drawn, or refuse so many; the engine is asked for the data use only if it matters."""
+    data = float(repeats) * n_data
+    most = data * tests if data * tests <= MOST_WORK else data * float(usage().sum())
+    spend(most, f"repeats = {repeats:,}, n_data = {n_data:,}", "take fewer repeats")
 
 
 def _binomial_se(count: int, repeats: int) -> float:

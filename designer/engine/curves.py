@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.core.work import spend
 from designer.engine import _walk_kernels
 from designer.engine.look_grid import WINDOW
 from designer.engine.skew import Mask
@@ -50,11 +51,21 @@ class Curves(NamedTuple):
 
 def integrate(curve: Curves, a: Floats, kappa: Floats, barker: bool) -> Floats:
     """Rows Δ, E_u[usage], E_u[looks], E_u[error] and a bound on their numerical error, for pairs (A, κ)."""
+    _spend(curve, a, kappa)
     out = np.empty((5, a.size))
     node, weight, _ = panel_rule(curve.values.shape[-1])
     arrays = (curve.edges, curve.series, curve.values, curve.doubt, node, weight)
     _walk_kernels.steps(a, kappa, barker, *arrays, curve.first_usage, curve.negligible, out)
     return out
+
+
+def _spend(curve: Curves, a: Floats, kappa: Floats) -> None:
+    """Count the work of `integrate`: the nodes of all panels, and of their pieces, that the pairs meet."""
+    nearest, farthest = ((np.abs(a) + sign * curve.negligible) / kappa for sign in (-1.0, 1.0))
+    panels = np.searchsorted(curve.edges, farthest) - np.searchsorted(curve.edges, np.maximum(nearest, 0.0), "right")
+    pieces = 2.0 * curve.negligible / _walk_kernels.PIECE
+    units = 2.0 * curve.values.shape[-1] * float(panels.sum() + pieces * a.size)
+    spend(units, f"{a.size:,} pairs", "take fewer pairs")
 
 
 def curves(plan: Plan, reach: float, tolerance: float, *, verify: bool = True) -> Curves:

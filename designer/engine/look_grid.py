@@ -73,18 +73,6 @@ class Grid(NamedTuple):
     omega: Floats
     merged: float  # the width up to which looks were merged, 0 if none were
 
-    @property
-    def nodes(self) -> float:
-        """How many quadrature nodes all looks need, roughly: lengths with tails, in widths."""
-        if self.n.size == 0:
-            return 0.0
-        inside_low, inside_high = np.maximum(self.lower, self.low), np.minimum(self.upper, self.high)
-        reach = WINDOW * self.r[1:]
-        low = np.maximum(self.low[1:], (inside_low[:-1] - reach) / self.rho[1:])
-        high = np.minimum(self.high[1:], (inside_high[:-1] + reach) / self.rho[1:])
-        first = inside_high[0] - inside_low[0]
-        return float(max(first, 0.0) + np.sum(np.maximum(high - low, 0.0) / self.r[1:]))
-
 
 def grid_of(plan: Plan, least: float, most: float, r_star: float, mirror: bool) -> Grid:
     """The looks that matter to drifts in [least, most] (to |μ| <= most if `mirror`), merged below width r_star.

@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
+from designer.core.work import spend
 from designer.engine import _resample_kernels as kernels
 from designer.engine.skew import Mask
 from designer.engine.step_error import Acceptance, Rule, check_rule, check_same_data, exact_probability
@@ -107,6 +108,8 @@ def resampled_rows(
     assert kept is not None
     if schedule.size == 1:  # all data at once
         return np.array([[0.0, 1.0, 1.0, 0.0], [0.0] * 4])[:, :, None] * np.where(only, 1.0, np.nan)
+    each = 2 * FEWEST * min(schedule.m, LIKE_NORMAL)
+    spend(draws + int(only.sum()) * each, f"draws = {draws:,}, {pairs:,} pairs", "take fewer draws, or fewer pairs")
     sums = np.zeros((pairs, 2, kernels.COLUMNS, kernels.COLUMNS))
     shares, made = np.zeros((pairs, 2)), np.zeros((pairs, 2), dtype=np.int64)
     kernels.resample(

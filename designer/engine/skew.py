@@ -48,12 +48,12 @@ def slopes(plan: Plan, mu: Floats, tolerance: float = FINEST) -> Slopes:
     if plan.schedule.size == 1 or mu.size == 0:
         return Slopes(*np.zeros((4, mu.size)))
     symmetric = plan.boundary.symmetric  # then reflecting the lᵢ changes the sign of the skewness and nothing else
-    drift = capped(plan, np.abs(mu) if symmetric else mu)
+    drift, place = np.unique(capped(plan, np.abs(mu) if symmetric else mu), return_inverse=True)
     order = np.argsort(np.abs(drift), kind="stable")
     resolution = Resolution.reaching(max(tolerance, FINEST), plan)
-    total = np.empty((5, mu.size))
+    total = np.empty((5, drift.size))
     total[:, order], _ = totals(plan, drift[order], resolution, False, _run)
-    below, above, usage, looks, left = total / math.sqrt(plan.schedule.n_data)
+    below, above, usage, looks, left = total[:, place] / math.sqrt(plan.schedule.n_data)
     if not np.all(np.abs(below + above + left) <= 1e-3):
         raise NumericalFailure("the effect of skewness could not be computed: probability was lost")
     if symmetric:

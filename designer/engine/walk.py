@@ -16,13 +16,13 @@ import numpy.typing as npt
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure, real
 from designer.engine import _walk_kernels, look_grid
-from designer.engine.look_grid import WINDOW, Grid, Resolution, grid_of
+from designer.engine.drift_groups import groups_of
+from designer.engine.look_grid import WINDOW, Grid, Resolution
 from designer.engine.quadrature import rules
 from designer.rule.design import Design
 from designer.rule.plan import Plan, as_plan
 
-MOST_NODES = 3e6  # more than this, over all looks, and drifts are handled in groups with narrower windows
-MOST_WORK = 1e8  # nodes times drifts, a quarter second: above, drifts are handled in groups where that halves the work
+FALLS, ROUNDING = 0.7, 1e-9  # a small estimate that does not fall to this share with more nodes is due to rounding
 
 
 class Characteristics(NamedTuple):
@@ -231,7 +231,7 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
     forced = plan.mergeable and looks > look_grid.EXACT_LOOKS  # merged in any case: the tolerance is of the nodes alone
     nodes = max(tolerance, look_grid.MERGED_NODES) if forced else tolerance
     sample = np.argsort(np.abs(mu))[np.linspace(0, mu.size - 1, min(mu.size, 24)).astype(int)]  # errors vary slowly
-    coarse = None
+    coarse, before = None, math.inf
     if verify and mu.size:
         coarse, resolution = sweep(plan, mu[sample], resolution), resolution.finer()
     for _ in range(4):
@@ -244,7 +244,9 @@ def outcomes(plan: Plan, mu: Floats, tolerance: float, *, verify: bool = True) -
         estimate += look_grid.MERGE_ERROR * best.merged**3
         if estimate <= tolerance or ((forced or not verify) and best.residual <= nodes):
             break
-        resolution = resolution.finer()
+        if FALLS * before < estimate <= ROUNDING:
+            break
+        before, resolution = estimate, resolution.finer()
     if not estimate <= max(1e-2, tolerance) or not best.residual <= max(1e-6, tolerance):
         raise NumericalFailure(f"the recursion did not converge: numerical error {estimate:.1e}")
     return best, estimate
@@ -301,41 +303,21 @@ def capped(plan: Plan, mu: Floats) -> Floats:
 def totals(
     plan: Plan, mu: Floats, resolution: Resolution, mirror: bool, run: Runner | None = None
 ) -> tuple[Floats, float]:
-    """The kernel's totals for drifts ascending in size, and the width of merging; `run` may call another kernel.
-
-    Drifts are split into groups where one window would be too wide.
-    """
-    total = np.empty((5, mu.size))
-    if mu.size == 0:
-        return total, 0.0
-    grid = grid_of(plan, float(mu.min()), float(mu.max()), resolution.r_star, mirror)
-    if grid.nodes > MOST_NODES and mirror:  # perhaps a window around the drifts, not around 0, is narrow enough
-        return totals(plan, mu, resolution, False, run)
-    small = mu <= 0.5 * (mu.min() + mu.max())
-    if not small.all() and (grid.nodes > MOST_NODES or _pays(plan, grid, mu, small, resolution.r_star, mirror)):
-        total[:, small], one = totals(plan, mu[small], resolution, mirror, run)
-        total[:, ~small], other = totals(plan, mu[~small], resolution, False, run)
-        return total, max(one, other)
-    total = _run(plan, grid, mu, resolution, mirror)[0] if run is None else run(plan, grid, mu, resolution)
-    return total, grid.merged
-
-
-def _pays(plan: Plan, grid: Grid, mu: Floats, small: npt.NDArray[np.bool_], r_star: float, mirror: bool) -> bool:
-    """Whether there is much work, and less than half of it when small drifts and the others each have their window."""
-    if grid.nodes * mu.size <= MOST_WORK:
-        return False
-
-    def work(drifts: Floats, folded: bool) -> float:
-        part = grid_of(plan, float(drifts.min()), float(drifts.max()), r_star, folded)
-        return part.nodes * drifts.size * (0.5 if folded else 1.0)
-
-    whole = grid.nodes * mu.size * (0.5 if mirror else 1.0)
-    return work(mu[small], mirror) + work(mu[~small], False) < 0.5 * whole
+    """The kernel's totals for drifts ascending in size, and the width of merging; `run` may call another kernel."""
+    total, merged = np.empty((5, mu.size)), 0.0
+    for group in groups_of(plan, mu, resolution, mirror):
+        drifts, grid = mu[group.places], group.grid
+        if run is None:
+            total[:, group.places] = _run(plan, grid, drifts, resolution, group.mirror)[0]
+        else:
+            total[:, group.places] = run(plan, grid, drifts, resolution)
+        merged = max(merged, grid.merged)
+    return total, merged
 
 
 def _exits(plan: Plan, mu: float, resolution: Resolution) -> tuple[Grid, Floats]:
     """Exits (below, above) at each look of the grid, for one drift."""
-    grid = grid_of(plan, mu, mu, resolution.r_star, False)
+    ((_, grid, *_),) = groups_of(plan, np.array([mu]), resolution, False)
     total, by_look = _run(plan, grid, np.array([mu]), resolution, False, detail=True)
     lost = abs(1.0 - total[0, 0] - total[1, 0] - total[4, 0])
     if not lost <= 1e-6:

@@ -192,17 +192,17 @@ def _effect(design: Design, trial: TrialRun) -> PosteriorError | str:
 def _verdict(gain: float, trial: TrialRun) -> tuple[bool, str]:
     if gain < 1.0:
         return False, (
-            f"an exact chain that keeps log p(xᵢ; θ) of every row evaluates {trial.n_data:,} of them per step and "
-            "makes no error: it is cheaper. Control variates may change that"
+            f"an exact chain that remembers the log-likelihood of every row evaluates {trial.n_data:,} rows per step "
+            "and makes no error: it is cheaper. Control variates may change that"
         )
     if gain < LEAST_GAIN:
         return False, (
-            f"it saves less than a third of the evaluations of an exact chain that keeps log p(xᵢ; θ) of its "
-            f"{trial.n_data:,} rows, which reading rows in random order may cost"
+            "it saves less than a third of the evaluations of an exact chain that remembers the log-likelihoods of "
+            f"its {trial.n_data:,} rows, and reading rows in random order may cost as much"
         )
     return True, (
-        f"an exact chain that keeps log p(xᵢ; θ) of every row evaluates {trial.n_data:,} of them per step; the test "
-        "evaluates each row that it reads twice, and that is counted"
+        f"an exact chain that remembers the log-likelihood of every row evaluates {trial.n_data:,} rows per step; the "
+        "test evaluates each row that it reads twice, and the comparison counts both"
     )
 
 

@@ -23,12 +23,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are used
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
 from designer.core.progress import Cancelled
 from designer.engine.predict import step_of
 from designer.engine.step_error import Rule, check_rule, exact_probability
+from designer.pairs.limits import LARGEST
 from designer.pairs.refusals import check_pairs, pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
@@ -158,18 +160,24 @@ def fit_step_law(trial: TrialRun, kappa_power: float = 1.0) -> StepLaw:
     a, n = trial.log_acceptance, len(trial)
     if not np.any(a != 0.0):
         raise BadInput("the pairs of the trial run all have A = 0: such small steps say nothing about larger ones")
-    shapes = [_fitted(a, weights) for weights in (trial.kappa**2, np.ones(n))]
+    shapes = [_fitted(a, weights) for weights in (trial.kappa, np.ones(n))]
     off = [float(np.sum((a + 0.5 * q) ** 2)) for q in shapes]
     ratio = float(np.mean(shapes[0]) / np.mean(trial.kappa**2))
     proportional = off[0] <= off[1] and 1.0 / LIKE <= ratio <= LIKE
     return StepLaw(shapes[0] if proportional else shapes[1], proportional, power)
 
 
-def _fitted(a: Floats, weights: Floats) -> Floats:
-    """q = b w, with b by maximum likelihood."""
-    w = weights / weights.mean()  # otherwise squares of very small κ would underflow
-    s, t = float(w.sum()), float((a * a / w).sum())
-    q: Floats = 2.0 * t / (a.size + math.sqrt(a.size**2 + s * t)) * w  # the positive root, without cancellation
+def _fitted(a: Floats, roots: Floats) -> Floats:
+    """q = b w for w = roots², with b by maximum likelihood; at most LARGEST.
+
+    In logarithms: A of one pair may be 10^100 times its κ, and another pair's κ 10^100 times that.
+    """
+    log_w, seen = 2.0 * np.log(roots), a != 0.0
+    total = scipy.special.logsumexp
+    log_s, log_t = total(log_w), total(2.0 * np.log(np.abs(a[seen])) - log_w[seen])
+    log_n = math.log(a.size)
+    log_b = math.log(2.0) + log_t - np.logaddexp(log_n, 0.5 * np.logaddexp(2.0 * log_n, log_s + log_t))
+    q: Floats = np.exp(np.minimum(log_b + log_w, math.log(LARGEST)))  # the positive root, without cancellation
     return q
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from designer.check import _t_test_kernels
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
+from designer.core.work import spend
 from designer.engine.skew import LARGEST
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
 from designer.pairs.mistakes import odd_pairs
@@ -331,6 +332,7 @@ def student_check(
     wanted = epsilon_of(upper)
     # rare exceedances need many repeats: expect at least a hundred of them
     repeats = max(integer("repeats", repeats, 100, 10**7), min(10**6, math.ceil(100.0 / wanted)))
+    spend(float(repeats) * n, f"repeats = {repeats:,}, m = {n:,}", "take fewer repeats, or smaller batches")
     t = np.empty(repeats)
     _t_test_kernels.t_statistics(rng, values, float(values.mean()), n, np.arange(values.size), t)
     t.sort()

@@ -16,7 +16,9 @@ from designer.core.errors import BadInput, real
 NORMAL = NormalDist()
 ANY_BOUND = 1e6
 ROUGH = 1e-3  # looks are not merged if second differences of the bounds exceed this
-TINY = 1e-300  # the smallest ε with a finite quantile
+# The smallest ε. Below it 1 - ε is 1 in floating point, and the u of a step, which has 53 bits, is coarser than ε:
+# a test that errs so rarely cannot be told from one that reads all data.
+LEAST_EPSILON = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ class Boundary:
 
 def check_epsilon(epsilon: float) -> float:
     """ε, the tail probability at one look, if it is allowed."""
-    return max(real("epsilon", epsilon, 0.0, 0.5, open_low=True), TINY)
+    return real("epsilon", epsilon, LEAST_EPSILON, 0.5)
 
 
 def threshold(epsilon: float) -> float:

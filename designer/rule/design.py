@@ -22,7 +22,7 @@ from designer.core.files import shorten, write_whole
 from designer.core.toml_json import parse_json, parse_toml, read_text, toml_text
 from designer.core.validation import MAX_LISTED, BadFields, Record
 from designer.pairs.limits import MAX_PAIRS
-from designer.rule.boundary import TINY, Boundary, epsilon_of
+from designer.rule.boundary import LEAST_EPSILON, Boundary, check_epsilon, epsilon_of
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 
 FORMAT = 1  # of design files; to be raised when an old reader would misunderstand a new file
@@ -167,7 +167,7 @@ class Design(Record):
     m
         Size of the first mini-batch (of every mini-batch if growth is 1), 2 to N.
     epsilon
-        Tail probability ε at each look, in (0, 0.5]; the bound is G_0 = Φ⁻¹(1 - ε).
+        Tail probability ε at each look, in [1e-16, 0.5]; the bound is G_0 = Φ⁻¹(1 - ε).
     alpha
         Shape α of the bounds, in [0.5, 1]: 0.5 is Pocock, 1 is O'Brien-Fleming.
     growth
@@ -185,12 +185,12 @@ class Design(Record):
     True
     >>> Design(12214, 500, 0.7)
     Traceback (most recent call last):
-    designer.core.validation.BadFields: epsilon = 0.7: must lie in (0, 0.5]
+    designer.core.validation.BadFields: epsilon = 0.7: must lie in [1e-16, 0.5]
     """
 
     n_data: Annotated[int, _whole(2, MAX_N_DATA)]
     m: Annotated[int, BeforeValidator(_check_m)]
-    epsilon: Annotated[float, _within(0.0, 0.5, open_low=True)]
+    epsilon: Annotated[float, BeforeValidator(check_epsilon)]
     alpha: Annotated[float, _within(0.5, 1.0)] = 0.5
     growth: Annotated[float, BeforeValidator(check_growth)] = 1.0
     lower: _Bounds = None
@@ -227,7 +227,7 @@ class Design(Record):
         explicit = Boundary.explicit(lower, upper)
         assert explicit.lower is not None and explicit.upper is not None
         narrowest = np.minimum(np.abs(explicit.lower), np.abs(explicit.upper)).min(initial=40.0)
-        nominal = max(float(f"{epsilon_of(min(float(narrowest), 30.0)):.3g}"), TINY)
+        nominal = max(float(f"{epsilon_of(min(float(narrowest), 30.0)):.3g}"), LEAST_EPSILON)
         return cls(n_data, m, nominal, growth=growth, lower=explicit.lower, upper=explicit.upper)
 
     @model_validator(mode="after")

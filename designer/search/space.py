@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designer.core.errors import BadInput, entries, integer, real, several, shown
-from designer.rule.boundary import Boundary, check_epsilon, epsilon_of, threshold
+from designer.rule.boundary import LEAST_EPSILON, Boundary, check_epsilon, epsilon_of, threshold
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, Schedule, check_growth
 from designer.rule.plan import Plan
@@ -137,7 +137,7 @@ class Shape(NamedTuple):
     def plan(self, bound: float) -> Plan:
         """The plan with G₀ = bound."""
         schedule = Schedule.geometric(self.n_data, self.m, self.growth)
-        return Plan(schedule, Boundary.wang_tsiatis(max(epsilon_of(bound), 1e-300), self.alpha))
+        return Plan(schedule, Boundary.wang_tsiatis(min(max(epsilon_of(bound), LEAST_EPSILON), 0.5), self.alpha))
 
 
 def _ends(name: str, value: object) -> tuple[Any, Any]:

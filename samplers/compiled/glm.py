@@ -17,6 +17,7 @@ from designer.core.jit import kernel, kernel_with
 from samplers.compiled.expanded import proxies, rest_rows
 from samplers.compiled.logistic import ROOM, SUMS, fill_products, row_dot, two_dots
 from samplers.decide._permutation import is_a
+from samplers.models.families.joint_sums import plain_sum
 from samplers.models.families.kernels import CompiledFamily, call_changes, call_expansions, call_values
 from samplers.models.priors import CompiledPrior, compiled_log_prior
 
@@ -245,14 +246,6 @@ def glm_terms(model, theta, theta_new, indices, room, out):
 
 
 # --- log-likelihoods of many rows, log priors -------------------------------------------------------------------------
-
-
-@kernel_with(fastmath=SUMS)
-def plain_sum(values):
-    total = 0.0
-    for k in range(values.size):
-        total += values[k]
-    return total
 
 
 @kernel

@@ -18,10 +18,10 @@ from samplers.compiled.glm import (
     fill_column,
     fill_numbers,
     fill_two_dots,
-    plain_sum,
 )
 from samplers.compiled.logistic import ROOM
 from samplers.models.families.joint import CompiledJoint, call_joint_values
+from samplers.models.families.joint_sums import plain_sum
 from samplers.models.priors import CompiledPrior, compiled_log_prior
 
 

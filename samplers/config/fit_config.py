@@ -13,6 +13,7 @@ from designer.core.files import shorten
 from designer.core.progress import ShareProgress
 from designer.core.toml_json import parse_toml, read_text, toml_text
 from designer.core.validation import Record, validated
+from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.looks import MAX_N_DATA, check_growth
 from samplers.chains.parallel import MAX_SEED
 from samplers.config.entries import ConfigTable, Real, Text, Whole, label_value
@@ -48,7 +49,7 @@ class FitTable(ConfigTable):
     p: Annotated[Real, Field(ge=1.0, le=4.0)] | None = None
     positive: Annotated[Any, PlainValidator(label_value)] = None
     missing: Literal["refuse", "drop"] = "refuse"
-    epsilon: Real = Field(default=0.01, gt=0.0, le=0.5)
+    epsilon: Real = Field(default=0.01, ge=LEAST_EPSILON, le=0.5)
     tolerance: Real = Field(default=1e-6, ge=0.0, le=1.0)
     rule: Rule = "descent"
     first: Annotated[Whole, Field(ge=1, le=MAX_N_DATA)] | None = None

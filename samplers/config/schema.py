@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, model_v
 
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
+from designer.rule.boundary import check_epsilon
 from designer.rule.looks import MAX_N_DATA, check_growth
 from designer.search.space import Space
 from designer.search.upper_limit import MOST_CONFIDENCE
@@ -413,6 +414,8 @@ class ScheduleTable(ConfigTable):
 
     @model_validator(mode="after")
     def _fits_together(self) -> ScheduleTable:
+        for epsilon in filter(None, self.epsilon):
+            check_epsilon(epsilon)
         for name in ("epsilon", "m"):
             if len(getattr(self, name)) != len(self.steps):
                 raise BadInput(f"{name} has {len(getattr(self, name))} entries, steps has {len(self.steps)}")

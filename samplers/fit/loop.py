@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure, integer, real
+from designer.rule.boundary import check_epsilon
 from designer.rule.looks import check_growth
 from samplers.decide.subsample import Subsampler
 from samplers.fit.equations import NormalEquations
@@ -105,7 +106,7 @@ def irls(
     budget = math.inf if max_read is None else integer("max_read", max_read, 1, 2**62)
     if rule not in get_args(Rule):
         raise BadInput(f"rule = {rule!r}: must be one of {', '.join(get_args(Rule))}")
-    bound = -float(ndtri(real("epsilon", epsilon, 0.0, 0.5, open_low=True)))
+    bound = -float(ndtri(check_epsilon(epsilon)))
     looks = *_first_looks(rows.shape[0], theta.size, first, increment), check_growth(growth)
     data, sample, span = (
         (rows, response, check_offset(offset, response.size)),

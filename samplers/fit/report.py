@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from designer.core.html_page import page_template
 from samplers.fit.rivals import Rival
 from samplers.fit.table_fit import SHOWN, Coefficient, TableFit
 
@@ -101,16 +102,7 @@ def _columns(cells: Sequence[Sequence[str]]) -> list[str]:
 
 def html_report(fit: TableFit) -> str:
     """One page; text is escaped, and there are no scripts."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("samplers", "fit"),
-        autoescape=True,  # names may be anything
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(TEMPLATE).render(
+    return page_template("samplers", "fit", TEMPLATE).render(
         fit=fit,
         pictures=pictures(fit),
         rivals=rival_rows(fit) if fit.rivals else [],

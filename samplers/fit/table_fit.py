@@ -151,7 +151,7 @@ class TableFit(NamedTuple):
     @property
     def why(self) -> str:
         """Why it stopped."""
-        small = f"an update by all rows gains less than {self.tolerance:g} of the mean loss"
+        small = f"an update on all rows gains less than {self.tolerance:g} of the mean loss"
         if self.reason == "converged":
             sure = f"two samples in a row say so, wrong with probability at most {self.epsilon:g}"
             return f"{small}; {sure if self.in_part else 'the last iteration read all rows'}"
@@ -182,7 +182,7 @@ class TableFit(NamedTuple):
         alone = " (–: one row alone decides it)" if np.any(np.isinf(self.errors.se)) else ""
         said = (
             f"Standard error (se){alone}: that of the coefficient which all rows give, by the sandwich formula (HC3); "
-            "rows are taken to be independent. Off: how far this coefficient is from that one, at most (confidence "
+            "assuming independent rows. Off: how far this coefficient is from that one, at most (confidence "
             "0.99 each)"
         )
         worst = self.most_off

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.core.html_page import page_template
 
 if TYPE_CHECKING:
     from samplers.flow.result import SampleResult
@@ -52,18 +53,9 @@ def text_report(result: SampleResult) -> str:
 
 def html_report(result: SampleResult) -> str:
     """One page; text is escaped, and there are no scripts."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("samplers", "flow"),
-        autoescape=True,  # names may be anything
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     table = result.summary()
     design = result.design
-    return environment.get_template(TEMPLATE).render(
+    return page_template("samplers", "flow", TEMPLATE).render(
         result=result,
         monte_carlo=monte_carlo(result),
         rows=[

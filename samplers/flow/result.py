@@ -112,7 +112,7 @@ class SampleResult:
     >>> result = sample(Logistic.from_data(x, y), progress=False)
     >>> print(result)
     5,000 data, 2 parameters: draws of the Laplace approximation, 4 × 1,000
-    posterior error: shown: Laplace is off by at most 0.00083 sd in every mean and sd (95%), the wish is 0.05
+    posterior error: shown: Laplace is off by at most 0.00083 sd in every mean and sd (95%), 0.05 is allowed
     no warnings; `.report()` has the decisions and the table
     """
 
@@ -210,7 +210,7 @@ def _claim(result: SampleResult) -> Claim:
     """Never more than was shown."""
     wishes, plan = result.wishes, result.plan
     wish = wishes.posterior_error
-    asked = "" if wish is None else f", the wish is {wish:g}"
+    asked = "" if wish is None else f", {wish:g} is allowed"
     if plan is None:
         verdict = result.laplace
         assert verdict is not None
@@ -219,7 +219,7 @@ def _claim(result: SampleResult) -> Claim:
         if verdict.method == "importance":
             even = f"k̂ {verdict.tail_pareto_k:.2f}, {verdict.tail_ess:,.0f} effective"
             return Claim("shown", f"the weights, from all data, leave only the Monte Carlo error of the draws ({even})")
-        return Claim("missed", f"these are Laplace draws all the same: {verdict.sentence}")
+        return Claim("missed", f"these are Laplace draws anyway: {verdict.sentence}")
     if plan.kind in ("exact", "exact-minibatch") or isinstance(result.test, WITHOUT_ERROR):
         return Claim(
             "shown", "every decision leaves the posterior exactly as it is: only the Monte Carlo error is left"
@@ -288,7 +288,7 @@ def _predicted_miss(result: SampleResult) -> str:
     if plan is None or wish is None or plan.basis != "independent" or not plan.upper > wish:
         return ""
     better = 'a test that makes no error (test="exact") or more pairs (pairs=) would do better'
-    return f"means and sds may be off by {plan.upper:.2g} sd (95%, predicted), more than the wish {wish:g}: {better}"
+    return f"means and sds may be off by {plan.upper:.2g} sd (95%, predicted), more than the allowed {wish:g}: {better}"
 
 
 def _fewest(*numbers: float) -> float:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from designer.core.arrays import Floats, Ints
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput
 from samplers.models import Rows
 from samplers.models.arrays import finite_array, frozen, mapped_array
+from samplers.models.common import OnePredictor, WithPrior
 from samplers.models.families.catalogue import (
     SHAPE_PRIORS,
     FamilyRow,
@@ -38,7 +39,7 @@ from samplers.models.row_table import Names, RowTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GLM:
+class GLM(WithPrior, OnePredictor):
     """A generalised linear model; make one with `GLM.from_data` or `glm_model`.
 
     Parameters
@@ -88,43 +89,6 @@ class GLM:
 
     def __repr__(self) -> str:
         return f"GLM({type(self.family).__name__}, {self.n_data:,} rows, {self.dimension:,} coefficients)"
-
-    def log_prior(self, theta: Floats) -> float:
-        """Log prior, up to a constant."""
-        return float(self.prior.log_prior(theta))
-
-    def smooth_log_prior(self, theta: Floats) -> float:
-        """The log prior whose gradient `prior_gradient` is: kinks are rounded off."""
-        return float(self.prior.smooth(theta))
-
-    def prior_gradient(self, theta: Floats) -> Floats:
-        """Gradient of the log prior."""
-        gradient: Floats = self.prior.gradient(theta)
-        return gradient
-
-    def prior_curvature(self, theta: Floats) -> Floats:
-        """Hessian of the log prior."""
-        return np.diag(self.prior.curvature(theta))
-
-    @property
-    def flat(self) -> Ints:
-        """The coefficients whose prior is flat."""
-        return np.flatnonzero(self.prior.flat)
-
-    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """lᵢ of these data."""
-        rows = self.rows[indices]
-        return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
-
-    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
-        """log p of each of these data, up to a term without θ."""
-        return self.value(self.rows[indices] @ theta, indices)
-
-    def gradient(self, theta: Floats, indices: Rows) -> Floats:
-        """Gradient of the sum of log p over these data."""
-        rows = self.rows[indices]
-        total: Floats = rows.T @ self.slope(rows @ theta, indices)
-        return total
 
     def value(self, eta: Floats, indices: Rows) -> Floats:
         """log p of each of these data, given its η without offset."""

@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from designer.core.arrays import Floats, Ints
+from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
 from samplers.models import Rows
 from samplers.models.arrays import blocks, frozen, mapped_array
+from samplers.models.common import OnePredictor
 
 Labels = npt.NDArray[np.int8]
 
@@ -20,7 +21,7 @@ STEEPEST = math.log(2.0 + math.sqrt(3.0))  # |η| of the largest third derivativ
 
 
 @dataclass(frozen=True, eq=False)
-class Logistic:
+class Logistic(OnePredictor):
     """Logistic regression; the coefficients are independent, N(0, 1 / prior_precision), flat where that is 0.
 
     `from_data` folds the labels into the rows, so that a datum is one row of memory: log p = -log(1 + exp(-row .
@@ -101,21 +102,6 @@ class Logistic:
     def prior_curvature(self, theta: Floats) -> Floats:
         """Hessian of the log prior."""
         return -np.diag(self.precisions)
-
-    def terms(self, theta: Floats, theta_new: Floats, indices: Ints) -> Floats:
-        """lᵢ of these data."""
-        rows = self.rows[indices]
-        return self.value(rows @ theta_new, indices) - self.value(rows @ theta, indices)
-
-    def log_likelihood(self, theta: Floats, indices: Rows) -> Floats:
-        """log p of each of these data."""
-        return self.value(self.rows[indices] @ theta, indices)
-
-    def gradient(self, theta: Floats, indices: Rows) -> Floats:
-        """Gradient of the sum of log p over these data."""
-        rows = self.rows[indices]
-        total: Floats = rows.T @ self.slope(rows @ theta, indices)
-        return total
 
     def range_bound(self, theta: Floats, theta_new: Floats) -> float:
         """C >= max |lᵢ|: the slope of log p in η is below 1, so |lᵢ| <= |row_i| |θ' - θ|."""

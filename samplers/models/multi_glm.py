@@ -16,6 +16,7 @@ import numpy as np
 from designer.core.arrays import Floats, Ints
 from samplers.models import Rows
 from samplers.models.arrays import as_indices, blocks, check_size
+from samplers.models.common import WithPrior
 from samplers.models.families.joint import JointFamily, joint_slopes, joint_values
 from samplers.models.families.joint_sums import joint_sums, joint_values_many
 from samplers.models.row_table import Names, RowTable
@@ -24,7 +25,7 @@ PRODUCTS = 2**18  # states times rows times columns: one thread multiplies so fe
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiGLM:
+class MultiGLM(WithPrior):
     """A model with several predictors; make one with `glm_model`.
 
     Parameters
@@ -93,28 +94,6 @@ class MultiGLM:
 
     def __repr__(self) -> str:
         return f"MultiGLM({self.n_data:,} rows, {self.dimension:,} parameters)"
-
-    def log_prior(self, theta: Floats) -> float:
-        """Log prior, up to a constant."""
-        return float(self.prior.log_prior(theta))
-
-    def smooth_log_prior(self, theta: Floats) -> float:
-        """The log prior whose gradient `prior_gradient` is: kinks are rounded off."""
-        return float(self.prior.smooth(theta))
-
-    def prior_gradient(self, theta: Floats) -> Floats:
-        """Gradient of the log prior."""
-        gradient: Floats = self.prior.gradient(theta)
-        return gradient
-
-    def prior_curvature(self, theta: Floats) -> Floats:
-        """Hessian of the log prior."""
-        return np.diag(self.prior.curvature(theta))
-
-    @property
-    def flat(self) -> Ints:
-        """The parameters whose prior is flat."""
-        return np.flatnonzero(self.prior.flat)
 
     def predictors_at(self, theta: Floats, indices: Rows) -> Floats:
         """Predictors (q, n) of these data; every column has the log shapes."""

@@ -329,7 +329,7 @@ def _words(found: Certificate, what: str, one: Mean) -> str:
     if found.outcome == "certified":
         return f"certified: all means and sds within {found.bound:.3f} sd (95%, wish {found.wish:g}); {coupled}"
     if found.outcome == "wrong":
-        return f"WRONG: {error}, beyond the wish of {found.wish:g} (95%); {coupled}"
+        return f"WRONG: {error}, beyond the allowed {found.wish:g} (95%); {coupled}"
     loose = "; these chains hardly ever meet, so the bound is loose" if found.meetings < LOOSE else ""
     return (
         f"NOT CERTIFIED: {error}, at most {found.bound:.3f} (95%, wish {found.wish:g}): cannot tell; {coupled}{loose}"

@@ -181,10 +181,10 @@ def verdict_by(drawn: WeightedDraws, wish: float) -> tuple[LaplaceVerdict, bool]
     if not trusted(weight, tail_k) or not tail_ess >= FEWEST:
         method, text = "sample", "sample: the weights of Laplace draws are too uneven to tell its error or to mend it"
     elif upper <= wish:
-        method, text = "laplace", f"need not sample: Laplace is within {off} in every mean and sd, the wish is {wish:g}"
+        method, text = "laplace", f"need not sample: Laplace is within {off} in every mean and sd, {wish:g} is allowed"
     else:
         method, more = "importance", "more than" if lower > wish else "perhaps more than"
-        text = f"Laplace + importance sampling is enough: Laplace is off by {off}, {more} the wish of {wish:g}"
+        text = f"Laplace + importance sampling is enough: Laplace is off by {off}, {more} the allowed {wish:g}"
     sentence = f"{text} (k̂ {shown_k(tail_k)}, {tail_ess:.0f} of {weight.size:,} draws effective)"
     numbers = float(size[worst]), float(width[worst]), upper, k, ess, tail_k, tail_ess
     clear = method == "laplace" or (method == "importance" and lower > wish)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.browser.driving import Screen, chromium
+from tests.commands import austerity
 from tests.serving import Server, running
 
 
@@ -21,8 +22,9 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="package")
-def server() -> Iterator[Server]:
-    with running() as server:
+def server(tmp_path_factory) -> Iterator[Server]:
+    runs = tmp_path_factory.mktemp("runs")
+    with running(*austerity("app", "--port", 0, "--no-browser", "--runs", runs)[1:]) as server:
         yield server
 
 

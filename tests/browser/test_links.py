@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from designer import Design
 from tests.browser.test_explore import query
-from tests.browser.test_journey import visit
 
 IN_USE = "Proposals from the proxy: 100 pairs, N = 12,214, digest"
 GIVEN = Design(12_214, 700, 0.02, 0.6)
@@ -43,7 +42,8 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     mine = run_with_seed(open_screen("trial-run?source=run-e3-proxy"), 0)
     run_with_seed(mine.press("Run it again"), 1)
 
-    visit(mine, "Design").page.get_by_text("Take it away").first.wait_for()
+    asked = f"{urlsplit(mine.page.url).query}&criterion=fixed-m"  # a short search
+    mine.go(f"design?{asked}").page.get_by_text("Take it away").first.wait_for()
     (tmp_path / "design.toml").write_text(GIVEN.to_toml())
     mine.settle().page.get_by_text("Load a design").click()
     mine.page.locator("input[type=file]").first.set_input_files(tmp_path / "design.toml")
@@ -54,7 +54,7 @@ def test_a_link_to_a_design_for_a_built_in_run_shows_somebody_else_the_same(open
     mine.page.keyboard.press("Escape")
     carried = parse_qs(urlsplit(link).query)
     assert (carried["source"], carried["seed"]) == (["run-e3-proxy"], ["1"])
-    assert carried["chosen"][0].startswith("12214,700,0.02")
+    assert carried["chosen"][0].startswith("12214,700,0.02") and carried["criterion"] == ["fixed-m"]
 
     theirs = open_screen(link.removeprefix(mine.address))
     theirs.page.get_by_text(IN_USE).first.wait_for()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from designer import Design
@@ -49,8 +51,8 @@ def test_an_experiment_runs_live_and_another_is_cancelled(open_screen):
 def test_from_a_built_in_chain_to_a_config_that_runs(open_screen, tmp_path):
     screen = open_screen("trial-run?source=run-e3-proxy").press("Run it")
     screen.page.get_by_text("In use — Proposals from the proxy").first.wait_for()
-    screen.settle().turn("Design")
-    screen.page.get_by_text("Take it away").first.wait_for()
+    asked = f"{urlsplit(screen.settle().page.url).query}&criterion=fixed-m"  # a short search
+    screen.go(f"design?{asked}").page.get_by_text("Take it away").first.wait_for()
     with screen.settle().page.expect_download() as waiting:
         screen.page.get_by_role("button", name="Sampler config (TOML)").click()
     config = tmp_path / "config.toml"

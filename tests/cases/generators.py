@@ -90,7 +90,7 @@ def collinear(rng, n):
 
 
 ALL = [
-    Case("plain", "Normal covariates, many rows per coefficient.", 2_000, 1.0, gaussian),
+    Case("plain", "Normal covariates and many rows per coefficient.", 2_000, 1.0, gaussian),
     Case("rare-levels", "Levels with 3, 105 and 298 rows, all ones or all zeros.", 5_000, 1.0, rare_levels),
     Case("rare-levels-wide", "The same levels under a wide prior.", 5_000, 0.1, rare_levels),
     Case(
@@ -98,8 +98,8 @@ ALL = [
     ),
     Case("rare-dummies", "Five dummies of 20 rows each, with 0 to 19 ones.", 5_000, 0.1, rare_dummies),
     Case("student", "Covariates from t with 2 degrees of freedom.", 5_000, 1.0, student),
-    Case("lognormal", "Log-normal covariates, a thousand times larger than their median.", 5_000, 1.0, lognormal),
-    Case("outliers", "Ten rows far out contradict all others.", 5_000, 1.0, outliers),
+    Case("lognormal", "Log-normal covariates with values hundreds of times their median.", 5_000, 1.0, lognormal),
+    Case("outliers", "Ten extreme rows contradict all others.", 5_000, 1.0, outliers),
     Case("rare-positives", "0.1% ones.", 20_000, 0.1, rare_positives),
     Case("census", "Shaped like a census table: amounts, and categories down to 5 rows.", 10_000, 0.5, census),
     Case("separated-flat", "A level of 40 ones under a flat prior: improper.", 2_000, 0.0, separated, proper=False),

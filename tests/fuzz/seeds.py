@@ -223,6 +223,6 @@ def seeds() -> dict[str, list[bytes]]:
             b"n=100&source=upload&digest=0123456789abcdef",
             b"source=run-e3&topic=steps",
         ],
-        "url_design": [b"12214,500,0.05,0.5,1.0", b"1000000000000,2,1e-300,1,1.05"],
+        "url_design": [b"12214,500,0.05,0.5,1.0", b"1000000000000,2,1e-16,1,1.05"],
         "command_line": [command.replace(" ", "\n").encode() for command in COMMANDS],
     }

@@ -63,7 +63,7 @@ def add(commands: Commands) -> None:
         "--delta", metavar="δ", type=shared.number, help="guarantee of the concentration test (default: 0.01)"
     )
     parser.add_argument(
-        "--best", action="store_true", help="give every test the settings that read least within the tolerance"
+        "--best", action="store_true", help="give every test the settings that read the least data within the tolerance"
     )
     parser.add_argument(
         "--range", type=shared.number, default=6.0, help="bound on |lᵢ| in standard deviations (default: %(default)s)"
@@ -72,7 +72,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--config",
         metavar="CONFIG.toml",
-        help="of the chain: predicts the exact mini-batch test, where the trial run does not say what to expect of it",
+        help="config of the chain, to predict the exact mini-batch test if the trial run carries no prediction for it",
     )
     parser.add_argument(
         "--control", metavar="TRIAL.csv", help="pairs recorded with control variates, instead of --factor"

@@ -51,10 +51,10 @@ def add(commands: Commands) -> None:
         "--acceptance",
         metavar="RATE",
         type=shared.number,
-        help="without a trial run: make pairs of a stationary chain with this acceptance rate",
+        help="without a trial run: simulate the pairs of a stationary chain with this acceptance rate",
     )
     parser.add_argument(
-        "--spread", metavar="SD", type=shared.number, default=0.0, help="sd of log κ of these pairs (default: 0)"
+        "--spread", metavar="SD", type=shared.number, default=0.0, help="sd of log κ over these pairs (default: 0)"
     )
     parser.add_argument(
         "--folds", type=shared.integer, help="also cross-validate the design, with this number of folds"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from samplers.experiments.framework.report import Panel, Report
     from samplers.experiments.framework.running import Size
 
-SUMMARY = "Run one of the papers' experiments: numbers, figures, finding."
+SUMMARY = "Run one of the papers' experiments and report what it shows."
 EXAMPLE = "austerity experiment e3 --quick --output e3"
 BAR_STEPS = 1000  # of the progress bar
 SIZES, STARTS = ("tiny", "quick", "full", "paper"), ("mode", "far")
@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
         choices=SIZES,
         help="tiny (seconds), quick (about a minute), full (the default), or paper, where that is larger (hours)",
     )
-    knobs = parser.group("knobs (an experiment that does not have one says which it has)")
+    knobs = parser.group("settings (each experiment has some of these, and says which)")
     knobs.add_argument(
         "--chains", metavar="K", type=shared.integer, help="chains of each test; more chains continue an earlier run"
     )

@@ -17,7 +17,7 @@ from app.cli.terminal import CommandOutput, as_json, progress_bar
 if TYPE_CHECKING:
     from samplers.config.fit_config import FitConfig
 
-SUMMARY = "Fit a regression to a table by tests of growing samples."
+SUMMARY = "Fit a regression to a table, reading only the rows it needs."
 EXAMPLE = "austerity fit wages.csv --formula wage~age+C(region) --loss quantile --quantile 0.9 --report fit.html"
 MODEL = ("formula", "loss", "quantile", "p", "positive", "missing")
 HOW = ("epsilon", "tolerance", "rule", "first", "increment", "growth", "max_iterations", "max_read", "seed", "against")
@@ -38,32 +38,45 @@ def add(commands: Commands) -> None:
     parser.add_argument("source", metavar="CONFIG.toml|TABLE", help="config with [data] and [fit]; or a table")
     model = parser.group("model of a table")
     model.add_argument("--formula", metavar="'Y ~ X'", help="response and terms, such as 'wage ~ age + C(region)'")
-    model.add_argument("--response", metavar="COLUMN", help="instead of a formula: the column to explain")
-    model.add_argument("--columns", metavar="A,B", help="with --response: the columns that explain it, as they are")
+    model.add_argument("--response", metavar="COLUMN", help="instead of a formula: the response column")
+    model.add_argument("--columns", metavar="A,B", help="with --response: the predictor columns, used as they are")
     model.add_argument("--loss", help="lad, quantile, lp, logistic or poisson (default: lad)")
-    model.add_argument("--quantile", metavar="TAU", type=shared.number, help="which one, for the loss quantile")
-    model.add_argument("--p", metavar="P", type=shared.number, help="power of the residuals, 1 to 4, for the loss lp")
+    model.add_argument(
+        "--quantile",
+        metavar="TAU",
+        type=shared.number,
+        help="quantile to fit, such as 0.9; needed with --loss quantile",
+    )
+    model.add_argument(
+        "--p", metavar="P", type=shared.number, help="power of the residuals, 1 to 4; needed with --loss lp"
+    )
     model.add_argument("--positive", metavar="VALUE", help="the value of the response that counts as 1, such as yes")
     model.add_argument("--missing", help="refuse: rows without a value are an error; drop: leave them out")
     how = parser.group("reading")
     how.add_argument(
         "--tolerance",
         type=shared.number,
-        help="stop when an update by all rows gains less than this share of the mean loss (default: 1e-6; 1e-3 reads "
+        help="stop when an update on all rows gains less than this share of the mean loss (default: 1e-6; 1e-3 reads "
         "less)",
     )
     how.add_argument(
         "--epsilon",
         metavar="ε",
         type=shared.number,
-        help="chance, at a look, to take a wrong direction (default: 0.01)",
+        help="probability of accepting a wrong direction at a look (default: 0.01)",
     )
     how.add_argument("--rule", help="descent, euclidean, or printed: the test as K16 prints it (default: descent)")
     how.add_argument("--first", metavar="N0", type=shared.integer, help="rows at the first look (default: N/1000)")
     how.add_argument("--increment", metavar="ROWS", type=shared.integer, help="rows between looks (default: N/1000)")
-    how.add_argument("--growth", type=shared.number, help="least factor from look to look (default: 1.1)")
-    how.add_argument("--max-iterations", type=shared.integer, help="stop after so many (default: 200)")
-    how.add_argument("--max-read", metavar="ROWS", type=shared.integer, help="begin no iteration after so many rows")
+    how.add_argument(
+        "--growth",
+        type=shared.number,
+        help="smallest factor by which the sample grows from look to look (default: 1.1)",
+    )
+    how.add_argument("--max-iterations", type=shared.integer, help="stop after this many iterations (default: 200)")
+    how.add_argument(
+        "--max-read", metavar="ROWS", type=shared.integer, help="start no iteration once this many rows have been read"
+    )
     how.add_argument("--against", metavar="A,B", help="compare with batch (IRLS on all rows), sgd, or both: batch,sgd")
     group = parser.group("output")
     group.add_argument("--report", metavar="FILE.html", help="write a report with figures (.html), or text")

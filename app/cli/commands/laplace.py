@@ -25,7 +25,9 @@ def add(commands: Commands) -> None:
         shared.seed(),
         shared.output_file("DIR", "write the draws here, if no chain is needed"),
     )
-    parser.add_argument("config", metavar="CONFIG.toml", help="config with [data] and [model], of kind logistic")
+    parser.add_argument(
+        "config", metavar="CONFIG.toml", help="config with [data] and a [model] of kind logistic or glm"
+    )
     parser.add_argument(
         "--wish",
         type=shared.number,

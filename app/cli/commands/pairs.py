@@ -9,7 +9,7 @@ from app.cli.files import check_target
 from app.cli.options import Commands, add_command
 from app.cli.terminal import CommandOutput, status
 
-SUMMARY = "Make a trial run from a posterior of PyMC, Stan or NumPyro."
+SUMMARY = "Make a trial run from PyMC, Stan or NumPyro draws."
 EXAMPLE = "austerity pairs posterior.nc --acceptance 0.3 --output trial.csv"
 
 
@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
         shared.seed("seed for the choice of pairs (default: %(default)s)", default=0),
         shared.output_file("TRIAL.csv", "write the trial run here (or .parquet, .npz)", required=True),
     )
-    parser.add_argument("posterior", metavar="POSTERIOR.nc", help="netCDF file of ArviZ with the group log_likelihood")
+    parser.add_argument("posterior", metavar="POSTERIOR.nc", help="ArviZ netCDF file with a log_likelihood group")
     parser.add_argument(
         "--pairs",
         metavar="KIND",

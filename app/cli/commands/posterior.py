@@ -143,7 +143,7 @@ def _tolerance(options: argparse.Namespace, trial: TrialRun) -> CommandOutput:
 
 def _lines(error: PosteriorError, dimension: int | None) -> list[str]:
     """For people."""
-    bound = "1 (says nothing: no contraction is known in more than one dimension)"
+    bound = "1 (uninformative: no contraction is known in more than one dimension)"
     if dimension == 1:
         bound = f"{error.theorem_1_bound:.3g} (η = {error.contraction:.3f}, on the middle 99.9%)"
     rows = {

@@ -32,6 +32,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "config",
         metavar="CONFIG.toml|NAME",
+        type=shared.chain_name,
         help=f"config with [model], [data], [proposal] and [run]; or a built-in chain: {shared.BUILT_IN_NAMES}",
     )
     parser.add_argument("--data", metavar="DIR", help=shared.DATA_FOLDER)

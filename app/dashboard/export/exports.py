@@ -15,7 +15,6 @@ from designer.rule.design import Design
 from designer.search.criteria import Cost
 from designer.search.space import Space
 from designer.search.table import Evaluated
-from samplers.config.built_in import MADE_UP_PAIRS, built_in_text
 from samplers.config.config import SamplerConfig
 
 USUAL = Question()
@@ -44,15 +43,8 @@ def evaluated_csv(evaluated: Evaluated) -> str:
 
 
 def sampler_config(design: Design, config: str | None) -> str:
-    """What a sampler reads: the design alone, or the config of the run it was made for, with the design.
-
-    Predictions are left out if the pairs are made up: they are not for this chain.
-    """
-    if config is None:
-        return design.to_toml()
-    if config in {built_in_text(name) for name in MADE_UP_PAIRS}:
-        design = design.without_notes
-    return SamplerConfig.from_toml(config, design).to_toml()
+    """What a sampler reads: the design alone, or the config of the run it was made for, with the design."""
+    return design.to_toml() if config is None else SamplerConfig.from_toml(config, design).to_toml()
 
 
 # --- reproducing lines ------------------------------------------------------------------------------------------------

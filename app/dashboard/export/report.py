@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from app.dashboard.export import exports, languages
@@ -22,6 +21,7 @@ from app.figures import trial_run as trial_figures
 from app.figures.design import Marked
 from app.figures.style import OFFLINE, PRIVATE
 from designer import Acceptance, predict, stopping
+from designer.core.html_page import page_template
 from designer.pairs.diagnostics import histograms_of, worst_tail_check
 from designer.pairs.trial_run import TrialRun
 from designer.plotdata import look_table, some_of, summary
@@ -35,7 +35,7 @@ MOST_LOOKS = 12
 NEARLY_ALL = 0.99  # of the hardest decisions: later looks hardly matter
 TEMPLATE = "report.html.jinja"
 ASSUMPTIONS = (
-    "The mean of the log-likelihood differences is taken to be normal at every look. Skewed differences and small "
+    "The mean of the terms (log-likelihood differences) is taken to be normal at every look. Skewed terms and small "
     "mini-batches break this; the check below says by how much at the first look.",
     "The pairs of the trial run stand for all proposals of the chain; elsewhere in its space the error may differ.",
     "Data are drawn without replacement in random order. The last look has all of them, so its decision is exact.",
@@ -56,14 +56,6 @@ LOOK_COLUMNS = (
     "wrong here",
     "stopped by then",
     "wrong by then",
-)
-
-_environment = Environment(
-    loader=PackageLoader("app.dashboard", "export"),
-    autoescape=True,  # a trial run may have any name
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
 )
 
 
@@ -90,11 +82,12 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
     marks = [_marked("this design", design, answer, trial, "in view")]
     if best is not None and not searched:
         marks.append(_marked("found by the search", best, answer, trial, "found"))
-    return _environment.get_template(TEMPLATE).render(
+    return page_template("app.dashboard", "export", TEMPLATE).render(
         run=run,
         design=design,
         step=step,
         usage=in_percent(step.mean_usage),
+        evaluations=_evaluations(step, trial),
         question=question,
         numbers=_numbers(design, step, answer, marks[0], trial),
         figures=_figures(step, answer, trial, marks),
@@ -111,6 +104,14 @@ def html(design: Design, answer: SearchAnswer, run: Loaded, source: Source, now:
         offline=OFFLINE,
         plotly=Markup((plotting.FOLDER / plotting.LIBRARY).read_text(encoding="utf-8")),  # nosec B704: a script of ours
     )
+
+
+def _evaluations(step: Acceptance, trial: TrialRun) -> str:
+    """What a step costs beside one of an exact chain."""
+    beside = beside_exact(Cost(), trial.n_data, step.mean_usage, 1.0, trial.n_heavy)
+    if beside.exact >= beside.test:
+        return f"{beside.exact / beside.test:.3g} times fewer likelihood evaluations than an exact chain"
+    return f"{beside.test / beside.exact:.3g} times the likelihood evaluations of an exact chain"
 
 
 def _marked(name: str, design: Design, answer: SearchAnswer, trial: TrialRun, kind: str) -> Marked:

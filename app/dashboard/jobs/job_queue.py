@@ -42,6 +42,7 @@ class Job:
         self, key: str, work: Callable[[Job], Any], alive: Callable[[], bool] = lambda: True, owner: str = ""
     ) -> None:
         self.key, self.owner, self.alive = key, owner, alive
+        self.client = ""  # the address of its browser, if others than this machine can reach the server
         self.label, self.page = "", ""  # what it does, and the page that shows it
         self.seen = False  # whether its end was
         self.state = JobProgress()
@@ -189,8 +190,8 @@ class JobQueue:
     of somebody else's long work. Jobs whose browser is away come last.
     """
 
-    def __init__(self, workers: int, most: int, each: int | None = None) -> None:
-        self.workers, self.most, self.each = workers, most, each or workers
+    def __init__(self, workers: int, most: int, each: int | None = None, of_client: int | None = None) -> None:
+        self.workers, self.most, self.each, self.of_client = workers, most, each or workers, of_client or most
         self._waiting: list[Job] = []
         self._at_work: list[Job] = []
         self._begun: list[Job] = []  # at work, or between two turns
@@ -202,10 +203,23 @@ class JobQueue:
             self._waiting = [other for other in self._waiting if other.running]
             if len(self._waiting) + len(self._at_work) >= self.most:
                 raise BadInput("this server is busy with the work of others; try again in a minute")
+            unfinished = [*self._waiting, *self._at_work]
+            if job.client and sum(other.client == job.client for other in unfinished) >= self.of_client:
+                raise BadInput(f"your address has {self.of_client} jobs here; cancel one, or wait until one ends")
             job.queue = self
             self._waiting.append(job)
             threading.Thread(target=self._serve, args=(job,), name=f"job-{job.key[:20]}", daemon=True).start()
             self._fill()
+
+    def count(self, owner: str) -> int:
+        """How many jobs of an owner wait or are at work."""
+        with self._change:
+            return sum(job.owner == owner and job.running for job in (*self._waiting, *self._at_work))
+
+    def counts(self) -> tuple[int, int]:
+        """How many jobs wait, and how many are at work."""
+        with self._change:
+            return sum(job.running for job in self._waiting), len(self._at_work)
 
     def wake(self) -> None:
         """A job was cancelled: whoever waits looks again."""

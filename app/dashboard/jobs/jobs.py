@@ -21,17 +21,24 @@ from designer.core.errors import BadInput
 WORKERS = 4  # jobs running at once, over all sessions; others wait their turn
 WORKERS_PER_SESSION = 2  # jobs of one session running at once
 MOST_IN_SESSION = 4  # jobs of one session that wait or run
+MOST_OF_ADDRESS = 24  # jobs of all sessions of one address that wait or run
 MOST_IN_ALL = 64  # jobs that wait or run
 PROCESSES = 2  # that jobs have started, over all sessions: they cannot make room for others
 
-_queue = JobQueue(WORKERS, MOST_IN_ALL, WORKERS_PER_SESSION)
-_process_queue = JobQueue(PROCESSES, MOST_IN_ALL, 1)
+_queue = JobQueue(WORKERS, MOST_IN_ALL, WORKERS_PER_SESSION, MOST_OF_ADDRESS)
+_process_queue = JobQueue(PROCESSES, MOST_IN_ALL, 1, MOST_OF_ADDRESS)
 
 
 def end_all(seconds: float) -> None:
     """Cancel the jobs of all sessions: the server is stopping."""
     _queue.end(seconds)
     _process_queue.end(seconds)
+
+
+def counts() -> dict[str, int]:
+    """How many jobs of all sessions wait, and how many are at work."""
+    both = [_queue.counts(), _process_queue.counts()]
+    return {"waiting": sum(waiting for waiting, _ in both), "running": sum(running for _, running in both)}
 
 
 def start(kind: str, key: str, work: Callable[[Job], Any], *, process: bool = False) -> Job:
@@ -48,6 +55,7 @@ def start(kind: str, key: str, work: Callable[[Job], Any], *, process: bool = Fa
         raise BadInput(f"{len(mine)} of your jobs are still running; cancel one, or wait until it ends")
     session = session_id()
     job = Job(key, work, partial(is_here, session), session)
+    job.client = st.context.ip_address or ""
     (_process_queue if process else _queue).put(job)
     st.session_state["jobs-unfinished"] = [*mine, job]
     st.session_state[f"job-{kind}"] = belongings.mine().jobs[kind] = job
@@ -108,7 +116,7 @@ def _watch_running(kind: str, label: str) -> None:
 def in_words(job: Job) -> str:
     """What a running job does, and how far it has got."""
     left = job.seconds_left
-    return f"{job.label}: {job.share:.0%}" + (f", about {left:.0f} s left" if left is not None else "")
+    return f"{job.label}: {job.share:.0%}" + (f", about {left:.0f} s left" if left is not None and left >= 0.5 else "")
 
 
 def note(job: Job) -> str:

@@ -31,9 +31,10 @@ def run_quick(job: Job, name: str, arguments: Sequence[str] = ()) -> Report:
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
         # -P: a file app.py in the current folder must not take the place of our package
         size = [] if "--size" in arguments else ["--quick"]
-        command = [sys.executable, "-P", "-m", "app.cli", "experiment", name, *size, *arguments, "--output", folder]
+        child = [sys.executable, "-P", "-m", "app.cli.child", repr(LONGEST)]
         with subprocess.Popen(
-            [*command, "--no-figures", "--progress-lines"],
+            [*child, "experiment", name, *size, *arguments, "--output", folder, "--no-figures", "--progress-lines"],
+            stdin=subprocess.PIPE,  # closes when this server ends
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -117,6 +117,11 @@ def state(name: str) -> State:
     return "finished" if (output_of(name) / RESULTS).is_file() else "stopped"
 
 
+def running() -> int:
+    """How many runs are under way."""
+    return sum(child.process.poll() is None for child in list(_children.values()))
+
+
 def seconds_running(name: str) -> float | None:
     """How long its process has been running."""
     child = _children.get(name)

@@ -15,6 +15,7 @@ from app.dashboard.pages import compare_model
 from app.dashboard.state import share
 from app.dashboard.state.in_use import run_in_use
 from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import (
     ALPHA,
     BATCH,
@@ -109,8 +110,8 @@ def show() -> None:
     controlled = compare_model.has_control_variates(run)
     with left:
         values = _knobs(controlled)
+        found = compare_model.of_model(run)  # below the knobs: its progress must not push the answer down
     with first:
-        found = compare_model.of_model(run)
         trials = {PLAIN: compare_model.with_notes(run.trial, found, controlled=False)}
         if not controlled:  # pairs that have them must not get them twice
             helped = compare_model.with_notes(run.trial, found, controlled=True)
@@ -131,8 +132,8 @@ def show() -> None:
         st.header(name.capitalize())
         _table(name, predictions, tests[name], measured.get(name, []))
     st.caption(
-        "Predictions for the sequential test are exact under the normal theory; for the Barker and the concentration "
-        "test, the data read are predicted to a few per cent. The simulation checks them all."
+        "Predictions for the sequential test are exact under the normal theory; for the Barker mini-batch test and "
+        "the concentration test, the data read are predicted to a few per cent. The simulation checks them all."
     )
     share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
     with st.expander("What is counted", icon=":material/function:"):
@@ -256,7 +257,8 @@ def _simulation(trials: Mapping[str, TrialRun], tests: Mapping[str, Candidates])
 
 
 def _start(key: str, work: Callable[[Job], dict[str, list[Measurement]]]) -> None:
-    jobs.start(KIND, key, work)
+    with problems_in_words():
+        jobs.start(KIND, key, work)
 
 
 def _table(pairs: str, rows: Sequence[Prediction], tests: Candidates, seen: Sequence[Measurement]) -> None:

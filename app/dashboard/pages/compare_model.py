@@ -24,7 +24,8 @@ KIND, SEED = "compare-model", 0
 MODELS = ("logistic", "glm")
 NEEDS_MODEL = (
     "The exact mini-batch test and the Laplace approximation are not compared here: they need the model, not only its "
-    "pairs. `austerity compare TRIAL.csv --config CONFIG.toml` has them; here, pairs of a built-in chain do."
+    "pairs. `austerity compare TRIAL.csv --config CONFIG.toml` compares them, too, and so does this page for "
+    "the pairs of a built-in chain."
 )
 
 
@@ -72,13 +73,13 @@ def tell(run: Loaded, found: OfModel | None) -> None:
     if found is None:
         return
     if found.verdict:
-        st.markdown(f"**Need you sample at all?** {found.verdict[0].upper()}{found.verdict[1:].rstrip('.')}.")
+        st.markdown(f"**Do you need to sample at all?** {found.verdict[0].upper()}{found.verdict[1:].rstrip('.')}.")
     if found.alternatives:
         st.table(
             {
                 "without a chain": list(found.alternatives),
                 "evaluations for one effective draw": [f"{r['evaluations']:,.0f}" for r in found.alternatives.values()],
-                "off by, in posterior sds": [
+                "off by, in posterior standard deviations": [
                     f"{'at most' if name == 'Laplace' else 'noise of'} {row['error']:.2g}"
                     for name, row in found.alternatives.items()
                 ],

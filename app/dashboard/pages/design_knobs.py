@@ -12,6 +12,7 @@ from app.dashboard.widgets.knobs import TOLERANCE, knob
 from designer.core.errors import BadInput
 from designer.engine.step_error import Rule
 from designer.pairs.trial_run import TrialRun
+from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.looks import MAX_N_DATA
 from designer.search.criteria import Criterion
 from designer.search.relaxations import Relaxation
@@ -147,7 +148,7 @@ def _bounds(*, fixed: bool) -> tuple[tuple[float, float], tuple[float, float], t
     words = "0.5: constant (Pocock). 1: reluctant to stop early (O'Brien–Fleming)."
     alpha = _range("Shape of the bounds α", words, ("alow", "ahigh"), (0.5, 1.0), USUAL.alpha, disabled=fixed)
     words = "A look decides when its p-value is below ε. Below 1e-6 tails are not normal at any m."
-    epsilon = _range("Threshold ε", words, ("elow", "ehigh"), (1e-12, 0.5), USUAL.epsilon)
+    epsilon = _range("Threshold ε", words, ("elow", "ehigh"), (LEAST_EPSILON, 0.5), USUAL.epsilon)
     growth = st.multiselect(
         "Growth of the looks",
         GROWTHS,

@@ -11,6 +11,7 @@ from app.dashboard import cached
 from app.dashboard.jobs import jobs, live
 from app.dashboard.state import share
 from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.experiment_knobs import experiment_knobs
 from app.dashboard.widgets.plotting import draw
 from app.figures.facets import facets
@@ -111,7 +112,8 @@ def _live(name: str) -> None:
 
 
 def _start(name: str, arguments: Sequence[str]) -> None:
-    jobs.start(KIND, name, lambda job: live.run_quick(job, name, arguments), process=True)
+    with problems_in_words():
+        jobs.start(KIND, name, lambda job: live.run_quick(job, name, arguments), process=True)
 
 
 def _details(report: Report, prefix: str, shown: Sequence[Panel] = ()) -> None:

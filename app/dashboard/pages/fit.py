@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.fitting import column_names, run_fit
+from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import choice
 from app.dashboard.serve.server import MOST_MEGABYTES
 from app.dashboard.state import share
@@ -26,7 +27,7 @@ from samplers.fit.rivals import TITLES
 from samplers.fit.table_fit import TableFit
 from samplers.fit.trace import Look
 
-KIND = "fit"
+KIND, PATIENCE = "fit", 1.0  # the job, and seconds that the page waits for it before it shows its progress
 UPLOAD = "upload"
 FORMATS = ["csv", "tsv", "txt", "parquet"]
 LOSSES = {
@@ -58,6 +59,14 @@ class Chosen(NamedTuple):
     example: str | None = None
 
 
+class Fitted(NamedTuple):
+    """A fit, what was asked for, and of which example."""
+
+    fit: TableFit
+    config: FitConfig
+    example: str | None
+
+
 def show() -> None:
     """Draw the page."""
     st.title("Fit")
@@ -68,7 +77,7 @@ def show() -> None:
         table = _table()
         if table is not None:
             config = _question(table)
-            _start_button(config, table)
+            _start(config, table)
     with right, problems_in_words():
         _answer(config, table)
 
@@ -232,14 +241,32 @@ def _key(config: FitConfig, table: Chosen) -> str:
     return hashlib.sha256(config.to_toml().encode() + table.content).hexdigest()
 
 
-def _start_button(config: FitConfig, table: Chosen) -> None:
-    """Start the fit in the run of the page that saw the click: then it knows what was typed just before."""
-    if st.button("Fit it", icon=":material/play_arrow:", type="primary", key="start-fit"):
+def _start(config: FitConfig, table: Chosen) -> None:
+    """Start the fit when its button is pressed; an example that is opened is fitted unasked.
+
+    It starts in the run of the page that saw the click: then it knows what was typed just before.
+    """
+    pressed = st.button("Fit it", icon=":material/play_arrow:", type="primary", key="start-fit")
+    if pressed or _just_opened(table):
         looks: list[Look] = []
-        content = table.content
-        jobs.start(KIND, _key(config, table), lambda job: run_fit(job, config, content, looks))
-        st.session_state["fit-looks"], st.session_state["fit-asked"] = looks, (config, table.example)
+        content, example = table.content, table.example
+
+        def work(job: Job) -> Fitted:
+            return Fitted(run_fit(job, config, content, looks), config, example)
+
+        jobs.start(KIND, _key(config, table), work).wait(PATIENCE)
+        st.session_state["fit-looks"] = looks
     share.copy_link({"table": table.example or UPLOAD})
+
+
+def _just_opened(table: Chosen) -> bool:
+    """Whether an example is shown for the first time, and would take the place of no table of the user."""
+    opened: set[str | None] = st.session_state.setdefault("fit-opened", set())
+    new, first, own = table.example not in opened, not opened, None in opened
+    opened.add(table.example)
+    if table.example is None or not new or own:
+        return False
+    return not first or jobs.current(KIND) is None  # a page that is loaded again keeps its answer
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -248,7 +275,7 @@ def _start_button(config: FitConfig, table: Chosen) -> None:
 def _answer(config: FitConfig | None, table: Chosen | None) -> None:
     job = jobs.current(KIND)
     if job is None:
-        st.info("Press *Fit it*. The batches and the test are drawn while it works.", icon=":material/play_arrow:")
+        st.info("Choose a table and press *Fit it*. The answer is then here.", icon=":material/play_arrow:")
         return
     if job.running:
         _live()
@@ -256,13 +283,12 @@ def _answer(config: FitConfig | None, table: Chosen | None) -> None:
     if job.was_cancelled:
         st.info("Cancelled before the first update.", icon=":material/cancel:")
         return
-    fit: TableFit | None = jobs.outcome_in_words(job)
-    if fit is None:
+    found: Fitted | None = jobs.outcome_in_words(job)
+    if found is None:
         return
     if config is None or table is None or job.key != _key(config, table):
-        st.warning("This is the answer to an earlier question: press *Fit it* for the one on the left.")
-    asked, example = st.session_state["fit-asked"]
-    _draw(fit, asked, example)
+        st.warning("This is the answer to an earlier question. **Fit it** answers the new one.")
+    _draw(*found)
 
 
 @st.fragment(run_every=0.5)

@@ -9,7 +9,7 @@ from functools import cache
 import streamlit as st
 
 from app.dashboard.state import share
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.figures.league import league_map, seconds
 from app.league.cells import Cell, League, load
 from app.league.winners import NOBODY, OURS, Winner, winners
@@ -29,15 +29,16 @@ def show() -> None:
     st.title("League")
     st.caption(
         "Every method on the same posteriors, on one core: who is first to know every posterior mean well enough? A "
-        "method that is shown to be farther off is out, however fast it is."
+        "method whose means are farther off than you allow is out, however fast it is."
     )
     league = figures()
     if not league.cells:
         st.info("This version has no stored league. `make league` in a checkout of the project measures one.")
         return
+    first = answer_place()
     wish = _wish()
     won = winners(league, wish)
-    st.markdown(_answer(won))
+    first.markdown(_answer(won))
     captioned(
         league_map(league, wish),
         "league-map",
@@ -64,7 +65,7 @@ def _wish() -> float:
         WISHES,
         first,
         key="league-wish",
-        help="0.02 means: every posterior mean is known to 2% of its standard deviation.",
+        help="0.02: every posterior mean is known to within 2% of its standard deviation.",
     )
     st.query_params[IN_URL] = f"{wish:g}"
     return float(wish)
@@ -76,7 +77,7 @@ def _answer(won: dict[tuple[str, int], Winner]) -> str:
     others = [f"{method} in {count}" for method, count in counts.most_common() if method not in {*OURS, NOBODY}]
     ours = sum(count for method, count in counts.items() if method in OURS)
     found = [*others, f"a test on mini-batches in {ours}", *([f"nobody in {counts[NOBODY]}"] if counts[NOBODY] else [])]
-    return f"**First in how many of {len(won)} cells:** {', '.join(found)}."
+    return f"**Who is first on {len(won)} posteriors:** {', '.join(found)}."
 
 
 def _row(method: str, cell: Cell, wish: float) -> dict[str, str]:
@@ -86,7 +87,7 @@ def _row(method: str, cell: Cell, wish: float) -> dict[str, str]:
         return {"method": method, "reaches it after": reached} | dict.fromkeys(
             ("set-up", "rows per step", "effective draws/s", "means off", "sds off", "memory"), ""
         )
-    rate = "needs none" if math.isinf(cell.effective) else f"{cell.effective / cell.seconds:,.3g}"
+    rate = "needs none" if math.isinf(cell.effective) else f"{float(f'{cell.effective / cell.seconds:.3g}'):,.10g}"
     return {
         "method": method,
         "reaches it after": reached,

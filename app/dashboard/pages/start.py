@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from html import escape
-from threading import Lock
+from threading import Lock, Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ GROWTHS = {"1%": 0.01, "5%": 0.05, "10%": 0.1}
 CARDS = {  # the examples, in the order in which they are offered
     "control": "With control variates: logistic regression, 10 coefficients",
     "logistic": "The same chain without control variates",
-    "ica": "The size of the paper's ICA, synthetic pairs",
+    "ica": "Unmixing sounds: independent components of four recordings",
 }
 # largest error of the Laplace approximation in any mean or sd, in posterior sds, with 95% confidence: `laplace_verdict`
 # on the data of examples/make_trials.py; both trial runs are of one posterior
@@ -58,8 +58,9 @@ STYLE = """<style>
 }
 </style>"""
 WHY = """
-**What is counted.** A step of an exact chain that keeps log p(xᵢ; θ) of every row evaluates each row once. A test
-evaluates each row that it reads twice, at θ and at θ′. *About so many times fewer evaluations* compares the two.
+**What is counted.** An exact chain that remembers the log-likelihood of every row evaluates each row once per step, at
+the proposal. A test evaluates each row that it reads twice, at the current state and at the proposal. The sentence
+compares the two.
 
 **Where the numbers come from.** The pairs of the trial run say how hard the chain's decisions are. The error and the
 data use of a test on them are computed, not simulated, to ten digits; the interval is a bootstrap over the pairs. What
@@ -67,9 +68,9 @@ the test does to the posterior is the temperature at which a random walk with th
 (*Go further*). Real chains were at most 1.4 times further off than that (`docs/posterior.md`); the sentence above
 allows for 1.5 times.
 
-**What they assume.** A random walk, pairs that are like those of the run to come, mini-batch means that are close to
-normal (*Trial run* checks this), and a Gaussian posterior. `austerity sample` audits a real run; `austerity certify`
-measures its decisions.
+**What they assume.** A random walk, pairs like those of the run to come, mini-batch means that are close to normal
+(*Trial run* checks this), and a Gaussian posterior. `austerity audit` measures the decisions of a real chain, and
+`austerity certify` its posterior.
 """
 
 
@@ -206,7 +207,7 @@ def _your_rows(rows: int) -> None:
     if most < 2.0:
         st.warning(
             f"With {rows:,} rows no test can save much: a mini-batch of {min(500, rows):,} is already a large part of "
-            "them. Run an exact chain.",
+            "your data. Run an exact chain.",
             icon=":material/info:",
         )
         return
@@ -304,11 +305,18 @@ def remember(key: str, answer: StartAnswer) -> None:
 
 
 def warm() -> None:
-    """Compute the first answer that a visitor sees, before there is one."""
-    trial = cached.example(SHOWN)
-    remember(
-        repr((trial.digest, GROWTHS["1%"], None)), _work(trial, GROWTHS["1%"], None, Job("warm", lambda job: None))
-    )
+    """Compute the first answer that a visitor sees, before there is one; those of the other examples meanwhile."""
+    _prepare(SHOWN)
+    Thread(target=_prepare, args=tuple(CARDS), daemon=True, name="cards").start()
+
+
+def _prepare(*names: str) -> None:
+    """Compute the answers that examples are first shown with, unless they are known."""
+    growth = GROWTHS["1%"]
+    for trial in map(cached.example, names):
+        key = repr((trial.digest, growth, None))
+        if key not in _answers:
+            remember(key, _work(trial, growth, None, Job("warm", lambda job: None)))
 
 
 def _work(trial: TrialRun, growth: float, by_hand: float | None, job: Job) -> StartAnswer:
@@ -344,16 +352,16 @@ def _tell(answer: StartAnswer, run: Loaded, growth: float, *, own: bool) -> None
     st.caption(errors(expected, len(run.trial)))
     if expected.unknown:
         st.warning(
-            f"What this does to the posterior is not known from these pairs: {expected.unknown}. The design keeps the "
-            f"usual tolerance, mean |Δ| within {found.question.tolerance:g}.",
+            f"What this does to the posterior is not known from these pairs: {expected.unknown}. The design keeps to "
+            f"the tolerance {found.question.tolerance:g}: acceptance probabilities are off by no more, on average.",
             icon=":material/help:",
         )
     if expected.doubt:
         st.warning(f"The numbers above may be wrong: {expected.doubt}.", icon=":material/query_stats:")
     if own and st.session_state.get("start-derived", (None, None))[1] != found.question.tolerance:
         st.caption(
-            f"The tolerance in use, {found.question.tolerance:g}, was set on another page. An answer to the last "
-            "question replaces it."
+            f"The tolerance in use, {found.question.tolerance:g}, was set on another page. Your next answer to the "
+            "last question replaces it."
         )
     _buttons(answer, run)
     with st.expander("Show the design"):
@@ -380,7 +388,7 @@ def _buttons(answer: StartAnswer, run: Loaded) -> None:
             on_click="ignore",
             key="start-config",
             type="primary",
-            help="For `austerity run --design`.",
+            help="For `austerity run`: the whole config if the chain is known, otherwise the design, for `--design`.",
         )
         with st.popover("Python", icon=":material/code:"):
             st.code(exports.python_lines(found.question, source, run.trial, design), language="python", wrap_lines=True)
@@ -405,8 +413,8 @@ def _symbols(answer: StartAnswer, run: Loaded) -> None:
     assert design is not None
     step = cached.steps(design.without_notes, run.trial.digest, "metropolis", run.trial)
     st.markdown(
-        f"**{in_symbols(design)}**, for N = {design.n_data:,}: read m rows, decide once the p-value is below the bound "
-        f"of ε, else read m more. Mean |Δ| = {step.mean_abs_delta:.2g} on these pairs, at most "
+        f"**{in_symbols(design)}**, for N = {design.n_data:,}: read m rows and decide if the p-value is below the "
+        f"bound of ε; otherwise read m more. Mean |Δ| = {step.mean_abs_delta:.2g} on these pairs, at most "
         f"{found.result.limit or step.mean_abs_delta:.2g} with confidence {found.question.confidence:g}; tolerance "
         f"{found.question.tolerance:g}. The **Design** page has all of it."
     )

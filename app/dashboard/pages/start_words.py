@@ -12,9 +12,14 @@ def badge(expected: Outlook, growth: float, laplace: float | None) -> tuple[str,
     """The verdict: its colour, its name, and the reason."""
     reason = f"{expected.reason[0].upper()}{expected.reason[1:]}."
     if laplace is None:
-        more = "Need you sample at all? `austerity laplace` tells, from one pass over the data."
+        more = (
+            "Do you need to sample at all? For a regression, `austerity laplace` tells you from one pass over the data."
+        )
     else:
-        more = f"The Laplace approximation of this posterior is off by less than {laplace:.2g} sds in every mean and sd"
+        more = (
+            "The Laplace approximation of this posterior is off by less than "
+            f"{laplace:.2g} posterior standard deviations in every mean and standard deviation"
+        )
         if laplace <= growth:
             return (
                 "open",
@@ -36,19 +41,25 @@ def headline(expected: Outlook, n_data: int, growth: float) -> str:
     if expected.growth is None:
         return f"{rows}, {cost}."
     limit = growth if expected.growth <= growth else expected.growth
-    return f"{rows}, {cost}; posterior sds grow by less than {upper(limit)}."
+    return f"{rows}, {cost}; posterior standard deviations grow by less than {upper(limit)}."
 
 
 def errors(expected: Outlook, pairs: int) -> str:
+    """How sure the numbers of the sentence are."""
     low, high = percent(expected.share.low), percent(expected.share.high)
-    share = f"Data use from {pairs:,} pairs" + (
-        f": {low} to {high} (95%)" if low != high else f": {low}, the same for all"
-    )
+    between = f"between {low} and {high} of the data (95%)" if low != high else f"{low} of the data, always the same"
+    said = [f"From {pairs:,} pairs: a step reads {between}."]
     if math.isfinite(expected.bound):
-        share += f". Acceptance probabilities are off by at most {expected.bound:.1g} on average, whatever the data"
-    if expected.growth is None:
-        return f"{share}."
-    return f"{share}. Growth of the sds, with a margin for the error of the prediction: below {upper(expected.growth)}."
+        said.append(
+            f"On average, acceptance probabilities are off by at most {decimal(expected.bound)}, however the data are "
+            "distributed."
+        )
+    if expected.growth is not None:
+        said.append(
+            f"Standard deviations grow by less than {upper(expected.growth)}: this includes a margin for the error of "
+            "the prediction."
+        )
+    return " ".join(said)
 
 
 def times(gain: float) -> str:
@@ -58,6 +69,14 @@ def times(gain: float) -> str:
 def rounded(value: float) -> int:
     """An integer with three digits."""
     return int(float(f"{value:.3g}"))
+
+
+def decimal(value: float) -> str:
+    """A small number with one digit, rounded up, and without an exponent: 0.000003."""
+    if not 0.0 < value < 1.0:
+        return f"{value:.2g}"
+    places = -math.floor(math.log10(value))
+    return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
 
 
 def upper(share: float) -> str:

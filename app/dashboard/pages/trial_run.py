@@ -335,7 +335,7 @@ def _sentence(summary: TrialSummary, trial: TrialRun) -> None:
         f"by **{step.mean_abs_delta:.2g}** on average."
     )
     if not math.isfinite(step.mean_abs_delta):
-        cost = f"What a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would do cannot be said: {step.remark}."
+        cost = f"What a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would do is not known: {step.remark}."
     st.info(
         f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
         f"is **{kappa:.3g}**. {cost} The **Design** page finds the best test."
@@ -350,14 +350,14 @@ def _metrics(summary: TrialSummary) -> None:
         st.metric(
             "Median κ",
             f"{summary.kappa.quantiles[3]:.3g}",
-            help="Scale of the sampling noise of the log acceptance ratio.",
+            help="Noise scale: the standard error of the log acceptance ratio when half of the data are read.",
         )
         skew = (
             "not recorded"
             if summary.skew is None
             else f"{summary.skew.quantiles[0]:.2g} … {summary.skew.quantiles[-1]:.2g}"
         )
-        st.metric("Skewness", skew, help="Smallest and largest skewness of the log-likelihood differences.")
+        st.metric("Skewness", skew, help="Smallest and largest skewness of the terms lᵢ over the proposals.")
 
 
 def _histograms(trial: TrialRun) -> None:
@@ -378,8 +378,8 @@ def _normality(trial: TrialRun) -> None:
     st.header("Does the normal approximation hold?")
     if trial.skew is None:
         st.info(
-            "This trial run does not record the skewness of the log-likelihood differences, so it cannot be checked. "
-            "Add a column `skew` to the file: the third central moment of the $l_i$ of each pair over σ³."
+            "This trial run does not record the skewness of its terms, so this cannot be checked. Add a column `skew` "
+            "to the file: the third central moment of the terms $l_i$ of each pair, divided by σ³."
         )
         return
     with st.expander("At which m and ε"):
@@ -409,7 +409,8 @@ def _verdict(tails: TailCheck, student: StudentCheck, m: int) -> None:
     tell = {"good": st.success, "fair": st.warning, "poor": st.error}[judge.verdict]
     tell(
         f"**{VERDICTS[judge.verdict]}** At m = {m:,} a look that should err with probability {judge.wanted:.3g} "
-        f"accepts wrongly with {judge.accept:.3g} and rejects wrongly with {judge.reject:.3g} ({how})."
+        f"accepts wrongly with probability {judge.accept:.3g} and rejects wrongly with probability {judge.reject:.3g} "
+        f"({how})."
     )
 
 

@@ -37,8 +37,8 @@ class WholeResponse(NamedTuple):
 class Assets:
     """Keeps compressed scripts in memory, and has browsers fetch the scripts of figures with every page."""
 
-    def __init__(self, app: ASGIApp, soon: Sequence[str] = SOON) -> None:
-        self.app, self.link = app, preload(soon)
+    def __init__(self, app: ASGIApp, soon: Sequence[str] = SOON, base: str = "") -> None:
+        self.app, self.link = app, preload(soon, base)
         self.packed: dict[str, WholeResponse] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,13 +72,15 @@ class Assets:
         return send_with_link
 
 
-def preload(names: Sequence[str]) -> str:
-    """The header that has a browser fetch at once the scripts of figures and some modules of Streamlit."""
+def preload(names: Sequence[str], base: str = "") -> str:
+    """The header that has a browser fetch at once the scripts of figures and some modules of Streamlit.
+
+    `base` is the path below which the dashboard is.
+    """
     files = [path.name for name in names for path in sorted(FOLDER.glob(f"{name}.*.js"))]
     modules = [f"{plotting.ADDRESS}{plotting.MODULE}", *(f"{SCRIPTS}{name}" for name in files)]
-    return ", ".join(
-        [f"<{plotting.ADDRESS}{plotting.LIBRARY}>; {CLASSIC}", *(f"<{module}>; {MODULE}" for module in modules)]
-    )
+    library = f"<{base}{plotting.ADDRESS}{plotting.LIBRARY}>; {CLASSIC}"
+    return ", ".join([library, *(f"<{base}{module}>; {MODULE}" for module in modules)])
 
 
 def _wants_a_packed_script(scope: Scope) -> bool:

@@ -9,15 +9,19 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.dashboard.serve.proxy import PublicAddress
+from app.dashboard.serve.tally import Refusal, Tally
 from app.dashboard.state.visitor import new_cookie, visitor_of
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -48,11 +52,20 @@ class Guard:
     reached through a foreign name that was made to point to it (DNS rebinding).
     """
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str], most_bytes: int) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str],
+        most_bytes: int,
+        tally: Tally | None = None,
+        public: PublicAddress | None = None,
+    ) -> None:
         names = [in_address(host) for host in hosts]
         self.app = TrustedHostMiddleware(app, names or ["*"], www_redirect=False)
-        self.most_bytes = most_bytes
+        self.most_bytes, self.tally, self.public = most_bytes, tally or Tally(), public
         self.headers = security_headers()
+        self.base, self.secure = (public.base, public.scheme == "https") if public else ("", False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -64,28 +77,41 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 headers = MutableHeaders(scope=message)
-                headers.update(self.headers)
+                own = headers.get("content-security-policy")  # of the page that asks for the token
+                headers.update(self.headers | ({"Content-Security-Policy": own} if own else {}))
                 page = headers.get("content-type", "").startswith("text/html")
                 if page and not visitor_of(asked.get("cookie", "")):
-                    headers.append("set-cookie", new_cookie())
+                    headers.append("set-cookie", new_cookie(self.base, secure=self.secure))
             await send(message)
 
         refusal = self.refusal(scope["type"], asked)
         if refusal is None:
-            await self.app(scope, receive, send_with_headers)
+            with suppress(ClientDisconnect):  # it ended its upload half-way, or was too slow
+                await self.app(self._named(scope, asked), receive, send_with_headers)
         else:
-            await refusal(scope, receive, send_with_headers)
+            self.tally.refuse(refusal, str((scope.get("client") or ("",))[0]))
+            await PlainTextResponse(refusal.line, refusal.status)(scope, receive, send_with_headers)
 
-    def refusal(self, kind: str, headers: Headers) -> PlainTextResponse | None:
-        """The response to a request from a foreign origin, or to one that is too large."""
-        host = headers.get("host", "")
+    def refusal(self, kind: str, headers: Headers) -> Refusal | None:
+        """Why a request is refused that is from a foreign origin, or too large."""
+        host, origin = headers.get("host", ""), headers.get("origin")
         # Streamlit would look up this machine's address on the internet to judge a foreign origin
-        if kind == "websocket" and _split(headers.get("origin", f"//{host}")).netloc != host:
-            return PlainTextResponse("foreign origin", 403)
+        if kind == "websocket" and origin is not None and not self._is_public(origin) and _split(origin).netloc != host:
+            return Refusal("foreign origin", 403, "foreign origin")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= self.most_bytes):
-            return PlainTextResponse("too large", 413)
+            return Refusal("too large", 413, "too large")
         return None
+
+    def _is_public(self, origin: str) -> bool:
+        return self.public is not None and origin == self.public.origin
+
+    def _named(self, scope: Scope, headers: Headers) -> Scope:
+        """With the public name as its host if it comes from there: a proxy may have left out the port."""
+        if self.public is None or not self._is_public(headers.get("origin", "")):
+            return scope
+        others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+        return {**scope, "headers": [*others, (b"host", self.public.host.encode())]}
 
 
 def in_address(host: str) -> str:

@@ -10,10 +10,11 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 import uvicorn
@@ -23,8 +24,17 @@ from streamlit.web import bootstrap
 
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs import runs as run_processes
+from app.dashboard.serve import logs
 from app.dashboard.serve.assets import Assets
+from app.dashboard.serve.beside import Beside
+from app.dashboard.serve.connections import Door, protocols
 from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
+from app.dashboard.serve.limits import Limits, open_files
+from app.dashboard.serve.monitoring import FORMAT, HEALTH, METRICS, Answer, Figures
+from app.dashboard.serve.proxy import Below, PublicAddress, public_address
+from app.dashboard.serve.sessions import Sessions
+from app.dashboard.serve.tally import Tally
+from app.dashboard.serve.token import AUTO, TokenCheck, chosen
 from app.dashboard.widgets.plotting import Scripts
 from designer.core.errors import BadInput, integer
 
@@ -33,6 +43,8 @@ MOST_MEGABYTES = 20  # of an uploaded trial run: some 400,000 pairs as text
 ARENAS, LARGE = (-8, 2), (-3, 2**18)  # M_ARENA_MAX, M_MMAP_THRESHOLD of glibc's malloc.h, and what they are set to
 SHUTDOWN_SECONDS = 2.0  # that jobs get to clean up when the server stops
 RUN_SECONDS = 10.0  # that runs get to save their steps
+USUAL = Limits()
+OPEN_TO_ALL = "%s is open to everybody who can reach it: there is no --token"
 
 SETTINGS: dict[str, Any] = {
     "browser.gatherUsageStats": False,
@@ -43,6 +55,7 @@ SETTINGS: dict[str, Any] = {
     # a slider sets the number beside it, which has a default: this is intended, and needs no traceback in the log
     "global.disableWidgetStateDuplicationWarning": True,
     "runner.magicEnabled": False,
+    "server.enableAgentApi": False,
     "server.enableXsrfProtection": True,
     "server.fileWatcherType": "none",
     "server.headless": True,
@@ -63,30 +76,68 @@ def serve(
     port: int = 8501,
     *,
     runs: str = run_processes.FOLDER,
+    token: str = "",
+    public_url: str = "",
+    proxies: Collection[str] = (),
+    log_level: str = "warning",
+    log_format: logs.LogFormat = "text",
     open_browser: bool = False,
     script: Path = SCRIPT,
+    limits: Limits = USUAL,
+    beside: Mapping[str, ASGIApp] | None = None,
 ) -> None:
-    """Serve until interrupted. Raises BadInput if the server cannot listen at the address."""
+    """Serve until interrupted; `beside` are other applications, by the paths below which they are.
+
+    Raises BadInput if the server cannot listen at the address, or for a bad setting.
+    """
+    secret, public = chosen(token), public_address(public_url) if public_url else None
+    if token == AUTO and log_format == "json":
+        raise BadInput("--token auto: is shown in a terminal, not in a log; give a token in AUSTERITY_TOKEN")
     return_memory()
-    run_processes.use(runs, local=host in LOOPBACK)
+    door = Door(limits.within(open_files()), Tally(), frozenset([*LOOPBACK, *proxies]) if public else frozenset())
+    run_processes.use(runs, local=host in LOOPBACK and public is None)
     with listen(host, integer("port", port, 0, 65_535)) as listening:
         address = f"http://{in_address(host)}:{listening.getsockname()[1]}"
 
-        def tell() -> None:
-            print(f"austerity is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+        def ready() -> None:
+            logs.configure(log_level, log_format, secret)  # once more: what was loaded since then has its own ways
+            asyncio.get_running_loop().set_exception_handler(logs.tell_of_the_loop)
+            _tell(address, public, secret if token == AUTO else "", log_format)
+            if not secret and (public is not None or host not in LOOPBACK):
+                log.warning(OPEN_TO_ALL, public.origin if public else address)
             if open_browser:
-                webbrowser.open(address)
+                webbrowser.open(f"{address}/?{urlencode({'token': secret})}" if secret else address)
 
-        hosts = LOOPBACK if host in LOOPBACK else ()
+        hosts = (*LOOPBACK, public.name) if public else LOOPBACK if host in LOOPBACK else ()
+        http, websocket = protocols(door)
+        app = application(script, hosts, ready, door=door, token=secret, public=public, beside=beside)
+        logs.configure(log_level, log_format, secret)
         settings = uvicorn.Config(
-            application(script, hosts, tell),
-            log_level="warning",
+            app,
+            log_config=None,
             access_log=False,
             server_header=False,
-            ws="websockets-sansio",
+            http=http,
+            ws=websocket,
+            backlog=door.limits.at_once,
+            proxy_headers=public is not None,
+            forwarded_allow_ips=sorted(door.proxies),
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _tell(address: str, public: PublicAddress | None, made: str, log_format: logs.LogFormat) -> None:
+    """Say where the dashboard is, and the token that was made for it."""
+    seen = f"; the public address is {public.origin}{public.base}" if public else ""
+    words = f"austerity is at {address} (Ctrl-C stops it){seen}"
+    if log_format == "json":
+        logs.announce(words, address=address)
+        return
+    print(words, file=sys.stderr, flush=True)
+    if made:
+        place = f"{public.origin}{public.base}" if public else address
+        print(f"the token is {made}: {place}/?{urlencode({'token': made})}", file=sys.stderr, flush=True)
 
 
 def return_memory() -> None:
@@ -109,15 +160,31 @@ def listen(host: str, port: int) -> socket.socket:
         raise BadInput(f"cannot listen on {in_address(host)}:{port}: {reason}; try another --port") from None
 
 
-def application(script: Path, hosts: tuple[str, ...], ready: Callable[[], None]) -> ASGIApp:
+def application(
+    script: Path,
+    hosts: Collection[str],
+    ready: Callable[[], None],
+    *,
+    door: Door | None = None,
+    token: str = "",
+    public: PublicAddress | None = None,
+    beside: Mapping[str, ASGIApp] | None = None,
+) -> ASGIApp:
     """The dashboard behind its guard; calls `ready` when everything is loaded and compiled."""
     bootstrap.load_config_options(SETTINGS)
     steady_path(script)
     # files for downloads are made outside of any page, which needs no warning
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
-    quick = Assets(Scripts(dashboard))
-    return Guard(GZipMiddleware(quick, compresslevel=1), hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20)
+    door = door or Door(USUAL, Tally())
+    base, secure = (public.base, public.scheme == "https") if public else ("", False)
+    quick = Assets(Scripts(dashboard), base=base)
+    sessions = Sessions(GZipMiddleware(quick, compresslevel=1), door.limits, door.tally)
+    app: ASGIApp = Answer(Beside(sessions, beside or {}), METRICS, Figures(door, sessions).text, FORMAT)
+    if token:
+        app = TokenCheck(app, token, door.tally, base=base, secure=secure)
+    app = Below(Answer(app, HEALTH, lambda: "ok"), base)
+    return Guard(app, hosts=hosts, most_bytes=MOST_MEGABYTES * 2**20, tally=door.tally, public=public)
 
 
 def steady_path(script: Path) -> None:

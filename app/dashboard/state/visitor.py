@@ -27,9 +27,10 @@ def visitor_of(header: str) -> str:
     return checked(cookie_parser(header).get(COOKIE, ""))
 
 
-def new_cookie() -> str:
-    """A header that makes a browser a visitor."""
-    return f"{COOKIE}={secrets.token_hex(16)}; Path=/; HttpOnly; SameSite=Strict"
+def new_cookie(base: str = "", *, secure: bool = False) -> str:
+    """A header that makes a browser a visitor. `base` is the path of the dashboard, `secure` whether it has https."""
+    kept = f"{COOKIE}={secrets.token_hex(16)}; Path={base or '/'}; HttpOnly; SameSite=Strict"
+    return f"{kept}; Secure" if secure else kept
 
 
 def checked(text: object) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, MIN_GROWTH
 
@@ -62,7 +63,7 @@ EPSILON = Knob(
     "Threshold ε",
     "The test decides at a look when the p-value of the other decision is below ε. A larger ε stops earlier: less "
     "data, more wrong decisions. $G = \\Phi^{-1}(1-\\varepsilon)$.",
-    1e-12,
+    LEAST_EPSILON,
     0.5,
     0.05,
     [*_decades(-6, -2, _FINE), 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5],

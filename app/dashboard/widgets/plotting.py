@@ -22,8 +22,10 @@ ADDRESS = f"/figures/{DIGEST}/"  # changes with the content, so that browsers ma
 FOR_EVER = "public, immutable, max-age=31536000"
 USUAL_HEIGHT = 450  # pixels, of a figure without a height
 
+# the dashboard may be below a path, which the address of its own script tells: …/static/js/index.….js
 DRAW = f"""
-const {{default: draw}} = await import(location.origin + "{ADDRESS}{MODULE}");
+const base = new URL("../..", document.querySelector("script[type=module][src]").src);
+const {{default: draw}} = await import(new URL("{ADDRESS[1:]}{MODULE}", base).href);
 export default draw;
 """
 _element = st.components.v2.component("figure", js=DRAW, isolate_styles=False)

@@ -23,6 +23,7 @@ from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.source import current_source
 from designer.core.errors import BadInput
 from designer.further.outlook import LEAST_GAIN
+from designer.pairs.examples import EXAMPLES
 from designer.pairs.trial_run import TrialRun
 from designer.rule.design import Design
 from designer.search.criteria import Cost
@@ -52,10 +53,11 @@ UNDO = """<div class="undo">
 <button type="button" aria-label="Undo the last change" title="The browser's Back">↶</button>
 <button type="button" aria-label="Redo the change" title="The browser's Forward">↷</button>
 </div>"""
+SCRIPTS = ("access.js", "history.js")  # of every page
 _history = st.components.v2.component(
     "history",
     html=UNDO,
-    js=Path(__file__).with_name("static").joinpath("history.js").read_text(encoding="utf-8"),
+    js="".join(Path(__file__).with_name("static").joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS),
     isolate_styles=False,
 )
 
@@ -101,14 +103,17 @@ def _in_use(run: Loaded | None) -> list[str]:
     if run is None:
         return ['<span><b>Trial run</b> none</span><span class="verdict open">upload it, or choose another</span>']
     trial, design = run.trial, current_design(run.trial)
+    what = "Example" if current_source().kind in EXAMPLES else "Trial run"
     said = [
-        f"<span><b>Trial run</b> {escape(run.name)} ({trial.n_data:,} rows, {len(trial):,} pairs)</span>",
+        f"<span><b>{what}</b> {escape(run.name)} ({trial.n_data:,} rows, {len(trial):,} pairs)</span>",
         f"<span><b>Tolerance</b> {tolerance():.3g}</span>",
     ]
     if design is None:
         return [*said, "<span><b>Design</b> none yet</span>"]
     verdict = verdict_on(design, trial)
-    return [*said, f"<span><b>Design</b> {escape(in_symbols(design))}</span>", "" if verdict is None else verdict.html]
+    symbols = escape(in_symbols(design), quote=True)
+    words = f'<span title="{symbols}"><b>Design</b> mini-batches of {design.m:,}</span>'
+    return [*said, words, "" if verdict is None else verdict.html]
 
 
 def in_symbols(design: Design) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from designer.core.arrays import Floats
-from designer.engine.curves import curves, integrate
+from designer.engine.curves import Curves, curves, integrate
 from designer.engine.step_error import Rule, exact_probability
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
@@ -39,10 +39,13 @@ class AcceptanceTable(NamedTuple):
         return np.asarray(np.clip(spline(np.log(kappa)), 0.0, 1.0))
 
 
-def tabulate(plan: Plan, kappa: Floats, barker: bool, points: int = POINTS) -> AcceptanceTable:
+def table_curves(plan: Plan, kappa: Floats) -> Curves:
+    """The engine's curves, as far out as tables for these κ need them."""
+    return curves(plan, float(CERTAIN / kappa.min()) + 1e3, TOLERANCE)
+
+
+def tabulate(curve: Curves, kappa: Floats, barker: bool, points: int = POINTS) -> AcceptanceTable:
     """The engine's Δ on a grid that is fine where |A| is small, on the scale of the smallest κ."""
-    reach = float(CERTAIN / kappa.min()) + 1e3
-    curve = curves(plan, reach, TOLERANCE)
     far = CERTAIN + float(kappa.max()) * float(curve.edges[-1])
     width = 0.5 * float(min(kappa.min(), 2.0))
     y = np.linspace(-1.0, 1.0, points) * math.asinh(far / width)

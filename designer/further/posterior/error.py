@@ -27,6 +27,8 @@ SDS = 12.0  # width of the compared marginals on either side
 WALKS = ("random-walk", "adaptive")  # proposals that this theory is about
 LEAST_NOISE = 0.3  # mean of κ² + κ⁴/4 over that of A²: about 1 for random walks without control variates
 
+CERTAINLY = 1e70  # κ that is noise enough, whatever the A; its fourth power is a number
+
 
 class PosteriorError(NamedTuple):
     """How the posterior that a test samples differs from the exact one, in one coordinate.
@@ -134,8 +136,10 @@ def check_random_walk(trial: TrialRun) -> None:
         return
     instead = "for proxy proposals give the chain's config (`austerity posterior --config`, `au.independent_error`)"
     if trial.proposal is not None:
-        raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks; {instead}")
-    noise = float(np.mean(trial.kappa**2 + 0.25 * trial.kappa**4))
+        more = f"; {instead}" if trial.proposal == "proxy" else ""
+        raise BadInput(f"the pairs come from {trial.proposal} proposals, the prediction is for random walks{more}")
+    kappa = np.minimum(trial.kappa, CERTAINLY)
+    noise = float(np.mean(kappa**2 + 0.25 * kappa**4))
     if noise < LEAST_NOISE * (spread := float(np.mean(trial.log_acceptance**2))):
         raise BadInput(
             f"κ² + κ⁴/4 is {noise / spread:.2g} of A² on average; a random walk without control variates has about 1; "

@@ -17,6 +17,7 @@ from scipy.special import ndtri
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
+from designer.core.work import spend
 from designer.engine.predict import BOUND, predict
 from designer.engine.step_error import Rule, check_rule, exact_probability
 from designer.pairs.trial_run import TrialRun
@@ -28,6 +29,7 @@ FEWEST = 50.0  # effective states below which they do not stand for the posterio
 GROUPS = 20  # of states that are left out in turn, for standard errors
 TOLERANCE = 1e-7  # numerical error of Δ, where theory gives it
 STEPS = 1e5  # of the run whose distribution is computed
+SOLVE = 0.02  # units for each of S³ when a linear system of S states is solved
 EACH = 4  # moves from every state: more change nothing, more states do
 
 
@@ -177,6 +179,8 @@ def independent_error(design: Design | Plan, pairs: IndependentPairs, rule: Rule
             f"{states.ess:.0f} of {len(states.theta)} draws are effective, too few to stand for the posterior "
             f"(at least {FEWEST:g}): the proposal is poor"
         )
+    size = len(states.theta)
+    spend(SOLVE * (GROUPS + 1) * size**3, f"{size:,} states", "take fewer")
     found = predict(design, pairs.trial, rule, TOLERANCE)
     if BOUND in found.sources or None in found.sources:
         raise BadInput(f"no prediction of Δ for some pairs: {found.step.remark or found.words}")

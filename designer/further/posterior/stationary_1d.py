@@ -11,7 +11,13 @@ import scipy  # its parts are loaded when they are used
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, NumericalFailure
 from designer.engine.step_error import exact_probability
-from designer.further.posterior.acceptance_table import KAPPAS, AcceptanceTable, mean_acceptance, tabulate
+from designer.further.posterior.acceptance_table import (
+    KAPPAS,
+    AcceptanceTable,
+    mean_acceptance,
+    table_curves,
+    tabulate,
+)
 from designer.further.posterior.target_density import Target
 from designer.pairs.trial_run import TrialRun
 from designer.rule.plan import Plan
@@ -53,7 +59,7 @@ class WalkWithErrors(NamedTuple):
         low, high = float(trial.kappa.min()), float(trial.kappa.max())
         even = high <= low * (1.0 + 1e-6)
         kappas = np.array([low * 0.999, low * 1.001]) if even else np.geomspace(low, high, KAPPAS)
-        return cls(target, step, trial, barker, kappas, tabulate(plan, kappas, barker, POINTS))
+        return cls(target, step, trial, barker, kappas, tabulate(table_curves(plan, kappas), kappas, barker, POINTS))
 
     def states(self, width: float, *, coarse: bool = False) -> Floats:
         """Evenly spaced from -width to width, fine enough for the steps."""

@@ -10,6 +10,7 @@ import scipy  # its parts are loaded when they are used
 
 from designer.core.arrays import Floats
 from designer.core.errors import NumericalFailure, integer
+from designer.engine.curves import Curves
 from designer.engine.step_error import Acceptance, Rule, acceptance, check_rule, check_same_data, exact_probability
 from designer.further.posterior.acceptance_table import (
     KAPPAS,
@@ -18,6 +19,7 @@ from designer.further.posterior.acceptance_table import (
     mean_acceptance,
     quantile_levels,
     spanning,
+    table_curves,
     tabulate,
 )
 from designer.further.posterior.stationary_1d import UNSURE, never_met
@@ -52,8 +54,9 @@ def effective_temperature(
     """The temperature of the posterior that a walk with a test samples, on several parameters."""
     plan, barker, known = as_plan(design), check_rule(rule) == "barker", check_dimension(dimension)
     check_same_data(plan, trial)
-    temperature, rate = _temperature(plan, trial, barker, known, _Fineness(KAPPAS, points, SPACING))
-    rough, _ = _temperature(plan, trial, barker, known, _Fineness(KAPPAS // 2, points // 2 + 1, 2.0 * SPACING))
+    curve = table_curves(plan, trial.kappa)
+    temperature, rate = _temperature(curve, trial, barker, known, _Fineness(KAPPAS, points, SPACING))
+    rough, _ = _temperature(curve, trial, barker, known, _Fineness(KAPPAS // 2, points // 2 + 1, 2.0 * SPACING))
     estimate = abs(math.sqrt(rough) - math.sqrt(temperature))
     if not estimate <= UNSURE * math.sqrt(temperature):
         raise NumericalFailure(f"the standard deviations have a numerical error of {estimate:.1g}, too much to report")
@@ -111,7 +114,7 @@ def _walk_scale(rate: float, steps: _Steps, barker: bool) -> float:
 
 
 def _temperature(
-    plan: Plan, trial: TrialRun, barker: bool, dimension: int | None, fineness: _Fineness
+    curve: Curves, trial: TrialRun, barker: bool, dimension: int | None, fineness: _Fineness
 ) -> tuple[float, float]:
     """The T with E[A P(A)] = 0 for A ~ N(-k²/2, k² T), and E[P] there: the chain's temperature and acceptance rate.
 
@@ -120,7 +123,7 @@ def _temperature(
     """
     steps = _steps(trial, dimension, fineness.spacing)
     k = steps.lengths * _walk_scale(mean_acceptance(trial, "barker" if barker else "metropolis"), steps, barker)
-    table = tabulate(plan, spanning(trial.kappa, fineness.kappas), barker, fineness.points)
+    table = tabulate(curve, spanning(trial.kappa, fineness.kappas), barker, fineness.points)
     accepted = table.at(steps.kappa)
     step = table.width * np.cosh(table.y)  # dA / dy
     square = (k**2)[:, None]

@@ -26,7 +26,7 @@ class Example(NamedTuple):
     Examples
     --------
     >>> EXAMPLES["ica"].title
-    "At the scale of the paper's ICA"
+    'Unmixing sounds'
     """
 
     file: str
@@ -48,12 +48,12 @@ EXAMPLES = {
     "control": Example(
         "control_variate_trial.csv",
         "Logistic regression, control variates",
-        "The same 200 proposals, with a second-order control variate: mu, sigma and skew are those of the residuals.",
+        "The same 200 proposals with second-order control variates: the test reads only what they miss.",
     ),
     "ica": Example(
-        "ica_scale_trial.csv",
-        "At the scale of the paper's ICA",
-        "200 pairs drawn as at stationarity for an acceptance rate of one half, N = 1,950,000.",
+        "unmixing_trial.csv",
+        "Unmixing sounds",
+        "200 pairs of an exact chain of random rotations that unmixes four sounds, N = 100,000 samples.",
     ),
 }
 

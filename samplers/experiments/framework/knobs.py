@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from designer.core.errors import BadInput, integer, real
+from designer.core.errors import BadInput, integer
+from designer.rule.boundary import check_epsilon
 from samplers.experiments.framework.running import Experiment
 
 Start = Literal["mode", "far"]
@@ -88,7 +89,7 @@ def _checked(name: str, value: Any) -> Any:
         if value not in get_args(Start):
             raise BadInput(f"start = {value!r}: must be one of {', '.join(get_args(Start))}")
         return value
-    every = tuple(real("epsilon", one, 0.0, 0.5, open_low=True) for one in value)
+    every = tuple(check_epsilon(one) for one in value)
     if not 1 <= len(every) <= MOST_EPSILONS or len(set(every)) < len(every):
         raise BadInput(f"epsilon: must be 1 to {MOST_EPSILONS} different numbers above 0, at most 0.5")
     return tuple(sorted(every))

@@ -153,7 +153,7 @@ GRADIENTS_OF = {
 
 
 @kernel_with(fastmath=SUMS)
-def total_of(values):
+def plain_sum(values):
     total = 0.0
     for k in range(values.size):
         total += values[k]
@@ -187,7 +187,7 @@ def fill_sums(family, eta, shapes, y, extra, weight, sums, totals):
     for s in range(states):
         fill_predictors(eta[s], shapes[s], room)
         call_joint_values(joint.values, (joint.shape, room, n, y, extra, weight, values))
-        sums[s] = total_of(values)
+        sums[s] = plain_sum(values)
         call_gradients(family.gradients, (joint.shape, room, n, y, extra, weight, eta[s], totals[s]))
 
 

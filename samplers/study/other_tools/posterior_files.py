@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ def pairs_of_file(
     BadInput
         As `trial_from_posterior`; also if the file takes too long, or ends the process that reads it.
     """
-    question = json.dumps({"path": os.fspath(path), "seed": seed, "options": options})
+    question = json.dumps({"path": os.fspath(path), "seed": seed, "options": options, "seconds": seconds})
     # -P: a file samplers.py in the user's folder is not taken for this package
     command = [sys.executable, "-P", "-m", "samplers.study.other_tools.posterior_files"]
     try:
@@ -71,6 +72,8 @@ def pairs_of_file(
 def main() -> None:
     """Answer one question."""
     question = json.load(sys.stdin)
+    if question["seconds"] is not None and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, question["seconds"] + 1.0)  # ends it also if nobody waits any more
     try:
         result = trial_from_posterior(np.random.default_rng(question["seed"]), question["path"], **question["options"])
     except (BadInput, OSError) as problem:

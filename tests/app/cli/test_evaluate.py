@@ -45,7 +45,7 @@ def test_a_design_file_says_n(run, tmp_path):
         ("--n-data 100 --m 1 --epsilon 0.1", "m = 1: must be a whole number from 2 to 100"),
         ("--n-data 100 --m 101 --epsilon 0.1", "m = 101: must be a whole number from 2 to 100"),
         ("--n-data 1 --m 2 --epsilon 0.1", "n_data = 1"),
-        ("--n-data 100 --m 10 --epsilon 0", "epsilon = 0.0: must lie in (0, 0.5]"),
+        ("--n-data 100 --m 10 --epsilon 0", "epsilon = 0.0: must lie in [1e-16, 0.5]"),
         ("--n-data 100 --m 10 --epsilon 0.6", "epsilon = 0.6"),
         ("--n-data 100 --m 10 --epsilon 0.1 --alpha 0.4", "alpha = 0.4: must lie in [0.5, 1]"),
         ("--n-data 100 --m 10 --epsilon 0.1 --growth 1.01", "growth = 1.01"),

@@ -32,7 +32,7 @@ def test_a_design_file_and_the_words(trial, capsys, tmp_path):
     assert main(["posterior", path, "--design", str(tmp_path / "design.toml")]) == 0
     out, want = capsys.readouterr().out, posterior_error(Design(5000, 200, 0.05), run)
     assert f"posterior sds grow by a factor         {want.sd_ratio:.4f}" in out
-    assert "says nothing: no contraction is known" in out
+    assert "uninformative: no contraction is known" in out
 
 
 def test_the_tolerance_for_a_wish(trial, capsys, tmp_path):

@@ -221,8 +221,8 @@ def test_built_in_chains_are_run_by_name(run, refused, tmp_path, monkeypatch):
     (tmp_path / "design.toml").write_text(Design(12_214, 500, 0.05).to_toml())
     run("run", "e3-proxy", "--design", tmp_path / "design.toml", "--output", tmp_path / "out")
     assert (seen[-1].test, seen[-1].proposal.kind) == (Design(12_214, 500, 0.05), "proxy")
-    refused("run e33 --output out", "e33: no such file, and not a built-in chain (e3, ")
-    refused("run nowhere.toml --data here --output out", "--data is for the built-in chains")
+    refused("run e33", "e33: no such file, and not a built-in chain (e3, ")
+    refused(f"run {tmp_path / 'design.toml'} --data here --output out", "--data is for the built-in chains")
     assert "built-in chain: e3, e3-control" in " ".join(run("run", "--help")[1].split())
 
 

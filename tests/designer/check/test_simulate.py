@@ -72,7 +72,7 @@ def test_steps_are_within_four_standard_errors_of_the_theory(rule, a):
 
 
 def test_a_test_that_never_stops_reads_everything_and_is_right():
-    seen = simulate(np.random.default_rng(1), Design(N_DATA, 300, 1e-200), [-0.5, 0.5], repeats=50)
+    seen = simulate(np.random.default_rng(1), Design(N_DATA, 300, 1e-16), [-0.5, 0.5], repeats=50)
     assert np.all(seen.error == 0)
     assert np.all(seen.usage == 1)
     assert np.all(seen.error_se > 0)

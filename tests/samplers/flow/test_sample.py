@@ -82,7 +82,7 @@ def test_laplace_always_says_that_it_misses_the_wish(model, monkeypatch):
     monkeypatch.setattr("samplers.study.laplace.FEWEST", 1e9)
     result = au.sample(model, posterior_error=0.001, laplace="always", **QUIET)
     assert result.claim.status == "missed"
-    assert result.warnings[0].startswith("the posterior error is not kept: these are Laplace draws all the same")
+    assert result.warnings[0].startswith("the posterior error is not kept: these are Laplace draws anyway")
     assert result.report().startswith("WARNING: the posterior error is not kept")
     assert repr(result).startswith("WARNING")
 
@@ -120,7 +120,7 @@ def test_a_predicted_miss_of_the_wish_is_a_warning(sequential):
 
     result = replace(sequential, plan=sequential.plan._replace(upper=0.07))
     assert result.claim.status == "not shown"
-    assert "off by 0.07 sd (95%, predicted), more than the wish 0.04" in result.warnings[0]
+    assert "off by 0.07 sd (95%, predicted), more than the allowed 0.04" in result.warnings[0]
     assert not any("predicted" in line for line in sequential.warnings)
 
 

@@ -158,7 +158,7 @@ def test_a_trial_run_makes_no_more_steps_than_its_proposal_needs(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("epsilon = 0.02", "epsilon = 0.7"), "test.epsilon = 0.7: must lie in (0, 0.5]"),
+        (("epsilon = 0.02", "epsilon = 0.7"), "test.epsilon = 0.7: must lie in [1e-16, 0.5]"),
         (("m = 200", "m = 200\nmm = 3"), "test.mm: unknown"),
         (("draws = 600", "draws = 0"), "run.draws = 0: must be greater than or equal to 1"),
         (("draws = 600", "draws = true"), "run.draws = True: must be a number"),

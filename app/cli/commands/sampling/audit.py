@@ -9,7 +9,7 @@ from app.cli.options import Commands, add_command
 from app.cli.resolve import chain_of, given
 from app.cli.terminal import CommandOutput, as_json, progress_bar
 
-SUMMARY = "Measure how wrong a chain's test is, against its tolerance."
+SUMMARY = "Measure a chain's acceptance error against its tolerance."
 EXAMPLE = "austerity audit config.toml --design design.toml --passes 200"
 
 
@@ -23,15 +23,18 @@ def add(commands: Commands) -> None:
         EXAMPLE,
         shared.chain_config(),
         shared.seed(),
-        shared.tolerance("tolerated mean |Δ| (default: the design's)", required=False),
+        shared.tolerance("largest mean |Δ| to tolerate (default: the design's)", required=False),
     )
     parser.add_argument(
         "--passes",
         type=shared.integer,
         default=400,
-        help="most audited steps, each a pass over the data; fewer if they tell (default: %(default)s)",
+        help="audit at most this many steps, each a pass over the data; stop early once the answer is clear "
+        "(default: %(default)s)",
     )
-    parser.add_argument("--steps", type=shared.integer, help="make exactly this many steps of the chain instead")
+    parser.add_argument(
+        "--steps", type=shared.integer, help="instead of --passes: run the chain for exactly this many steps"
+    )
     parser.add_argument(
         "--every",
         type=shared.integer,

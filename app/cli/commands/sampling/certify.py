@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
         "--passes",
         type=shared.integer,
         default=1000,
-        help="over the data: what a certificate costs (default: %(default)s)",
+        help="passes over the data to spend; more give a tighter bound (default: %(default)s)",
     )
     parser.add_argument(
         "--wish",

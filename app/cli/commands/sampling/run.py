@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from samplers.config.config import SamplerConfig
     from samplers.runs.results import PosteriorSummary, Steps
 
-SUMMARY = "Run a config or a built-in chain; --resume goes on with a run."
+SUMMARY = "Run a config or a built-in chain; --resume continues a run."
 EXAMPLE = "austerity run config.toml --design design.toml --output out --chains 4"
 SHOWN_CHANGES = 3  # of the designs of each chain; redesign.csv has all
 SHOWN = 8  # parameters at the end of a run; results.nc has all

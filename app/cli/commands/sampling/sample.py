@@ -16,7 +16,7 @@ from app.cli.terminal import CommandOutput, as_json, shows_progress
 if TYPE_CHECKING:
     from samplers.flow.result import SampleResult
 
-SUMMARY = "Sample a posterior to a wished accuracy, in one command."
+SUMMARY = "Sample a posterior to the accuracy you ask for, in one command."
 EXAMPLE = "austerity sample policies.csv --formula claimed~age+power --prior 10 --posterior-error 0.02 --output out"
 
 
@@ -30,8 +30,10 @@ def add(commands: Commands) -> None:
         EXAMPLE,
         shared.formula(),
         shared.seed(),
-        shared.tolerance("instead: largest mean |Δ| of the acceptance probability", required=False),
-        shared.output_file("DIR", "folder for checkpoints, results.nc, the report and all else", required=True),
+        shared.tolerance(
+            "instead of --posterior-error: largest mean |Δ|, the error of the acceptance probability", required=False
+        ),
+        shared.output_file("DIR", "folder for checkpoints, results.nc, the report and everything else", required=True),
     )
     parser.add_argument("source", metavar="CONFIG.toml|TABLE", help="config with [data] and [model]; or a table")
     parser.add_argument(
@@ -44,12 +46,14 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--draws", type=shared.integer, help="draws per chain (default: as many as 400 effective ones need)"
     )
-    parser.add_argument("--warmup", type=shared.integer, help="steps before them (default: by the proposal)")
+    parser.add_argument(
+        "--warmup", type=shared.integer, help="steps to discard before the draws (default: depends on the proposal)"
+    )
     choices = parser.group("decisions to override")
     choices.add_argument("--test", help="auto, exact-minibatch, sequential or exact (default: auto, the cheapest)")
     choices.add_argument("--design", metavar="DESIGN.toml", help="use this design of a sequential test (or .json)")
     choices.add_argument("--proposal", help="auto, proxy or random-walk (default: auto)")
-    choices.add_argument("--order", type=shared.integer, help="of the control variates: 2, 1, or 0 for none")
+    choices.add_argument("--order", type=shared.integer, help="order of the control variates: 2, 1, or 0 for none")
     choices.add_argument("--heavy", metavar="ROWS", help="rows that every step reads: a number, or auto")
     choices.add_argument(
         "--laplace",
@@ -57,7 +61,10 @@ def add(commands: Commands) -> None:
     )
     choices.add_argument("--pairs", type=shared.integer, help="pairs of the trial run, if a design needs one")
     choices.add_argument(
-        "--audit", metavar="PASSES", type=shared.integer, help="most audited steps; 0 for none (default: 400)"
+        "--audit",
+        metavar="PASSES",
+        type=shared.integer,
+        help="audit at most this many steps; 0 for no audit (default: 400)",
     )
     choices.add_argument(
         "--certify",

@@ -147,7 +147,8 @@ def _ran(name: str, values: dict[str, float]) -> Ran | None:
 
 
 def _start(key: str, name: str, values: dict[str, float]) -> None:
-    jobs.start(TOPIC.key, key, partial(_work, name, values))
+    with problems_in_words():
+        jobs.start(TOPIC.key, key, partial(_work, name, values))
 
 
 def _work(name: str, values: dict[str, float], job: Job) -> Ran:

@@ -21,9 +21,9 @@ LOW, HIGH = 0.2, 6.0
 STATE = "learn-bounds"
 EXAMPLE = "logistic"  # without control variates: there every bound matters
 PRESETS = {
-    "Equal bounds, ε = .05": (0.05, 0.5),
-    "Equal bounds, ε = .01": (0.01, 0.5),
-    "Reluctant at first, ε = .05": (0.05, 1.0),
+    "Equal bounds, ε = 0.05": (0.05, 0.5),
+    "Equal bounds, ε = 0.01": (0.01, 0.5),
+    "Reluctant at first, ε = 0.05": (0.05, 1.0),
 }
 
 
@@ -78,7 +78,7 @@ def _answer(design: Design, trial: TrialRun, usual: Design) -> None:
             delta_color="inverse",
             help="Mean share of the data per step, over the same proposals.",
         )
-    st.caption("The small figures compare with equal bounds, ε = .05. Wider bounds: fewer errors, more data.")
+    st.caption("The small figures compare with equal bounds, ε = 0.05. Wider bounds: fewer errors, more data.")
 
 
 def _change(now: float, before: float) -> str | None:

@@ -10,6 +10,7 @@ from app.dashboard.pages.monitor.view import watched_file
 from app.dashboard.serve.server import MOST_MEGABYTES
 from app.dashboard.widgets.chrome import problems_in_words
 from designer.core.errors import BadInput
+from samplers.config.config import SamplerConfig
 from samplers.runs.watch import Watched
 
 NEW, UPLOAD = "*new*", "*upload*"
@@ -22,10 +23,11 @@ def show() -> None:
     st.markdown("Does your chain do what the design promised? Start a run here, or look at one that runs or has ended.")
     left, right = st.columns([1, 2], gap="large")
     uploaded: Watched | None = None
+    planned: SamplerConfig | None = None
     with left, problems_in_words():
         choice = _choose()
         if choice == NEW:
-            new_run.form()
+            planned = new_run.form()
         elif choice == UPLOAD:
             uploaded = _upload()
         else:
@@ -37,7 +39,7 @@ def show() -> None:
         elif choice not in (NEW, UPLOAD):
             view.follow(choice)
         else:
-            _empty()
+            _empty(planned)
 
 
 def _choose() -> str:
@@ -81,10 +83,12 @@ def _upload() -> Watched | None:
     return watched_file(file.file_id, file.getvalue())
 
 
-def _empty() -> None:
+def _empty(planned: SamplerConfig | None) -> None:
+    """What the run to be started promises."""
     st.info(
-        "A design promises an acceptance rate, a share of the data and an error **before** the chain runs. This page "
-        "puts what the chain really does beside it, while it runs. Choose a chain on the left and press **Start**, or "
-        "choose a run that is there already.",
+        "A design promises an acceptance rate, a share of the data and an error **before** the chain runs. Press "
+        "**Start**, and this page puts what the chain really does beside it, while it runs.",
         icon=":material/monitor_heart:",
     )
+    if planned is not None:
+        view.promised(planned)

@@ -24,8 +24,8 @@ FIRST = "control"  # the built-in chain that is offered first
 TOLERANCE = 0.01  # of the designs made here for the bundled examples
 
 
-def form() -> None:
-    """Choose a chain and start it."""
+def form() -> SamplerConfig | None:
+    """Choose a chain and start it; its config, once there is one."""
     design, config = _design_in_use()
     titles = {OWN: "My own config (TOML)"} | {key: f"{key}: {chain.title}" for key, chain in CHAINS.items()}
     if config is not None:
@@ -42,7 +42,7 @@ def form() -> None:
     )
     whole = _config(chosen, design, config)
     if whole is None:
-        return
+        return None
     draws, chains = _sizes(whole, chosen)
     name = st.text_input("Name", _free_name(chosen), key=f"monitor-name-{chosen}", max_chars=60)
     if st.button("Start", type="primary", icon=":material/play_arrow:", key="monitor-start"):
@@ -53,6 +53,7 @@ def form() -> None:
     st.caption(
         f"At most {runs.MOST_RUNNING} runs at once, {runs.MOST_STEPS:,} steps and {runs.LONGEST / 3600:.0f} hours each."
     )
+    return whole
 
 
 def _design_in_use() -> tuple[Design | None, SamplerConfig | None]:
@@ -79,7 +80,7 @@ def _config(chosen: str, design: Design | None, config: SamplerConfig | None) ->
         if made is None:
             return plain
         st.caption(
-            f"Its test: the design for its bundled trial run with mean |Δ| up to {TOLERANCE:g} (m = {made.m:,}, "
+            f"Its test: the design for its bundled trial run at tolerance {TOLERANCE:g} (m = {made.m:,}, "
             f"ε = {made.epsilon:.3g})."
         )
         return SamplerConfig.from_toml(plain.to_toml(), made)

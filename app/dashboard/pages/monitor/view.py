@@ -14,6 +14,7 @@ from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import monitor as figures
 from designer.core.errors import BadInput
+from designer.rule.design import Design
 from samplers.config.config import SamplerConfig
 from samplers.runs.results import PosteriorSummary
 from samplers.runs.run import audit_config
@@ -38,6 +39,7 @@ from samplers.study.certify import Certificate, certify
 EVERY = 2.0  # seconds from one look at a running run to the next
 MOST_PASSES = 1_000_000  # of a certificate
 MOST_ROWS = 50  # parameters in the table
+MANY = ("slice", "gibbs")  # proposals whose steps make many decisions, of which a design predicts one
 AUDIT, CERTIFICATE = "audit", "certificate"  # kinds of jobs
 WORDS = {
     "running": ":material/play_circle: running",
@@ -161,6 +163,20 @@ def _sentence(text: str) -> str:
 
 
 # --- on the right -----------------------------------------------------------------------------------------------------
+
+
+def promised(config: SamplerConfig) -> None:
+    """What the design of a config promises for its run."""
+    design = config.test
+    if not isinstance(design, Design) or config.proposal.kind in MANY:
+        return
+    seen = Watched({"design": design.to_toml(), "n_data": design.n_data}, {}, {})
+    if seen.expected is None:
+        return
+    st.header("What this run promises")
+    columns = ("per step", "promised", "band")
+    st.table([{name: cells[name] for name in columns} for cells in map(_cells, promises(seen))])
+    st.caption("The band is what the pairs of the trial run leave open; for wrong decisions, it ends at the tolerance.")
 
 
 def follow(name: str) -> None:
@@ -330,7 +346,7 @@ def _parameters(seen: Watched) -> None:
         return
     for remark in table.remarks:
         if not remark.startswith("warning"):  # said above
-            st.caption(f":material/info: {_sentence(remark)}")
+            st.caption(f":material/info: {_sentence(remark.replace('r_hat', 'R-hat'))}")
     worst = table.worst(MOST_ROWS)
     st.dataframe(_parameter_rows(worst), hide_index=True, key="monitor-table")
     if len(table.rows) > MOST_ROWS:

@@ -1,7 +1,6 @@
 // Bounds of a test that can be dragged. Each dot is a slider: arrow keys move it, too.
 
 const NS = "http://www.w3.org/2000/svg";
-const SIZE = { width: 560, height: 320, left: 46, right: 16, top: 14, bottom: 40 };
 const STEP = 0.05;
 
 const make = (name, attributes, parent, text) => {
@@ -13,6 +12,9 @@ const make = (name, attributes, parent, text) => {
 };
 
 export default function ({ data, parentElement, setStateValue }) {
+  // as wide as its place, so that letters keep their size on a phone
+  const width = Math.min(560, Math.max(320, parentElement.clientWidth));
+  const SIZE = { width, height: 320, left: 46, right: 16, top: 14, bottom: 40 };
   const { n, low, high } = data;
   const bounds = [...data.bounds];
   const style = getComputedStyle(parentElement);

@@ -25,7 +25,7 @@ def test_knobs_reach_the_command(monkeypatch):
 def test_what_is_refused_cannot_be_started():
     page = open_page("experiments", experiment="e6")
     page.text_input(key="e6-epsilon").set_value("0.01, much").run()
-    assert "epsilon = nan: must lie in (0, 0.5]" in everything(page)
+    assert "epsilon = nan: must lie in [1e-16, 0.5]" in everything(page)
     assert button(page, "Run it now").disabled
 
 

@@ -27,7 +27,7 @@ def with_fit(page):
 @pytest.fixture(scope="module")
 def fitted():
     """The page after the fit of an example, on part of the rows and beside IRLS on all of them."""
-    page = open_page("fit", table="clicks")
+    page = settled(open_page("fit", table="clicks"))
     page.select_slider(key="fit-tolerance-clicks").set_value(1e-2)
     page.multiselect(key="fit-against-clicks").set_value(["batch"])
     return with_fit(page)
@@ -39,12 +39,26 @@ def answer():
     return au.fit_table("clicked ~ position + seen + device", example_table("clicks"), "logistic", **options)
 
 
-def test_a_link_opens_an_example_and_nothing_runs_unasked():
-    page = open_page("fit", table="claims")
+def test_a_link_opens_an_example_with_its_answer():
+    page = settled(open_page("fit", table="claims"))
     assert page.selectbox[0].value == "claims"
     assert page.text_input(key="fit-formula-claims").value == "claims ~ age + power + offset(log(exposure))"
-    assert "Press *Fit it*" in everything(page)
-    assert not page.subheader
+    assert "power" in [*page.dataframe[0].value["name"]] and "earlier question" not in everything(page)
+
+
+def test_an_answer_stays_when_the_page_is_loaded_again_and_no_example_replaces_that_of_an_own_table():
+    page = settled(open_page("fit", table="claims"))
+    page.session_state["job-fit"] = done = Job("mine", lambda job: None)
+    done.cancel()
+    del page.session_state["fit-opened"]  # as after F5
+    page.run()
+    assert page.session_state["job-fit"] is done
+    page.session_state["fit-opened"] = {None}
+    page.selectbox[0].set_value("wages").run()
+    assert page.session_state["job-fit"] is done
+    page.session_state["fit-opened"] = {"claims"}
+    page.run()
+    assert page.session_state["job-fit"] is not done
 
 
 def test_the_answer_is_the_library_s(fitted, answer):
@@ -110,7 +124,7 @@ def test_an_upload_with_columns(tmp_path):
 
 
 def test_a_bad_formula_is_one_line_in_place():
-    page = open_page("fit", table="wages")
+    page = settled(open_page("fit", table="wages"))
     page.text_input(key="fit-formula-wages").set_value("wage ~ nothing").run()
     with_fit(page)
     assert "no column 'nothing'" in page.error[0].value
@@ -119,7 +133,7 @@ def test_a_bad_formula_is_one_line_in_place():
 
 
 def test_live_figures_come_from_the_looks_so_far(answer):
-    page = open_page("fit", table="clicks")
+    page = settled(open_page("fit", table="clicks"))
     job = Job("key", lambda job: None)  # it never starts
     page.session_state["job-fit"], page.session_state["fit-looks"] = job, list(answer.looks[:10])
     page.run()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from app.dashboard.pages import start
-from app.dashboard.pages.start_words import badge, headline, times, upper
+from app.dashboard.pages.start_words import badge, decimal, headline, times, upper
 from designer import Design, TrialRun
 from designer.further.outlook import MARGIN, at_most, outlook, tolerance_for_growth
 from designer.further.posterior.error import posterior_error
@@ -17,6 +19,7 @@ from samplers.config.config import SamplerConfig
 from samplers.runs.laplace import controlled as laplace_model
 from samplers.study.laplace import laplace_verdict
 from tests.app.dashboard.driving import alternative_texts, everything, page
+from tests.serving import PATIENCE
 
 
 def html(found):
@@ -31,11 +34,11 @@ def controlled():
 def test_the_answer_is_one_sentence_without_symbols(controlled):
     text = html(controlled)
     wanted = "Reads 500 of 100,000 rows per step: 0.5% of the data, about 100× fewer evaluations than an exact chain"
-    assert f"{wanted}; posterior sds grow by less than 1%." in text
+    assert f"{wanted}; posterior standard deviations grow by less than 1%." in text
     assert ">worth it<" in text
-    assert "ε" not in text and "ε" in everything(controlled)  # the design in symbols is folded
+    assert not set("αεΔθμσκ") & set(text) and "ε" in everything(controlled)  # the design in symbols is folded
     assert [b.proto.label for b in controlled.get("download_button")] == ["Get config", "Report"]
-    assert "off by less than 0.018 sds" in everything(controlled)
+    assert "off by less than 0.018 posterior standard deviations" in everything(controlled)
 
 
 def test_what_it_found_is_the_design_of_all_pages(controlled):
@@ -91,6 +94,7 @@ def test_numbers_are_said_with_few_digits_and_limits_are_not_too_small():
         "1.1%",
         "5%",
     ]
+    assert [decimal(value) for value in (2.2e-6, 3e-6, 0.04, 0.96)] == ["0.000003", "0.000003", "0.04", "1.0"]
     assert [times(gain) for gain in (1.234, 99.96, 12_345.0)] == ["1.2×", "100×", "12,300×"]
 
 
@@ -109,7 +113,7 @@ def test_the_effect_on_the_posterior_is_refused_where_it_is_not_known():
     pairs = TrialRun(10_000, np.full(50, -1e-4), np.full(50, 1e-6), notes={"proposal": "proxy"})
     found = outlook(Design(10_000, 500, 0.5), pairs)
     assert found.growth is None and "random walks" in found.unknown and found.worth
-    assert "sds" not in headline(found, 10_000, 0.01)
+    assert "deviations" not in headline(found, 10_000, 0.01)
     assert tolerance_for_growth(pairs, 0.01).value == 0.01
     assert at_most(800) == pytest.approx(0.8)
 
@@ -119,6 +123,15 @@ def test_a_tolerance_for_a_growth_gives_a_design_that_keeps_it():
     for growth in (0.01, 0.1):
         answer = start._work(trial, growth, None, start.Job("a", lambda job: None))
         assert answer.outlook is not None and 0.2 * growth < answer.outlook.growth <= growth
+
+
+def test_every_example_has_an_answer_before_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(start, "_answers", {})
+    start.warm()
+    (thread,) = [one for one in threading.enumerate() if one.name == "cards"]
+    thread.join(PATIENCE)
+    for name in start.CARDS:
+        assert repr((example(name).digest, 0.01, None)) in start._answers
 
 
 def test_what_it_says_of_the_laplace_approximation():

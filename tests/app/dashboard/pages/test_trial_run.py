@@ -73,7 +73,7 @@ def test_choosing_another_example_goes_into_the_url():
 
 
 def test_a_trial_run_without_skewness_says_what_is_needed():
-    assert "does not record the skewness" in everything(page("trial_run", source="ica"))
+    assert "does not record the skewness" in everything(page("trial_run", source="stationary"))
 
 
 def test_no_trial_run_yet():

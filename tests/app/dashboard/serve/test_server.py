@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import http.client
+import json
 import platform
 import signal
 import socket
@@ -323,3 +324,16 @@ print(most, megabytes() - before)
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
     most, left = map(int, done.stdout.split())
     assert most > 190 and left < 30
+
+
+def test_programs_are_answered_beside_the_dashboard(server):
+    described = ask(server, "GET", "/api/1/openapi.json")
+    assert described.status == 200 and json.loads(described.text)["openapi"] == "3.1.0"
+    assert "default-src 'self'" in described.headers["Content-Security-Policy"]
+    body = json.dumps({"n_data": 12_214, "m": 500, "epsilon": 0.05, "mu_std": 0})
+    answer = ask(server, "POST", "/api/1/evaluate", body, Content_Type="application/json")
+    assert answer.status == 200 and json.loads(answer.text)["looks"] == 25
+    assert ask(server, "POST", "/api/1/nothing", body, Content_Type="application/json").status == 404
+    assert ask(server, "GET", "/api/1/evaluate").status == 405
+    foreign = ask(server, "POST", "/api/1/evaluate", body, Content_Type="application/json", Host="evil.example")
+    assert foreign.status == 400

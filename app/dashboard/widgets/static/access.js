@@ -1,0 +1,25 @@
+// What Streamlit leaves out for people without a mouse or without sight: the menu of a phone is no list, since headings
+// stand between its items, and a table that is wider than the window can be reached and scrolled by keyboard.
+
+(() => {
+  if (window.austerityAccess) return;
+  window.austerityAccess = true;
+  const menu = "[data-testid=stSidebarNavItems]";
+  const repair = () => {
+    document.querySelectorAll(`${menu}, ${menu} li`).forEach((item) => item.setAttribute("role", "none"));
+    document.querySelectorAll("[data-testid=stTable] :has(> table), .stMarkdown table").forEach((table) => {
+      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
+      else table.removeAttribute("tabindex");
+    });
+  };
+  let waiting = false;
+  const soon = () => {
+    if (waiting) return;
+    waiting = true;
+    setTimeout(() => { waiting = false; repair(); }, 100);
+  };
+  new MutationObserver(soon).observe(document.body, { childList: true, subtree: true });
+  window.addEventListener("resize", soon);
+  soon();
+})();
+

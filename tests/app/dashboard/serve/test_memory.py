@@ -1,0 +1,75 @@
+"""Sessions that have closed leave nothing behind on the server: objects are counted, since megabytes vary."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from benchmarks.reliability.visits import visits
+from tests.serving import PATIENCE, Server, running
+
+pytestmark = pytest.mark.xdist_group("server")
+# closed sessions and their jobs are kept for a while, here for none; a signal has the server count its objects
+PROGRAM = """
+import gc, json, pathlib, signal, sys, threading
+from collections import Counter
+from app.dashboard.jobs import job_queue
+from app.dashboard.serve import server
+
+job_queue.GRACE_SECONDS = 0.0
+server.SETTINGS["server.disconnectedSessionTTL"] = 0
+server.warm = lambda: None
+
+def count(*_):
+    for _ in range(3):
+        gc.collect()
+    kinds = Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
+    file = pathlib.Path(sys.argv[1])
+    file.with_suffix(".part").write_text(json.dumps({"threads": threading.active_count(), **kinds}))
+    file.with_suffix(".part").rename(file)
+
+signal.signal(signal.SIGUSR1, count)
+server.serve(port=0, runs=sys.argv[2])
+"""
+WATCHED = ("streamlit", "starlette", "uvicorn", "websockets", "app", "designer", "asyncio", "threading")
+
+
+def unfinished(server: Server) -> int:
+    """Jobs, which have their time to notice that nobody waits for them."""
+    with urlopen(f"{server.address}/_austerity/metrics", timeout=PATIENCE) as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if line.startswith("austerity_jobs{"))
+
+
+def counted(server: Server, file: Path) -> dict[str, int]:
+    file.unlink(missing_ok=True)
+    end = time.monotonic() + PATIENCE
+    while unfinished(server):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    server.process.send_signal(signal.SIGUSR1)
+    while not file.exists():
+        assert time.monotonic() < end and server.process.poll() is None, server.said()
+        time.sleep(0.05)
+    found: dict[str, int] = json.loads(file.read_text())
+    return found
+
+
+def test_closed_sessions_leave_nothing(tmp_path):
+    counts = tmp_path / "counts.json"
+    with running("-c", PROGRAM, str(counts), str(tmp_path / "runs")) as server:
+        assert asyncio.run(visits(server.address, range(10), 5, 1)) == []  # every cache has begun
+        before = counted(server, counts)
+        assert asyncio.run(visits(server.address, range(30), 5, 1)) == []
+        after = counted(server, counts)
+    ours = {name for name in before | after if name.partition(".")[0] in WATCHED}
+    grown = {name: after[name] - before.get(name, 0) for name in ours if name in after}
+    assert after.get("streamlit.runtime.app_session.AppSession", 0) <= 1
+    assert {name: by for name, by in grown.items() if by >= 15} == {}  # half an object of each kind for a session
+    assert after["threads"] <= before["threads"] + 5
