@@ -17,7 +17,7 @@ def sized(values: npt.NDArray[Any]) -> str:
     Examples
     --------
     >>> sized(np.zeros((1200, 2)))
-    '1,200 × 2 (digest b5e2f1c2)'
+    '1,200 × 2 (digest 17744bb6)'
     """
     sha = hashlib.sha256()
     for block in blocks(len(values)):

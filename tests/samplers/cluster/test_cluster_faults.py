@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from samplers.config.config import SamplerConfig
 from samplers.runs.run import run_config
 from samplers.runs.store import Store
 from tests.commands import austerity, wait_for, with_mounts
-from tests.samplers.cluster.dask_cluster import DaskCluster, Host, eventually
+from tests.samplers.cluster.dask_cluster import PATIENCE, DaskCluster, Host, eventually
 
 pytestmark = pytest.mark.xdist_group("cluster")
 ENDLESS = 10**8  # draws: such a run goes on until it is stopped
@@ -116,6 +117,7 @@ def test_other_software_is_refused_before_anything_starts(dask, pretence, refuse
 def test_other_software_that_comes_later_is_refused_by_the_task(dask, pretence, folder, tmp_path, refuses):
     """The worker of the chain is killed, and the one that takes over is not what it was when the run began."""
     config, made = SamplerConfig.load(folder / "config.toml", draws=ENDLESS, chains=1), []
+    until = time.monotonic() + PATIENCE
     with Cluster(dask.address) as cluster:
         cluster.client.wait_for_workers(2, timeout=60)
         processes = cluster.client.run(os.getpid)
@@ -124,7 +126,7 @@ def test_other_software_that_comes_later_is_refused_by_the_task(dask, pretence, 
             if not made and len(list(tmp_path.glob("chain-0000/draws-*.bin"))) > 1:
                 made.append(pretend(pretence, "numpy", "9.8.7"))
                 dask.kill(next(processes[worker] for worker, keys in cluster.client.processing().items() if keys))
-            return False
+            return time.monotonic() > until
 
         told = "has numpy 9.8.7, the caller has "
         refuses(lambda: cluster.run_config(config, tmp_path, cancelled=replace_the_worker), "worker tcp://", told)

@@ -198,6 +198,21 @@ def test_a_damaged_step_is_made_again(tmp_path):
     assert np.array_equal(first.theta, again.theta)
 
 
+@pytest.mark.parametrize("unfinished", [False, True], ids=["after the design", "before the design"])
+def test_an_altered_trial_run_is_made_again(whole, tmp_path, unfinished, capsys):
+    """A number in it that is another one would lead to another design."""
+    shutil.copytree(whole.output, tmp_path / "copy")
+    path = tmp_path / "copy" / "trial.parquet"
+    usual = path.read_bytes()
+    path.write_bytes(usual[:200] + bytes([usual[200] ^ 1]) + usual[201:])
+    if unfinished:
+        (tmp_path / "copy" / "steps" / "test.bin").unlink()
+    again = au.sample(model(), **SEQUENTIAL, output=tmp_path / "copy", resume=True)
+    assert "trial: made again, since trial.parquet was " in capsys.readouterr().err
+    assert path.read_bytes() == usual
+    assert np.array_equal(again.theta, whole.theta) and again.design == whole.design
+
+
 def test_an_interrupt_says_how_to_go_on(tmp_path, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt

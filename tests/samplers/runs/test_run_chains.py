@@ -160,7 +160,7 @@ def test_a_users_script_that_was_killed_continues_with_the_same_draws(tmp_path):
     script.write_text(SCRIPT.replace("[0.3, -0.2]))", "[0.3, -0.1]))"))
     refused = finished(command("killed", "resume"), env=environment)
     assert refused.returncode == 1
-    assert "holds another run (fingerprint of the model was " in refused.stderr.splitlines()[-1]
+    assert "holds another run (model." in refused.stderr.splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +177,9 @@ CHANGED[-1] += 0.01
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        ({"model": Mean(CHANGED)}, ["fingerprint of the model"]),
+        ({"model": Mean(CHANGED)}, ["model.x was 1,000 (digest ", "is 1,000 (digest "]),
         ({"model": Heavier()}, ["fingerprint of the model", "model was Mean, is Heavier"]),
-        ({"proposal": RandomWalk.isotropic(0.07, 1)}, ["proposal was RandomWalk"]),
+        ({"proposal": RandomWalk.isotropic(0.07, 1)}, ["proposal.factor was [[0.06]], is [[0.07]]"]),
         ({"test": Design(N_DATA, 100, 0.04)}, ["test.epsilon was 0.05, is 0.04"]),
         ({"test": ExactTest()}, ["test was not given, is ExactTest"]),
         ({"start": [0.2]}, ["start was [0.3], is [0.2]"]),
