@@ -122,6 +122,8 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
 
     visit(screen, "Explore")
     assert screen.page.locator("strong", has_text=f"m = {best.m:,}").count() == 1
+    in_use = screen.page.locator(".strip").inner_text()
+    assert "Trial run trial.csv" in in_use and f"mini-batches of {best.m:,}" in in_use and "ε" not in in_use
     assert screen.wrong == []
 
     austerity("run", chain / "config.toml", "--design", chain / "design.toml", "--output", chain / "out", "--quiet")

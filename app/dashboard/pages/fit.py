@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.fitting import column_names, run_fit
@@ -15,7 +16,7 @@ from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import choice
 from app.dashboard.serve.server import MOST_MEGABYTES
 from app.dashboard.state import share
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import fit as figures
 from designer.core.errors import BadInput
@@ -71,6 +72,7 @@ def show() -> None:
     """Draw the page."""
     st.title("Fit")
     st.markdown(INTRODUCTION)
+    first = answer_place()
     left, right = st.columns([1, 2], gap="large")
     config: FitConfig | None = None
     with left, problems_in_words():
@@ -79,7 +81,7 @@ def show() -> None:
             config = _question(table)
             _start(config, table)
     with right, problems_in_words():
-        _answer(config, table)
+        _answer(config, table, first)
 
 
 # --- the question -----------------------------------------------------------------------------------------------------
@@ -272,7 +274,8 @@ def _just_opened(table: Chosen) -> bool:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _answer(config: FitConfig | None, table: Chosen | None) -> None:
+def _answer(config: FitConfig | None, table: Chosen | None, first: DeltaGenerator) -> None:
+    """The answer as a sentence at the top of the page, the rest beside the knobs."""
     job = jobs.current(KIND)
     if job is None:
         st.info("Choose a table and press *Fit it*. The answer is then here.", icon=":material/play_arrow:")
@@ -287,7 +290,10 @@ def _answer(config: FitConfig | None, table: Chosen | None) -> None:
     if found is None:
         return
     if config is None or table is None or job.key != _key(config, table):
-        st.warning("This is the answer to an earlier question. **Fit it** answers the new one.")
+        first.warning("This is the answer to an earlier question. **Fit it** answers the new one.")
+    with first.container(border=True):
+        st.markdown(f"## {_plain(found.fit.sentence)}")
+        st.markdown(f"It stopped because {_plain(found.fit.why)}.")
     _draw(*found)
 
 
@@ -309,10 +315,7 @@ def _live() -> None:
 
 
 def _draw(fit: TableFit, config: FitConfig, example: str | None) -> None:
-    """The answer as a sentence, then coefficients, figures, comparison and files."""
-    with st.container(border=True):
-        st.markdown(f"## {_plain(fit.sentence)}")
-        st.markdown(f"It stopped because {_plain(fit.why)}.")
+    """Coefficients, figures, comparison and files."""
     for remark in fit.remarks:
         st.warning(remark, icon=":material/info:")
     st.header("Coefficients")

@@ -77,7 +77,7 @@ def _answer(won: dict[tuple[str, int], Winner]) -> str:
     others = [f"{method} in {count}" for method, count in counts.most_common() if method not in {*OURS, NOBODY}]
     ours = sum(count for method, count in counts.items() if method in OURS)
     found = [*others, f"a test on mini-batches in {ours}", *([f"nobody in {counts[NOBODY]}"] if counts[NOBODY] else [])]
-    return f"**Who is first on {len(won)} posteriors:** {', '.join(found)}."
+    return f"**Who is first, of {len(won)} posteriors:** {', '.join(found)}."
 
 
 def _row(method: str, cell: Cell, wish: float) -> dict[str, str]:

@@ -133,7 +133,7 @@ def test_where_the_model_is_known_it_is_asked_too(tmp_path):
     page.session_state["remembered-runs"] = {trial.digest: run}
     page.session_state["source"] = Source(UPLOAD, digest=trial.digest)
     said = everything(settled(page.run()))
-    assert "Need you sample at all?" in said and "they need the model" not in said
+    assert "Do you need to sample at all?" in said and "they need the model" not in said
     assert "exact minibatch" in page.dataframe[0].value["test"].tolist()
     assert page.table[0].value["without a chain"].tolist()[0] == "Laplace"
 

@@ -26,10 +26,10 @@ def test_the_map_follows_the_error_that_is_allowed(monkeypatch):
     monkeypatch.setattr(page_code, "figures", lambda: SMALL)
     page = open_page("league")
     assert not page.exception and query(page, "wish") == "0.02"
-    assert "of 2 cells:** Laplace in 1, a test on mini-batches in 1." in page.markdown[0].value
+    assert "of 2 posteriors:** Laplace in 1, a test on mini-batches in 1." in page.markdown[0].value
     page.select_slider[0].set_value(0.05).run()
     assert not page.exception and query(page, "wish") == "0.05"
-    assert "of 2 cells:** Laplace in 2, a test on mini-batches in 0." in page.markdown[0].value
+    assert "of 2 posteriors:** Laplace in 2, a test on mini-batches in 0." in page.markdown[0].value
     table = page.table[0].value
     assert list(table["method"]) == ["sequential", "Laplace"]
     assert list(table["reaches it after"]) == ["1 s", "0.1 s"]

@@ -58,7 +58,7 @@ def test_the_boundary_has_the_librarys_error_and_cost():
     step = predict(design, trial.subset(list(range(ENOUGH_PAIRS))) if len(trial) > ENOUGH_PAIRS else trial).step
     assert metrics(found)["Error of a step, mean |Δ|"] == f"{step.mean_abs_delta:.3g}"
     assert metrics(found)["Data read"] == f"{step.mean_usage:.1%}"
-    button(found, "Equal bounds, ε = .01").click().run()
+    button(found, "Equal bounds, ε = 0.01").click().run()
     assert found.session_state[boundary.STATE] == [2.33] * (boundary.LOOKS - 1)
 
 

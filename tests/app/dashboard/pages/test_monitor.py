@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from app.dashboard.jobs import runs
-from designer import Design
+from app.dashboard.pages.monitor import new_run
+from designer import Design, search
+from designer.pairs.examples import example
 from designer.rule.design import Predicted, Provenance
 from samplers import SamplerConfig, run_config
 from samplers.runs.results import to_netcdf
@@ -112,6 +114,17 @@ def test_uploaded_results_show_the_same(folder):
     found.file_uploader[0].upload("other.nc", b"nothing", "application/x-netcdf")
     found.run()
     assert "results.nc: is not a netCDF file" in found.error[0].value
+
+
+def test_a_run_says_what_it_promises_before_it_starts():
+    found = open_page("monitor")
+    rows, made = table(found), search(example("control"), new_run.TOLERANCE).best.predicted
+    assert "What this run promises" in [header.value for header in found.header]
+    assert rows["acceptance"]["promised"] == f"{100 * made.acceptance:.3g}%"
+    assert rows["data use"]["promised"] == f"{100 * made.mean_usage:.3g}%"
+    assert rows["wrong decisions (mean |Δ|)"]["band"] == f"0 to {new_run.TOLERANCE:g}"
+    found.selectbox(key="monitor-chain").select("e3").run()  # an exact test promises nothing
+    assert not found.table and not found.header
 
 
 def test_a_run_starts_from_the_page(folder, monkeypatch):

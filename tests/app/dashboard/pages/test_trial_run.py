@@ -38,7 +38,10 @@ def test_first_paint_shows_the_logistic_example():
     assert metrics["Mean acceptance"] == f"{summary.probability.mean:.3f}"
     assert metrics["Median κ"] == f"{np.median(trial.kappa):.3g}"
     check = worst_tail_check(trial, 500, 0.05)
-    assert f"accepts wrongly with {check.accept:.3g} and rejects wrongly with {check.reject:.3g}" in text
+    assert (
+        f"accepts wrongly with probability {check.accept:.3g} and rejects wrongly with probability {check.reject:.3g}"
+        in text
+    )
     step = predict(summary.usual, trial).step
     assert f"would read **{step.mean_usage:.1%}** of the data" in text
     assert f"off by **{step.mean_abs_delta:.2g}** on average" in text  # no data use without its error
@@ -290,7 +293,10 @@ def test_skewness_beyond_the_first_order_is_judged_by_resampling():
     wild.to_npz(sink)
     text = everything(upload(page("trial_run"), "wild.npz", sink.getvalue()))
     seen = worst_student_check(np.random.default_rng(0), wild, 500, 0.05)
-    assert f"accepts wrongly with {seen.accept:.3g} and rejects wrongly with {seen.reject:.3g} (simulated" in text
+    wrongly = (
+        f"accepts wrongly with probability {seen.accept:.3g} and rejects wrongly with probability {seen.reject:.3g}"
+    )
+    assert f"{wrongly} (simulated" in text
     assert seen.accept + seen.reject < 1
     assert f"Not shown: {seen.outside:,} further out" in text and seen.outside > 0
 
