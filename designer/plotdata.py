@@ -35,9 +35,7 @@ BARS = 40  # in the plot of where the test stops
 THINNEST = 1.0 / BARS  # the least share of the axis that the first and the last bar get
 CLOSER = 41  # points in each round of looking for the largest Δ between those of a curve
 MOST_PATHS = 50
-MOST_WORK = (
-    0.05 * work.MOST_WORK
-)  # data read in a simulation for a plot: a few seconds, up to half a minute for large N
+MOST_WORK = 0.05 * work.MOST_WORK  # data read in a simulation for a plot: seconds, half a minute for large N
 PART_WORK = 2e7  # data read between two chances to cancel it, at most
 FEWEST_REPEATS, SIMULATED = 50, 7  # fewest repeats that are worth plotting; number of standardised means simulated
 MOST_KAPPAS = 6

@@ -160,7 +160,7 @@ def designs(draw):
     return Design(
         n_data,
         draw(st.integers(2, n_data)),
-        draw(st.floats(0, 0.5, exclude_min=True)),
+        draw(st.floats(LEAST_EPSILON, 0.5)),
         draw(st.floats(0.5, 1)),
         draw(st.just(1.0) | st.floats(1.05, 1e6)),
         draw(st.none() | predicted),
