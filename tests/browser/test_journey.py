@@ -96,7 +96,7 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     )
     offer(screen, chain / "trial.csv")
     wait_for(screen, f"trial.csv: {len(trial):,} pairs, N = {trial.n_data:,}, digest {trial.digest[:12]}")
-    assert "Does the normal approximation hold?" in screen.text()
+    assert "Is the normal approximation good enough?" in screen.text()
 
     wait_for(visit(screen, "Design"), "Find the design")
     number = screen.page.get_by_role("spinbutton", name="Tolerance Δ*, exactly")

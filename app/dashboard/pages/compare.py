@@ -66,7 +66,7 @@ SIGNS = {"epsilon": "ε", "alpha": "α", "sigma": "σ₀", "delta": "δ", "range
 DELTA = Knob(
     "cdelta",
     "Guarantee δ of the concentration test",
-    "It decides wrongly with at most this probability, whatever the data. A larger δ needs less data.",
+    "The probability of a wrong decision is at most this, for any data. A larger δ needs less data.",
     1e-9,
     0.5,
     0.01,
@@ -86,7 +86,7 @@ RANGE = Knob(
 FACTOR = Knob(
     "cfactor",
     "Control variates divide κ by",
-    "How many times smaller control variates make the standard deviation of the lᵢ. A larger factor makes every test "
+    "The factor by which control variates shrink the standard deviation of the lᵢ. A larger factor makes every test "
     "on a subsample cheaper. Two trial runs measure it, one with and one without: the logistic "
     "examples are such a pair.",
     1.0,
@@ -133,7 +133,8 @@ def show() -> None:
         _table(name, predictions, tests[name], measured.get(name, []))
     st.caption(
         "Predictions for the sequential test are exact under the normal theory; for the Barker mini-batch test and "
-        "the concentration test, the data read are predicted to a few per cent. The simulation checks them all."
+        "the concentration test, the amount of data read is predicted to within a few per cent. "
+        "The simulation checks them all."
     )
     share.download_csv("Predictions as CSV", "compared_tests.csv", lambda: _columns(rows, tests))
     with st.expander("What is counted", icon=":material/function:"):
@@ -150,7 +151,7 @@ def _knobs(controlled: bool) -> dict[str, float]:
         bind="query-params",
         persist_state="session",
         help="Every test gets the mini-batch and the threshold that read the fewest data with an error within the "
-        "tolerance, so that no test loses because it is badly tuned.",
+        "tolerance, so no test loses just because it is badly tuned.",
     )
     drawn = (*(() if best else (BATCH, EPSILON)), TOLERANCE, *(() if controlled else (FACTOR,)))
     values: dict[str, float] = {BEST: best, **{spec.key: knob(spec) for spec in drawn}}

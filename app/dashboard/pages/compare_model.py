@@ -97,7 +97,7 @@ def _work(text: str, job: Job) -> OfModel:
     job.progress(0, 3, "building the model")
     spec = build(config)
     model = controlled(spec)
-    job.progress(1, 3, "bounds of its terms, for the exact mini-batch test")
+    job.progress(1, 3, "bounds on its terms, for the exact mini-batch test")
     notes = minibatch_notes(np.random.default_rng(SEED), model, spec.proposal, spec.rule)
     job.progress(2, 3, "the Laplace approximation")
     judged = laplace_verdict(model, np.random.default_rng(SEED))

@@ -135,9 +135,9 @@ def _tell(answer: SearchAnswer, question: Question | None, run: Loaded, first: D
 def _tell_stale(answer: SearchAnswer, question: Question | None) -> None:
     if answer.question != question:
         since = (
-            "the knobs have changed since. Correct those marked in red."
+            "the settings have changed since. Correct those marked in red."
             if question is None
-            else "the knobs have changed since. **Find the design** updates it."
+            else "the settings have changed since. **Find the design** updates it."
         )
         st.warning(
             f"**Stale:** this is the answer for tolerance {answer.question.tolerance:g} ({answer.question.criterion}); "

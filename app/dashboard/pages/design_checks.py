@@ -31,7 +31,7 @@ SEED = 0  # of every split, so that a link shows the same numbers
 
 def fresh_pairs(asked: Question, trial: TrialRun) -> None:
     """Cross-validation: designs made without a fifth of the pairs, measured on that fifth."""
-    st.header("Does it hold on fresh pairs?")
+    st.header("Does it work on fresh pairs?")
     if asked.criterion == "worst-case":
         st.caption(
             "Nothing to check: the criterion worst-case judges the hardest decision (μ_std = 0), whose error does not "
@@ -43,7 +43,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
         key="folds",
         bind="query-params",
         persist_state="session",
-        help="Cross-validation: search on all parts of the pairs but one, and measure on that one. A design is tuned "
+        help="Cross-validation: search on all parts but one, then measure on the part left out. A design is tuned "
         "to the pairs it was made for; this shows its error on proposals it has not seen.",
     ):
         return
@@ -81,7 +81,7 @@ def fresh_pairs(asked: Question, trial: TrialRun) -> None:
         column_config=SHARES,
         key="folds-table",
     )
-    st.caption("The standard error assumes independent pairs; those of a slowly mixing chain hold less information.")
+    st.caption("The standard error assumes independent pairs; those of a slowly mixing chain contain less information.")
 
 
 def frontier(mark: Marked, asked: Question, trial: TrialRun) -> None:

@@ -192,7 +192,7 @@ def _confidence(criterion: Criterion) -> float:
     """The probability with which the tolerance holds on all pairs of the chain."""
     words = (
         "A trial run has only some of the pairs that the chain will meet. With this probability the error over all of "
-        "them is within the tolerance. 0.5: only the error over the pairs at hand is. The worst case needs no pairs."
+        "them is within the tolerance. 0.5: only the error over the recorded pairs is. The worst case needs no pairs."
     )
     ends, off = (0.5, 0.9999), criterion == "worst-case"
     return _number("Confidence", "conf", ends, USUAL.confidence, disabled=off, help=words) or USUAL.confidence

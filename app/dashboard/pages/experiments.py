@@ -60,7 +60,7 @@ def _links(name: str, version: str) -> None:
         "and functions: `docs/equations.md`."
     )
     if beside := beside_the_paper(name):
-        with st.expander("Beside the paper: what it reports, and how our setting differs"):
+        with st.expander("Compared with the paper: what it reports, and how our setting differs"):
             st.markdown(beside)
 
 

@@ -190,11 +190,11 @@ def _pins(design: Design, pinned: Sequence[Design]) -> None:
         on_click=pin,
         args=(design,),
         disabled=design in pinned,
-        help=f"Keeps its curves in the figure while you turn the knobs. At most {MOST_PINS}; then the "
+        help=f"Keeps its curves in the figure while you change the settings. At most {MOST_PINS}; then the "
         "oldest is unpinned.",
     )
     if not pinned:
-        st.caption("None yet. Pin this design, turn a knob, and compare the two.")
+        st.caption("None yet. Pin this design, change a setting, and compare the two.")
     for k, other in enumerate(pinned):
         _pin(k, other, st.container(border=True))
 

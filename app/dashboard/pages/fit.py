@@ -149,7 +149,7 @@ def _question(table: Chosen) -> FitConfig:
         format_func=LOSSES.__getitem__,
         key=f"fit-loss-{mark}",
         persist_state="session",
-        help="The loss: what the coefficients make as small as possible, on average over the rows.",
+        help="The loss: what the coefficients minimise, on average over the rows.",
     )
     options: dict[str, object] = {"loss": loss}
     if loss == "quantile":
@@ -197,7 +197,7 @@ def _formula(table: Chosen, mark: str, loss: str) -> tuple[str, str | None]:
             key=f"fit-positive-{mark}",
             persist_state="session",
             placeholder="not needed for 0 and 1",
-            help="For a response of two texts, such as yes and no.",
+            help="For a response with two text values, such as yes and no.",
         )
     return str(formula), positive or None
 
@@ -211,7 +211,7 @@ def _reading(mark: str) -> dict[str, object]:
         format_func=lambda value: f"{value:g}",
         key=f"fit-tolerance-{mark}",
         persist_state="session",
-        help="Share of the mean loss that an update by all rows would still gain. 1e-6: what all rows give. A larger "
+        help="Share of the mean loss that an update on all rows would still gain. 1e-6: what all rows give. A larger "
         "value stops earlier, on part of the rows; the table of coefficients then says how far off they may be.",
     )
     against = st.multiselect(
@@ -227,7 +227,7 @@ def _reading(mark: str) -> dict[str, object]:
         missing = st.checkbox("Leave out rows with missing values", key=f"fit-missing-{mark}", persist_state="session")
         epsilon = st.number_input(
             "Threshold ε", 1e-6, 0.5, 0.01, format="%.6g", key=f"fit-epsilon-{mark}", persist_state="session",
-            help="Chance, at each look, to take a direction that leads uphill.",
+            help="Probability, at each look, of accepting a direction that leads uphill.",
         )  # fmt: skip
         seed = st.number_input("Seed", 0, 10**6, 0, key=f"fit-seed-{mark}", persist_state="session")
     found: dict[str, object] = {"tolerance": tolerance, "against": against, "epsilon": epsilon, "seed": seed}

@@ -10,7 +10,7 @@ from designer.pairs.columns import TEMPLATE
 COLUMNS = """
 One row per proposed move θ → θ′ of your chain, with $l_i = \\log p(x_i; θ') - \\log p(x_i; θ)$ over all N data:
 
-| column | what it is | a usual value | a mistake that happens |
+| column | what it is | a usual value | a common mistake |
 |---|---|---|---|
 | `mu` | mean of the $l_i$ | about ±1/N | their sum |
 | `sigma` | standard deviation of the $l_i$ | about 1/√N | of their sum; swapped with `mu` |
@@ -21,7 +21,7 @@ $c = \\log[\\rho(θ)q(θ'|θ) / (\\rho(θ')q(θ|θ'))]$ is *minus* the usual log
 prior and a symmetric proposal.
 
 Give N in a line `# n_data: 12214`, in a column, or in the field on this page. 100 proposals after warm-up, accepted or
-not, are enough. The reader tells these mistakes from the numbers, and skips the empty rows of a spreadsheet.
+not, are enough. The upload recognises these mistakes from the numbers, and skips the empty rows of a spreadsheet.
 """
 
 

@@ -150,7 +150,7 @@ def _questions() -> tuple[str, float]:
         bind="query-params",
         persist_state="session",
         on_change=_forget_tolerance,
-        help="A test now and then decides wrongly, which makes the sampled posterior a little wider. The more you "
+        help="Now and then a test decides wrongly, which makes the sampled posterior a little wider. The more you "
         "allow, the less data a step reads.",
     )
     return str(have), GROWTHS[grow or "1%"]
@@ -171,7 +171,7 @@ def _rows(have: str) -> None:
             help="Rows of your data. Every step of a test reads at least a mini-batch of some hundred.",
         )
     elif (run := loaded_run()) is not None:
-        st.text_input(label, f"{run.trial.n_data:,}", disabled=True, help="As the trial run in use says.")
+        st.text_input(label, f"{run.trial.n_data:,}", disabled=True, help="Taken from the trial run in use.")
 
 
 def _has() -> str:

@@ -329,13 +329,13 @@ def _sentence(summary: TrialSummary, trial: TrialRun) -> None:
     """The main result, in a sentence; no data use without the error that it buys."""
     kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     step = cached.steps(usual, trial.digest, "metropolis", trial)
-    test = f"A usual test (m = {usual.m:,}, ε = {usual.epsilon:g})"
+    test = f"A typical test (m = {usual.m:,}, ε = {usual.epsilon:g})"
     cost = (
         f"{test} would read **{step.mean_usage:.1%}** of the data per step, with an acceptance probability that is off "
         f"by **{step.mean_abs_delta:.2g}** on average."
     )
     if not math.isfinite(step.mean_abs_delta):
-        cost = f"What a usual test (m = {usual.m:,}, ε = {usual.epsilon:g}) would do is not known: {step.remark}."
+        cost = f"What a typical test (m = {usual.m:,}, ε = {usual.epsilon:g}) would do is not known: {step.remark}."
     st.info(
         f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
         f"is **{kappa:.3g}**. {cost} The **Design** page finds the best test."
@@ -375,7 +375,7 @@ def _histograms(trial: TrialRun) -> None:
 
 
 def _normality(trial: TrialRun) -> None:
-    st.header("Does the normal approximation hold?")
+    st.header("Is the normal approximation good enough?")
     if trial.skew is None:
         st.info(
             "This trial run does not record the skewness of its terms, so this cannot be checked. Add a column `skew` "
@@ -393,7 +393,7 @@ def _normality(trial: TrialRun) -> None:
         figures.quantiles(student, m),
         "qq",
         "Quantiles of the t statistic at the first look against those of Student's t (K14 Fig. 7). Points off the "
-        "dashed line are errors of the theory. A trial run does not hold the lᵢ themselves, so the statistic was "
+        "dashed line are errors of the theory. A trial run does not contain the lᵢ themselves, so the statistic was "
         "simulated: with gamma-distributed lᵢ, as skewed as those of the most skewed proposal. The nominal tail "
         f"probability is {student.wanted:.3g}; {student.accept:.3g} were above the bound and "
         f"{student.reject:.3g} below it." + figures.outside_in_words(student),

@@ -19,7 +19,7 @@ def experiment_knobs(experiment: Experiment) -> list[str] | None:
     """Draw the knobs that the experiment has; returns arguments for the command line, or None if one is refused."""
     own, name = experiment.sizes["quick"], experiment.name
     has = knobs_of(experiment)
-    with st.expander("Knobs of the live run", icon=":material/tune:"):
+    with st.expander("Settings of the live run", icon=":material/tune:"):
         size = st.radio("Size", SIZES, horizontal=True, key=f"{name}-size", help="tiny takes seconds and shows less")
         chains = seed = epsilon = start = None
         left, right = st.columns(2)

@@ -154,7 +154,7 @@ def _jobs(page: str, pages: Mapping[str, StreamlitPage]) -> None:
 def _session(page: str) -> None:
     now = belongings.mine(), page, current_source(), loaded_run()  # a download is made outside the session
     with st.popover("Session", icon=":material/save:"):
-        st.caption("A session file has all knobs of all pages and the trial run in use.")
+        st.caption("A session file contains the settings of all pages and the trial run in use.")
         st.download_button(
             "Save the session",
             share.made_later(partial(session_file.session_text, *now), session_file.FILE, "application/json"),

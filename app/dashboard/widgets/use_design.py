@@ -24,5 +24,5 @@ def use_button(design: Design) -> None:
         icon=":material/check:",
         on_click=choose_design,
         args=(design,),
-        help="The strip above then names it, and the Design page shows it instead of the search's.",
+        help="It will then appear in the strip above, and the Design page shows it instead of the search's.",
     )

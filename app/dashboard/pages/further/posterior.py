@@ -177,7 +177,7 @@ def _tell(error: PosteriorError, question: _PosteriorQuestion) -> None:
         f"{error.total_variation:.3f}. The error per step is a mean |Δ| of {error.mean_abs_delta:.3g}."
     )
     bound = f"{error.theorem_1_bound:.3g}, with a contraction of {error.contraction:.3f} per step"
-    useless = "1, which says nothing: no contraction below 1 is known for more than one parameter"
+    useless = "1, which is uninformative: no contraction below 1 is known for more than one parameter"
     st.caption(
         f"The numerical error of the factor is {error.estimate:.1g}; the error of the model adds to it. The bound "
         f"of K14 Theorem 1 on the distance is {bound if question.dimension == 1 else useless}."

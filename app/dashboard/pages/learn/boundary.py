@@ -69,7 +69,7 @@ def _answer(design: Design, trial: TrialRun, usual: Design) -> None:
             f"{now.mean_abs_delta:.3g}",
             _change(now.mean_abs_delta, before.mean_abs_delta),
             delta_color="inverse",
-            help="How far the probability to accept is off, on average over the proposals of the bundled trial run.",
+            help="How far the acceptance probability is off, on average over the proposals of the bundled trial run.",
         )
         st.metric(
             "Data read",

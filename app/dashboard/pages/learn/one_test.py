@@ -89,7 +89,7 @@ def show() -> None:
             figures.one_test(cached.stops(*setting), tests.path, tests.looks),
             "learn-test",
             "The evidence z after each mini-batch. Above the upper bound the test accepts, below the lower one it "
-            "rejects, in between it reads on. Once it has read all data it knows.",
+            "rejects, in between it reads on. Once it has read all data, the answer is certain.",
         )
     with left:
         _counter(tests.shown)

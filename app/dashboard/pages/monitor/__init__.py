@@ -20,7 +20,9 @@ IN_URL, CHOICE = "run", "monitor-choice"
 def show() -> None:
     """Draw the page."""
     st.title("Monitor")
-    st.markdown("Does your chain do what the design promised? Start a run here, or look at one that runs or has ended.")
+    st.markdown(
+        "Does your chain do what the design promised? Start a run here, or look at one that is running or has finished."
+    )
     left, right = st.columns([1, 2], gap="large")
     uploaded: Watched | None = None
     planned: SamplerConfig | None = None

@@ -103,7 +103,7 @@ def _own(design: Design | None) -> SamplerConfig | None:
         ["toml"],
         key="monitor-config",
         max_upload_size=1,
-        help="As for `austerity run`. Without [test], the design in use is taken.",
+        help="As for `austerity run`. Without [test], the design in use applies.",
     )
     where = "" if runs.place.local else " This server reads data only from there."
     st.caption(f"Relative paths of data are in the runs folder.{where}")

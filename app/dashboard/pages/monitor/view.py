@@ -71,7 +71,7 @@ def controls(name: str) -> None:
                 disabled=now == "stopping",
                 on_click=runs.stop,
                 args=(name,),
-                help="As Ctrl-C: the run saves its last steps and ends. It can be resumed.",
+                help="Like Ctrl-C: the run saves its last steps and ends. It can be resumed.",
             )
         elif now == "stopped" and runs.started_here(name):
             if st.button("Resume", icon=":material/resume:", key="monitor-resume", type="primary"):
@@ -95,7 +95,7 @@ def _checks(name: str) -> None:
             "Certificate",
             icon=":material/verified:",
             key="monitor-certificate",
-            help="Runs exact chains beside tested ones: how far are means and standard deviations from those of the "
+            help="Runs exact chains alongside tested ones: how far are means and standard deviations from those of the "
             "exact posterior?",
         )
     passes = st.number_input(
@@ -227,7 +227,7 @@ def _nothing_yet(name: str, now: str) -> None:
     if now == "running":
         st.info("The run has started: it reads its data and builds its model. Its first steps appear in a few seconds.")
     else:
-        st.error("The run ended before it saved anything. Its last words:", icon=":material/error:")
+        st.error("The run ended before it saved anything. Its last output:", icon=":material/error:")
         st.code("\n".join(words) or "(none)", language=None, wrap_lines=True)
 
 
