@@ -108,7 +108,7 @@ def test_from_a_file_to_a_running_sampler(open_screen, chain):
     screen.until(lambda: found in screen.text() or "Stale:" in screen.text())
     if "Stale:" in screen.text():  # a busy machine: the search took more than a second
         screen.press("Find the design")
-    screen.until(lambda: found in screen.text() and "Stale:" not in screen.text())
+    screen.until(lambda: found in screen.text() and "Stale:" not in screen.text()).settle()
 
     wait_for(screen.press("Pin this design"), "Unpin this design")
     assert "<html" in download(screen, "Report (HTML)")  # first: a browser may ask before a second late download
