@@ -10,7 +10,7 @@ from scipy.special import gammaincinv, ndtri
 
 from designer import BadInput, Design, NumericalFailure, TrialRun, posterior_error, tolerance_for
 from designer.further.posterior import temperature
-from designer.further.posterior.acceptance_table import quantile_levels
+from designer.further.posterior.acceptance_table import quantile_levels, table_curves
 from designer.further.posterior.error import marginals
 from designer.further.posterior.target_density import Target
 from designer.further.posterior.temperature import effective_temperature
@@ -83,7 +83,7 @@ def test_the_numerical_error_is_below_the_estimate():
     plan = as_plan(Design(20_000, 200, 0.05))
     for dimension in (None, 5):
         found = effective_temperature(plan, trial, dimension=dimension)
-        fine, _ = _temperature(plan, trial, False, dimension, _Fineness(40, 201, 0.01))
+        fine, _ = _temperature(table_curves(plan, trial.kappa), trial, False, dimension, _Fineness(40, 201, 0.01))
         assert abs(math.sqrt(fine) - math.sqrt(found.temperature)) < found.estimate < 1e-3
 
 

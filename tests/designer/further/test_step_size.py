@@ -192,3 +192,11 @@ def test_a_design_of_another_rule():
     found = best_step(trial, 0.05, [1.0], rule="barker", refine=False, space=SPACE)
     want = acceptance(Design(N, found.rows[0].design.m, found.rows[0].design.epsilon), trial, "barker")
     assert found.rows[0].acceptance == pytest.approx(float((want.probability + want.delta).mean()), rel=1e-4)
+
+
+def test_kappas_of_any_size_give_lengths_without_warnings():
+    """a² / κ² of one pair overflowed; then κ² is no length, and all steps count as equally long."""
+    trial = TrialRun(1000, mu=[-1e97, 0.0, 1e-4], sigma=[1e-100, 1e-3, 1.0])
+    law = fit_step_law(trial)
+    assert not law.proportional
+    assert np.all(np.isfinite(law.squared_length)) and np.all(law.squared_length > 0.0)
