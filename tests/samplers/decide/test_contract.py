@@ -31,7 +31,6 @@ THOROUGH = {
     "sequential, bounds infinite": SequentialTest.from_plan(NEVER),
     "sequential, m = N": SequentialTest.from_design(Design(N, N, 0.05)),
     "sequential, k0 = J": SequentialTest.from_design(Design(N, 50, 0.4), first_batches=5),
-    "sequential, epsilon -> 0": SequentialTest.from_design(Design(N, 2, 1e-16)),
     "concentration": ConcentrationTest(m=20, delta=1e-9),
     "concentration, replace": ConcentrationTest(m=20, delta=1e-9, replace=True),
     "barker": BarkerTest(m=70, sigma=0.3),
