@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+<<<<<<< HEAD
 .PHONY: help app test test-lowest browser servers lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
+=======
+.PHONY: help app test test-lowest coverage browser lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
+>>>>>>> package
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
@@ -30,6 +34,18 @@ test-lowest:  ## test with the oldest dependencies that pyproject.toml allows, i
 	.venv-lowest/bin/python -m pip install --quiet --upgrade uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
 	.venv-lowest/bin/python -m pytest -n auto --dist loadgroup $(or $(TESTS),tests/designer tests/samplers)
+
+# kernels are counted where they run as Python, for a few seconds in each of these tests
+KERNEL_TESTS ?= tests/designer/rule tests/designer/engine tests/designer/check tests/designer/further tests/samplers/compiled tests/samplers/decide \
+	tests/samplers/fit tests/samplers/models tests/samplers/proposals tests/samplers/chains
+coverage: $(VENV)/test.stamp  ## measure which lines the tests reach, into coverage.md: half an hour; TESTS="tests/designer" for some tests
+	$(BIN)/python -m pip install --quiet --editable '.[coverage]'
+	$(BIN)/coverage erase
+	-$(BIN)/coverage run -m pytest -n auto --dist loadgroup $(TESTS)
+	-$(BIN)/coverage run -m pytest -n auto --dist loadgroup -p tests.kernels_as_python -W ignore $(KERNEL_TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet -o coverage.json
+	$(BIN)/python -m tests.coverage_summary coverage.json coverage.md
 
 browser:  ## install Chromium for the browser tests, if possible; without it they are skipped
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
@@ -99,5 +115,5 @@ examples: $(VENV)/app.stamp  ## recompute the bundled example files
 	$(BIN)/python examples/make_trials.py
 
 clean:  ## remove environments, builds and caches
-	rm -rf $(VENV) .venv-peers .venv-lowest dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-peers .venv-lowest dist build site coverage.json coverage.md .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.xdist_group("release")
 
 
 def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=1800, **options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
