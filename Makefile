@@ -3,11 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-<<<<<<< HEAD
-.PHONY: help app test test-lowest browser servers lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
-=======
-.PHONY: help app test test-lowest coverage browser lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
->>>>>>> package
+.PHONY: help app test test-lowest coverage browser servers lint review site pictures bench league peers examples hooks fuzz audit docker-check container-check clean
 .DEFAULT_GOAL := app
 
 $(VENV)/app.stamp: pyproject.toml
