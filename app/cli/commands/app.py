@@ -65,13 +65,13 @@ def run(options: argparse.Namespace) -> CommandOutput:
     from app.cli.http import routes
     from app.dashboard.serve.server import serve
 
+    from_environment = os.environ.pop("AUSTERITY_TOKEN", "")  # processes of runs and experiments need not know it
     with suppress(KeyboardInterrupt):
         serve(
             options.host,
             options.port,
             runs=options.runs,
-            # not left there: the processes of runs and experiments need not know it
-            token=options.token or os.environ.pop("AUSTERITY_TOKEN", ""),
+            token=options.token or from_environment,
             public_url=options.public_url,
             proxies=options.proxy,
             log_level=options.log_level,

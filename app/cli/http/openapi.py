@@ -15,7 +15,9 @@ from app.cli.http.questions import COLUMNS, LISTS, MOST_NUMBERS, QUESTIONS, Ques
 SCHEMAS = Path(__file__).parents[1] / "schemas" / "1"
 REFUSALS = {
     "400": "not a JSON object",
-    "401": "the token is missing or wrong",
+    "401": "the token is missing",
+    "403": "the token is wrong",
+    "411": "the length of the body is not given",
     "413": "the body is too large",
     "415": "the content type is not application/json",
     "422": "refused: the line says what, what is allowed and what to do",
@@ -23,6 +25,7 @@ REFUSALS = {
     "500": "a defect; the server's log has more",
     "503": "it took too long; the line says what to change",
 }
+BY_THE_SERVER, BY_BOTH = ("401", "403", "411"), ("413", "429", "503")
 
 
 @cache
@@ -70,12 +73,17 @@ def _operation(name: str, question: Question) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": {"schema": asked}}},
         "responses": {
             "200": {"description": "the answer", "content": {"application/json": {"schema": answer}}},
-            **{
-                code: {"description": text, "content": {"application/json": {"schema": error}}}
-                for code, text in REFUSALS.items()
-            },
+            **{code: {"description": text, "content": _contents(code, error)} for code, text in REFUSALS.items()},
         },
     }
+
+
+def _contents(code: str, error: dict[str, Any]) -> dict[str, Any]:
+    """A line in JSON; where the server itself refuses, before the request is read, a line of text."""
+    text = {"text/plain": {"schema": {"type": "string"}}}
+    if code in BY_THE_SERVER:
+        return text
+    return {"application/json": {"schema": error}, **(text if code in BY_BOTH else {})}
 
 
 def _schema(action: argparse.Action) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from app.cli import options as shared
 from app.cli.commands import compare, delta, design, evaluate
 from app.cli.options import Parser
 from designer.core.errors import BadInput
+from designer.core.files import shorten
 from designer.pairs.trial_run import TrialRun
 
 MOST_NUMBERS = 20_000  # pairs of a trial run, and numbers of any other list: what a page of the dashboard takes
@@ -73,7 +74,7 @@ def options_of(name: str, asked: Mapping[str, Any], folder: Path) -> argparse.Na
     question, actions = QUESTIONS[name], actions_of(name)
     names = [*(["trial"] if question.takes_trial else []), *actions]
     if unknown := [key for key in asked if key not in names]:
-        raise BadInput(f"{unknown[0]}: {name} has no such entry; it has {', '.join(names)}")
+        raise BadInput(f"{shorten(unknown[0], 40)!r}: {name} has no such entry; it has {', '.join(names)}")
     words = [word for key, value in asked.items() if key != "trial" for word in _words(key, actions[key], value)]
     if missing := [key for key in question.needs if key not in asked]:
         raise BadInput(f"{missing[0]}: {name} needs this entry")

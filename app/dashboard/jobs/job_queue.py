@@ -211,11 +211,6 @@ class JobQueue:
             threading.Thread(target=self._serve, args=(job,), name=f"job-{job.key[:20]}", daemon=True).start()
             self._fill()
 
-    def count(self, owner: str) -> int:
-        """How many jobs of an owner wait or are at work."""
-        with self._change:
-            return sum(job.owner == owner and job.running for job in (*self._waiting, *self._at_work))
-
     def counts(self) -> tuple[int, int]:
         """How many jobs wait, and how many are at work."""
         with self._change:

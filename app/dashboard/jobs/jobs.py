@@ -27,18 +27,20 @@ PROCESSES = 2  # that jobs have started, over all sessions: they cannot make roo
 
 _queue = JobQueue(WORKERS, MOST_IN_ALL, WORKERS_PER_SESSION, MOST_OF_ADDRESS)
 _process_queue = JobQueue(PROCESSES, MOST_IN_ALL, 1, MOST_OF_ADDRESS)
+program_queue = JobQueue(2, 16, 1, 4)  # requests of programs (`app.cli.http`)
+_ALL = (_queue, _process_queue, program_queue)
 
 
 def end_all(seconds: float) -> None:
-    """Cancel the jobs of all sessions: the server is stopping."""
-    _queue.end(seconds)
-    _process_queue.end(seconds)
+    """Cancel all jobs: the server is stopping."""
+    for queue in _ALL:
+        queue.end(seconds)
 
 
 def counts() -> dict[str, int]:
-    """How many jobs of all sessions wait, and how many are at work."""
-    both = [_queue.counts(), _process_queue.counts()]
-    return {"waiting": sum(waiting for waiting, _ in both), "running": sum(running for _, running in both)}
+    """How many jobs wait, and how many are at work."""
+    each = [queue.counts() for queue in _ALL]
+    return {"waiting": sum(waiting for waiting, _ in each), "running": sum(running for _, running in each)}
 
 
 def start(kind: str, key: str, work: Callable[[Job], Any], *, process: bool = False) -> Job:

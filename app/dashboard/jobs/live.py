@@ -31,7 +31,13 @@ def run_quick(job: Job, name: str, arguments: Sequence[str] = ()) -> Report:
     with tempfile.TemporaryDirectory(prefix="austerity-") as folder:
         # -P: a file app.py in the current folder must not take the place of our package
         size = [] if "--size" in arguments else ["--quick"]
-        child = [sys.executable, "-P", "-m", "app.cli.child", repr(LONGEST)]
+        child = [
+            sys.executable,
+            "-P",
+            "-m",
+            "app.cli.child",
+            repr(LONGEST + 60.0),
+        ]  # if this server does not end it first
         with subprocess.Popen(
             [*child, "experiment", name, *size, *arguments, "--output", folder, "--no-figures", "--progress-lines"],
             stdin=subprocess.PIPE,  # closes when this server ends

@@ -100,6 +100,8 @@ class Guard:
         # Streamlit would look up this machine's address on the internet to judge a foreign origin
         if kind == "websocket" and origin is not None and not self._is_public(origin) and _split(origin).netloc != host:
             return Refusal("foreign origin", 403, "foreign origin")
+        if "transfer-encoding" in headers:  # a body of unknown length; no browser sends one
+            return Refusal("no length", 411, "the length of the body must be given")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= self.most_bytes):
             return Refusal("too large", 413, "too large")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,6 +42,14 @@ def public_address(given: str) -> PublicAddress:
     usual = {"http": 80, "https": 443}[parts.scheme]
     written = f"[{name}]" if ":" in name else name
     return PublicAddress(parts.scheme, written if port in (None, usual) else f"{written}:{port}", name, path)
+
+
+def proxy_address(given: str) -> str:
+    """The address of a proxy; BadInput if it is none: connections are compared with it as it is."""
+    try:
+        return str(ip_address(given))
+    except ValueError:
+        raise BadInput(f"--proxy = {given!r}: must be an IP address, such as 192.0.2.7") from None
 
 
 class Below:

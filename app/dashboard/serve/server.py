@@ -31,7 +31,7 @@ from app.dashboard.serve.connections import Door, protocols
 from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.serve.limits import Limits, open_files
 from app.dashboard.serve.monitoring import FORMAT, HEALTH, METRICS, Answer, Figures
-from app.dashboard.serve.proxy import Below, PublicAddress, public_address
+from app.dashboard.serve.proxy import Below, PublicAddress, proxy_address, public_address
 from app.dashboard.serve.sessions import Sessions
 from app.dashboard.serve.tally import Tally
 from app.dashboard.serve.token import AUTO, TokenCheck, chosen
@@ -93,8 +93,14 @@ def serve(
     secret, public = chosen(token), public_address(public_url) if public_url else None
     if token == AUTO and log_format == "json":
         raise BadInput("--token auto: is shown in a terminal, not in a log; give a token in AUSTERITY_TOKEN")
+    if proxies and public is None:
+        raise BadInput("--proxy: needs --public-url, the address at which the proxy serves the dashboard")
     return_memory()
-    door = Door(limits.within(open_files()), Tally(), frozenset([*LOOPBACK, *proxies]) if public else frozenset())
+    door = Door(
+        limits.within(open_files()),
+        Tally(),
+        frozenset([*LOOPBACK, *map(proxy_address, proxies)]) if public else frozenset(),
+    )
     run_processes.use(runs, local=host in LOOPBACK and public is None)
     with listen(host, integer("port", port, 0, 65_535)) as listening:
         address = f"http://{in_address(host)}:{listening.getsockname()[1]}"
@@ -106,7 +112,7 @@ def serve(
             if not secret and (public is not None or host not in LOOPBACK):
                 log.warning(OPEN_TO_ALL, public.origin if public else address)
             if open_browser:
-                webbrowser.open(f"{address}/?{urlencode({'token': secret})}" if secret else address)
+                webbrowser.open(address)  # without the token: others here could read it in the list of processes
 
         hosts = (*LOOPBACK, public.name) if public else LOOPBACK if host in LOOPBACK else ()
         http, websocket = protocols(door)

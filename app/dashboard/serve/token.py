@@ -84,7 +84,7 @@ class TokenCheck:
 
     def _known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode("latin-1"), self._token):
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip(" \t").encode("latin-1"), self._token):
             return True
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
         return hmac.compare_digest(cookie.encode("utf-8", "replace"), self._digest.encode())
@@ -93,7 +93,7 @@ class TokenCheck:
         """The form, or what came of it."""
         given = await _posted(scope, receive)
         if given is None:
-            return self._refused(scope, wrong=False)
+            return self._refused(scope, wrong="authorization" in Headers(scope=scope))
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         return self._entered(scope, query) if self.matches(given) else self._refused(scope, wrong=True)
 

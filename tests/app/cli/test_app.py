@@ -16,6 +16,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     calls: list[dict[str, object]] = []
 
     def serve(host: str, port: int, **options: object) -> None:
+        assert list(options.pop("beside")) == ["/api/1"]
         calls.append({"host": host, "port": port, **options})
         raise KeyboardInterrupt
 

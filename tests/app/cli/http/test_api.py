@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from app.cli.http import routes
 from app.cli.http.openapi import REFUSALS, document
 from app.cli.http.questions import MOST_NUMBERS, QUESTIONS, actions_of
+from app.dashboard.jobs.jobs import program_queue
 from designer import TrialRun
 from tests.commands import austerity, finished
 from tests.serving import PATIENCE
@@ -102,12 +103,12 @@ def test_the_description_fits_requests_and_answers(port, name):
     [
         ("evaluate", {"m": "500"}, "m: must be a number"),
         ("evaluate", {"m": True}, "m: must be a number"),
-        ("evaluate", {"m": 500.5}, "argument --m: '500.5' is not a whole number"),
+        ("evaluate", {"m": 500.5}, "m: '500.5' is not a whole number"),
         ("evaluate", {"n_data": 1}, "n_data = 1: must be a whole number from 2 to 1,000,000,000,000,000"),
         ("evaluate", {"mu_std": []}, "mu_std: must be a list of 1 to 20,000 numbers"),
         ("evaluate", {"mu_std": [0.0] * (MOST_NUMBERS + 1)}, "mu_std: must be a list of 1 to 20,000 numbers"),
-        ("evaluate", {"design": "/etc/passwd"}, "design: evaluate has no such entry; it has n_data, m, epsilon"),
-        ("evaluate", {"trial": TRIAL}, "trial: evaluate has no such entry"),
+        ("evaluate", {"design": "/etc/passwd"}, "'design': evaluate has no such entry; it has n_data, m, epsilon"),
+        ("evaluate", {"trial": TRIAL}, "'trial': evaluate has no such entry"),
         ("delta", {"trial": "/etc/passwd"}, "trial: must have n_data, mu and sigma"),
         ("delta", {"trial": TRIAL | {"path": "x"}}, "trial: must have n_data, mu and sigma"),
         ("delta", {"trial": TRIAL | {"n_data": "N"}}, "trial.n_data: must be a number"),
@@ -117,6 +118,10 @@ def test_the_description_fits_requests_and_answers(port, name):
         ("delta", {"skew": 1}, "skew: must be true or false"),
         ("design", {"cost": [1, 2]}, "cost: must be a list of 3 numbers"),
         ("design", {"criterion": "--output=x"}, "criterion"),
+        ("evaluate", {"\ud800": 1}, "has no such entry"),
+        ("evaluate", {"x" * 1000: 1}, "xxx"),
+        ("evaluate", {"n_data": 10**400}, "n_data: "),
+        ("compare", {"best": True, "epsilon": 0.1}, "best chooses ε and δ itself; leave out epsilon and delta"),
         ("compare", {"tolerance": 7}, "tolerance = 7.0: must"),
     ],
 )
@@ -124,7 +129,7 @@ def test_refusals_are_one_line(port, name, change, line):
     status, answer = post(port, name, ASKED[name] | change)
     assert status == 422
     assert list(answer) == ["error"] and line in answer["error"] and "\n" not in answer["error"]
-    assert "--help" not in answer["error"]
+    assert "argument" not in answer["error"] and "--help" not in answer["error"] and len(answer["error"]) < 500
 
 
 @pytest.mark.parametrize("body", ["", "[1]", "{", "\xff", '{"m": NaN}', "[" * 100_000])
@@ -136,6 +141,11 @@ def test_a_form_of_another_site_cannot_ask(port):
     """A browser sends JSON to another site only after that site has allowed it, and none is allowed."""
     status, answer = post(port, "evaluate", ASKED["evaluate"], "text/plain")
     assert status == 415 and "application/json" in answer["error"]
+
+
+def test_too_large_a_body_is_not_read(port):
+    status, answer = post(port, "evaluate", b" " * (routes.MOST_BYTES + 1))
+    assert (status, answer) == (413, {"error": "more than 4,194,304 bytes"})
 
 
 def waits_until(condition):
@@ -153,15 +163,17 @@ def endless(name, asked, job):
 
 def test_work_ends_with_its_connection_and_others_are_told_to_wait(port, monkeypatch):
     monkeypatch.setattr(routes, "answer", endless)
-    connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(routes.MOST_OF_ONE)]
+    connections = [
+        http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(program_queue.of_client)
+    ]
     for count, connection in enumerate(connections, 1):
         connection.request("POST", "/evaluate", "{}", {"Content-Type": "application/json"})
-        waits_until(lambda count=count: routes._queue.count("127.0.0.1") == count)
+        waits_until(lambda count=count: sum(program_queue.counts()) == count)
     status, answer = post(port, "evaluate", {})
-    assert status == 429 and "4 of your requests are not answered yet" in answer["error"]
+    assert status == 429 and "your address has 4 jobs here" in answer["error"]
     for connection in connections:
         connection.close()
-    waits_until(lambda: routes._queue.count("127.0.0.1") == 0)
+    waits_until(lambda: sum(program_queue.counts()) == 0)
 
 
 def test_work_that_takes_too_long_is_ended(port, monkeypatch):
@@ -169,7 +181,7 @@ def test_work_that_takes_too_long_is_ended(port, monkeypatch):
     monkeypatch.setattr(routes, "MOST_SECONDS", 0.1)
     status, answer = post(port, "evaluate", {})
     assert status == 503 and "not done after" in answer["error"]
-    waits_until(lambda: routes._queue.count("127.0.0.1") == 0)
+    waits_until(lambda: sum(program_queue.counts()) == 0)
 
 
 def test_a_search_can_be_cancelled():

@@ -78,10 +78,16 @@ def test_closed_sessions_leave_nothing(tmp_path):
         assert asyncio.run(visits(server.address, 5)) == []  # what is cached is so now: all visits are the same
         before = counted(server, counts)
         assert asyncio.run(visits(server.address, 30)) == []
-        after = counted(server, counts)
-    ours = {name for name in before | after if name.partition(".")[0] in WATCHED}
-    grown = {name: after[name] - before.get(name, 0) for name in ours if name in after}
-    assert after.get("streamlit.runtime.app_session.AppSession", 0) <= 1
-    left = {name: by for name, by in grown.items() if by >= 15}  # half an object for a session
-    assert not left, left
-    assert after["threads"] <= before["threads"] + 5
+        end = time.monotonic() + PATIENCE
+        while left := grown(before, counted(server, counts)):  # the last sessions may still be closing
+            assert time.monotonic() < end, left
+            time.sleep(0.5)
+
+
+def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """What there is more of: half an object for each session, or a few threads, or a session."""
+    ours = {name for name in after if name.partition(".")[0] in WATCHED}
+    more = {name: after[name] - before.get(name, 0) for name in ours if after[name] - before.get(name, 0) >= 15}
+    sessions = after.get("streamlit.runtime.app_session.AppSession", 0)
+    more |= {"sessions": sessions} if sessions > 1 else {}
+    return more | ({"threads": after["threads"]} if after["threads"] > before["threads"] + 5 else {})

@@ -338,7 +338,7 @@ print(most, megabytes() - before)
 def test_programs_are_answered_beside_the_dashboard(server):
     described = ask(server, "GET", "/api/1/openapi.json")
     assert described.status == 200 and json.loads(described.text)["openapi"] == "3.1.0"
-    assert "default-src 'self'" in described.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in described.headers["Content-Security-Policy"]
     body = json.dumps({"n_data": 12_214, "m": 500, "epsilon": 0.05, "mu_std": 0})
     answer = ask(server, "POST", "/api/1/evaluate", body, Content_Type="application/json")
     assert answer.status == 200 and json.loads(answer.text)["looks"] == 25
@@ -346,3 +346,11 @@ def test_programs_are_answered_beside_the_dashboard(server):
     assert ask(server, "GET", "/api/1/evaluate").status == 405
     foreign = ask(server, "POST", "/api/1/evaluate", body, Content_Type="application/json", Host="evil.example")
     assert foreign.status == 400
+
+
+def test_a_body_of_unknown_length_is_refused(server):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    connection.request("POST", "/api/1/evaluate", iter([b"{}"]), headers, encode_chunked=True)
+    assert connection.getresponse().status == 411
+    connection.close()

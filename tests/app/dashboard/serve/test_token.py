@@ -98,10 +98,11 @@ def test_websockets_ask_for_it(server):
         async with connect(address, subprotocols=["streamlit"], additional_headers=given):
             return "open"
 
-    for wrong in ({}, bearer("not the token of it"), {"Cookie": f"{COOKIE}=x".encode()}):
+    without, wrong = {}, bearer("not the token of it")
+    for headers, status in ((without, 401), (wrong, 403), ({"Cookie": f"{COOKIE}=x".encode()}, 401)):
         with pytest.raises(InvalidStatus) as refused:
-            asyncio.run(visit(**wrong))
-        assert refused.value.response.status_code == 401
+            asyncio.run(visit(**headers))
+        assert refused.value.response.status_code == status
     assert asyncio.run(visit(Cookie=cookie_of(_entered(server))["Cookie"].encode())) == "open"
 
 
@@ -140,7 +141,7 @@ def test_programs_send_a_header(server):
     assert "# TYPE austerity_sessions gauge\nausterity_sessions " in text
     assert 'austerity_jobs{state="running"} 0' in text
     assert 'austerity_refusals_total{reason="no token"} ' in text
-    assert ask(server, "/_austerity/metrics", **bearer("not the token of it")).status == 401
+    assert ask(server, "/_austerity/metrics", **bearer("not the token of it")).status == 403
 
 
 def test_half_a_form_ends(server):
@@ -161,6 +162,8 @@ def test_bad_settings_are_one_line(refuses):
     found = finished(austerity("app", "--no-browser", "--port", 0, "--token", "short"))
     (line,) = found.stderr.splitlines()
     assert found.returncode == 2 and "--token: must be auto, or have at least 16 characters" in line
+    refuses(lambda: serve(proxies=["192.0.2.7"]), "--proxy", "needs --public-url")
+    refuses(lambda: serve(proxies=["192.0.2.0/24"], public_url="https://host"), "must be an IP address")
     refuses(lambda: serve(token="auto", log_format="json"), "give a token in AUSTERITY_TOKEN")
     for given in (
         "host/austerity",
