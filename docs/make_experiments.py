@@ -32,8 +32,8 @@ All experiments have the papers' numbers of data, except E6, which uses census i
 which uses synthetic twins and fewer digits. Where the papers' chains ran for hours, ours are shorter: E3 has 40% of
 their samples, E4 at most 6%, E6 10%; E4 and E6 have fewer chains; part of E11 has fewer samples. Each section gives
 its size and the reason. *Full* in the settings is the size of the runs shown here; `--size paper` runs E3, E4 and E6
-at the papers' own size, which takes hours to days. The runs of E3, E4 and E6 shown here are older than these
-experiments are now; each section says in what they differ.
+at the papers' own size, which takes hours to days. The runs of E4 and E6 shown here are older than these
+experiments are now; both sections say how they differ.
 The dashboard shows the same tables and figures (*Experiments* page). The command in each section runs the experiment
 again; with `--quick` it takes about a minute. `--chains`, `--seed`, `--epsilon` and `--start mode` or `--start far`
 change what an experiment can change. Finished parts are kept in the folder of `--output`: a second run continues, on
@@ -41,7 +41,8 @@ this machine or with `--cluster`, and more chains or other ε add to it. `--data
 formats, and `--download` fetches them where there is a network. Without either, a synthetic twin is used, and the
 report says so. E6 also runs on MiniBooNE (`--data-set miniboone`), E4 and E5 on four sounds (`--data-set audio`).
 Checks are statements that the experiment should confirm, evaluated on the numbers of the run; a check that fails is
-shown as such, and one whose bands overlap as unresolved. Seconds are those of the machine that ran it, with two cores.
+shown as such, and one whose bands overlap as unresolved. Seconds are processor
+time on one core of the machine that ran it.
 
 `python -m docs.make_experiments` writes this page from `samplers/experiments/stored`.
 `python -m samplers.experiments.framework.ship DIR` puts a finished run there, with the ground truth it computed

@@ -212,9 +212,9 @@ def computed(experiment: Experiment, settings: Any, name: str, work: Work) -> di
     """Compute one part, and note the seconds it took."""
     work.step(0.0, name)
     named = replace(work, progress=lambda share, note: work.progress(share, note or name))
-    start = time.perf_counter()
+    start = time.process_time()
     values = dict(experiment.work(settings, name, named))
-    values[SECONDS] = time.perf_counter() - start
+    values[SECONDS] = time.process_time() - start
     work.progress(1.0, name)
     return values
 

@@ -93,11 +93,11 @@ def replicated(source: Source, n_data: int, prior_precision: float, seed: int) -
     rng = generator(seed, "replicated", str(n_data))
     chosen = np.arange(own) if n_data == own else rng.integers(own, size=n_data)
     x: npt.NDArray[Any] = source.x.astype(np.float32)[chosen]
-    start = time.perf_counter()
+    start = time.process_time()
     model = Logistic.mapped(x, source.y[chosen] > 0, prior_precision)
     proxies = Controlled.around(model, find_mode(model))
     walk = RandomWalk.with_covariance(np.linalg.inv(proxies.posterior_precision()))
-    return TallProblem(model, proxies, walk, ProxyStep.of(proxies), time.perf_counter() - start)
+    return TallProblem(model, proxies, walk, ProxyStep.of(proxies), time.process_time() - start)
 
 
 _PROBLEM = Shared[TallProblem]()

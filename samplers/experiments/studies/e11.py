@@ -141,9 +141,9 @@ def _run(
     draws, curve, pairs, spent = [], [], [], 0.0
     for stop in sorted(looked | paired):
         work.step(begin + chain.steps / total * (1.0 - begin))
-        start = time.perf_counter()
+        start = time.process_time()
         draws.append(chain.advance(stop - chain.steps)._replace(theta=np.empty((stop - chain.steps, 0))))
-        spent += time.perf_counter() - start
+        spent += time.process_time() - start
         if stop in looked:
             curve.append([stop, spent, *_quality(data, chain.theta)])
         if stop in paired and test in (BARKER, SEQUENTIAL):

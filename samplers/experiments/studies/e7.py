@@ -106,9 +106,9 @@ def work(settings: Settings, name: str, work: Work) -> Values:
     chain, parts, seconds = make(generator(settings.seed, "e7", name)), [], []
     for done in range(0, settings.draws, BLOCK):
         work.step(done / settings.draws)
-        begin = time.perf_counter()
+        begin = time.process_time()
         parts.append(chain.advance(min(BLOCK, settings.draws - done)))
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     draws, read = Draws.joined(parts), [int(block.n_used.sum()) for block in parts]
     steps = np.cumsum([block.accepted.size for block in parts])
     return {

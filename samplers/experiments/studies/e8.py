@@ -97,9 +97,9 @@ def _chain(
     for k, end in enumerate(at):
         while done < end:
             work.step(done / int(at[-1]), name)
-            start = time.perf_counter()
+            start = time.process_time()
             block = gibbs.run(rng, field, test, start=x, draws=min(500, int(end) - done))
-            spent, read = spent + time.perf_counter() - start, read + int(block.n_used.sum())
+            spent, read = spent + time.process_time() - start, read + int(block.n_used.sum())
             x, done = block.x[-1], done + block.x.shape[0]
             _count(block.x, subsets, total)
         counts[k], terms[k], seconds[k] = total, read, spent

@@ -146,11 +146,11 @@ class _Clock:
 
     def __init__(self, work: Work, share: float) -> None:
         self.work, self.share = work, share
-        self.start = time.perf_counter()
+        self.start = time.process_time()
         self.seconds: list[float] = []
 
     def tick(self, read: int, n: int, objective: float) -> None:
-        self.seconds.append(time.perf_counter() - self.start)
+        self.seconds.append(time.process_time() - self.start)
         self.work.step(self.share, f"{read:,} rows read")
 
 

@@ -1,5 +1,5 @@
 // What Streamlit leaves out for people without a mouse or without sight: the menu of a phone is no list, since headings
-// stand between its items, and a table that is wider than the window can be reached and scrolled by keyboard.
+// stand between its items, and a table or code that is wider than its place can be reached and scrolled by keyboard.
 
 (() => {
   if (window.austerityAccess) return;
@@ -7,9 +7,9 @@
   const menu = "[data-testid=stSidebarNavItems]";
   const repair = () => {
     document.querySelectorAll(`${menu}, ${menu} li`).forEach((item) => item.setAttribute("role", "none"));
-    document.querySelectorAll("[data-testid=stTable] :has(> table), .stMarkdown table").forEach((table) => {
-      if (table.scrollWidth > table.clientWidth) table.tabIndex = 0;
-      else table.removeAttribute("tabindex");
+    document.querySelectorAll("[data-testid=stTable] :has(> table), .stMarkdown table, pre").forEach((wide) => {
+      if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+      else wide.removeAttribute("tabindex");
     });
   };
   let waiting = false;
