@@ -224,19 +224,9 @@ def check_unrun(block: Block) -> None:
             shlex.split(line.removeprefix("$ "), comments=True) if block.language in {"console", "sh", "bash"} else []
         )
         if words and words[0] == "austerity":
-            _parse(words[1:])
+            build_parser().parse_args(words[1:])
         elif words and words[0] == "make":
             assert f"\n{words[1]}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), line
-
-
-def _parse(words: list[str]) -> None:
-    """Read a command line where the configs that it names exist."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for word in words:
-            if word.endswith(".toml") and not Path(word).is_absolute():
-                Path(word).parent.mkdir(parents=True, exist_ok=True)
-                Path(word).touch()
-        build_parser().parse_args(words)
 
 
 def imported(code: str) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,7 @@ def number_range(text: str) -> list[float]:
 
 def chain_name(text: str) -> str:
     """The path of a config or the name of a built-in chain; a mistyped one is told before other options are missed."""
-    if text not in BUILT_IN_NAMES.split(", ") and not Path(text).exists():
+    if text not in BUILT_IN_NAMES.split(", ") and not (Path(text).suffix or Path(text).exists()):
         raise UsageError(f"{text}: no such file, and not a built-in chain ({BUILT_IN_NAMES})")
     return text
 

@@ -41,7 +41,8 @@ def add(commands: Commands) -> None:
         "--public-url",
         metavar="URL",
         default="",
-        help="where browsers find the dashboard behind a reverse proxy, for example https://host.example/austerity",
+        help="where browsers find the dashboard behind a reverse proxy, for example https://host.example/austerity "
+        "(default: there is no proxy)",
     )
     parser.add_argument(
         "--proxy",

@@ -143,7 +143,7 @@ def test_commands_that_do_not_exist(refused):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("run nowhere.toml --output out", "nowhere.toml: no such file, and not a built-in chain"),
+        ("run nowhere.toml --output out", "nowhere.toml: cannot be read: No such file or directory"),
         ("evaluate --n-data 100 --m 1 --epsilon 0.1", "m = 1: must be a whole number"),
         ("evaluate --m 1", "required: --n-data"),
         ("nonsense", "invalid choice"),

@@ -75,7 +75,7 @@ def test_the_whole_loop_on_the_command_line(run, config, tmp_path):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("nowhere.toml --output t.csv", "nowhere.toml: no such file, and not a built-in chain"),
+        ("nowhere.toml --output t.csv", "nowhere.toml: cannot be read: No such file or directory"),
         ("e5 --output t.csv", "not a built-in chain (e3, e3-control, e3-proxy, e4, e6, logistic, control, ica)"),
         ("{config} --data here --output t.csv", "--data is for the built-in chains"),
         ("{config} --pairs 0 --output t.csv", "pairs = 0: must be a whole number from 1 to 1,000,000"),
