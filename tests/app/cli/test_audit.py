@@ -58,7 +58,7 @@ def test_without_steps_it_goes_on_until_it_knows(run, config):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("nowhere.toml", "nowhere.toml: no such file, and not a built-in chain"),
+        ("nowhere.toml", "nowhere.toml: cannot be read: No such file or directory"),
         ("{config} --design nowhere.toml", "nowhere.toml: cannot be read"),
         ("{config} --steps 0", "steps = 0"),
         ("{config} --every 0", "every = 0"),
