@@ -100,7 +100,7 @@ def _execute(arguments: Sequence[str] | None) -> int:
         with stopped_by_signals():
             build_parser().parse_args(words, options)
             output: CommandOutput = options.run(options)
-    except SystemExit:  # of --help and --version
+    except (SystemExit, BrokenPipeError):  # of --help and --version, and of a reader that has closed the pipe
         raise
     except KeyboardInterrupt as stop:
         with suppress(OSError):  # of a terminal that is closed
