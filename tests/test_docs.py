@@ -24,6 +24,7 @@ NOT_RUN = {  # how many blocks of a page carry the marker: think twice before ad
     "docs/cluster.md": 3,
     "docs/operation.md": 5,  # for a shell that serves, nginx (a test runs a real one), systemd, docker, Prometheus
     "docs/experiments.md": 13,  # each takes a minute to hours; the tests of the experiments run small ones
+    "docs/programs.md": 1,  # needs a running server; the tests of it send the same requests
     "docs/pymc_stan_numpyro.md": 3,
     "docs/twelve_models.md": 1,
 }
