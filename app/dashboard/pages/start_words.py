@@ -26,7 +26,7 @@ def badge(expected: Outlook, growth: float, laplace: float | None) -> tuple[str,
                 "need not sample",
                 f"{more}: no chain is needed. If you run one: {reason[0].lower()}{reason[1:]}",
             )
-        more += ", which is more than you allow."
+        more += ", which may be more than you allow."
     return ("good", "worth it", f"{reason} {more}") if expected.worth else ("bad", "not worth it", f"{reason} {more}")
 
 
