@@ -28,8 +28,11 @@ test: $(VENV)/test.stamp browser servers lint  ## check style and types, run all
 test-lowest:  ## test with the oldest dependencies that pyproject.toml allows, in their own environment
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade uv
-	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
-	.venv-lowest/bin/python -m pytest -n auto --dist loadgroup $(or $(TESTS),tests/designer tests/samplers)
+	.venv-lowest/bin/uv pip compile --quiet --python .venv-lowest/bin/python --resolution lowest-direct --only-binary :all: \
+	--extra test --output-file .venv-lowest/requirements.txt pyproject.toml
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --requirement .venv-lowest/requirements.txt
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --no-deps --editable .
+	.venv-lowest/bin/python -m pytest -n auto --dist loadgroup $(or $(TESTS),tests/designer tests/samplers tests/app)
 
 # kernels are counted where they run as Python, for a few seconds in each of these tests
 KERNEL_TESTS ?= tests/designer/rule tests/designer/engine tests/designer/check tests/designer/further tests/samplers/compiled tests/samplers/decide \
@@ -104,7 +107,7 @@ audit: $(VENV)/test.stamp  ## look for known vulnerabilities in our code (bandit
 docker-check:  ## run the steps of the Dockerfile in a clean virtual environment
 	PYTHON=$(PYTHON) tests/docker_steps.sh
 
-container-check:  ## build the image and check the running container; ENGINE="podman" instead of docker
+container-check:  ## build the image and check the running container; with podman: ENGINE=podman BUILD="--format docker"
 	tests/container.sh
 
 examples: $(VENV)/app.stamp  ## recompute the bundled example files

@@ -37,14 +37,18 @@ class Options(NamedTuple):
 Section = Callable[[Options], list[str]]
 
 
-def _of(module: str) -> Section:
-    """The section of a module, imported only when it is measured: the dashboard's brings a browser."""
-    return lambda options: list(import_module(f"benchmarks.{module}").report())
+class Of(NamedTuple):
+    """The section of a module, imported only when it is measured: the dashboard's brings a browser.
 
+    Chains (`timed`) run for a given number of seconds.
+    """
 
-def _timed(module: str) -> Section:
-    """The same for chains, which run for a given number of seconds."""
-    return lambda options: list(import_module(f"benchmarks.{module}").report(options.seconds))
+    module: str
+    timed: bool = False
+
+    def __call__(self, options: Options) -> list[str]:
+        report = import_module(f"benchmarks.{self.module}").report
+        return list(report(options.seconds) if self.timed else report())
 
 
 def _league(options: Options) -> list[str]:
@@ -71,39 +75,42 @@ def _growth(options: Options) -> list[str]:
 
 SECTIONS: dict[str, Section] = {
     "league": _league,
-    "engine": _of("engine.curves"),
-    "engine_peers": _of("engine.other_engines"),
+    "engine": Of("engine.curves"),
+    "engine_peers": Of("engine.other_engines"),
     "growth": _growth,
-    "search": _of("search.speed"),
-    "coverage": _of("search.coverage"),
-    "samplers": _timed("samplers.speed"),
-    "exact_minibatch": _timed("samplers.exact_minibatch"),
-    "dashboard": _of("dashboard.response"),
-    "boundaries": _of("search.boundaries"),
-    "steps": _of("search.steps"),
-    "posterior": _of("samplers.posterior"),
-    "skewness": _of("engine.skewness"),
-    "small_batches": _of("engine.small_batches"),
-    "budget": _of("search.budget"),
-    "redesign": _of("samplers.redesign"),
-    "which_test": _of("samplers.which_test"),
-    "gibbs_slice": _of("samplers.gibbs_slice"),
-    "tall": _of("samplers.tall"),
-    "need_i_sample": _of("samplers.need_i_sample"),
-    "proposals": _of("samplers.proposals"),
-    "lazy": _of("samplers.lazy"),
-    "jax_rows": _of("samplers.jax_rows"),
+    "search": Of("search.speed"),
+    "coverage": Of("search.coverage"),
+    "samplers": Of("samplers.speed", timed=True),
+    "exact_minibatch": Of("samplers.exact_minibatch", timed=True),
+    "dashboard": Of("dashboard.response"),
+    "boundaries": Of("search.boundaries"),
+    "steps": Of("search.steps"),
+    "posterior": Of("samplers.posterior"),
+    "skewness": Of("engine.skewness"),
+    "small_batches": Of("engine.small_batches"),
+    "budget": Of("search.budget"),
+    "redesign": Of("samplers.redesign"),
+    "which_test": Of("samplers.which_test"),
+    "gibbs_slice": Of("samplers.gibbs_slice"),
+    "tall": Of("samplers.tall"),
+    "need_i_sample": Of("samplers.need_i_sample"),
+    "proposals": Of("samplers.proposals"),
+    "lazy": Of("samplers.lazy"),
+    "jax_rows": Of("samplers.jax_rows"),
     "trust": _trust,
-    "flow": _of("samplers.flow"),
-    "groups": _of("samplers.groups"),
-    "audits": _of("samplers.audits"),
-    "certify": _of("samplers.certify"),
-    "families": _of("samplers.families"),
-    "stress": _of("reliability.stress"),
-    "faults": _of("reliability.faults"),
-    "load": _of("reliability.load"),
+    "flow": Of("samplers.flow"),
+    "groups": Of("samplers.groups"),
+    "audits": Of("samplers.audits"),
+    "certify": Of("samplers.certify"),
+    "families": Of("samplers.families"),
+    "stress": Of("reliability.stress"),
+    "faults": Of("reliability.faults"),
+    "load": Of("reliability.load"),
     "twelve": _twelve,
 }
+# by module, for `python -m benchmarks.MODULE`
+BY_MODULE = {section.module: name for name, section in SECTIONS.items() if isinstance(section, Of)}
+BY_MODULE |= {"league": "league", "growth": "growth", "samplers.trust": "trust", "models.twelve": "twelve"}
 # a quarter of an hour each: measured only when named
 LONG = ("trust", "flow", "audits", "stress", "faults", "load", "twelve")
 
@@ -163,7 +170,8 @@ def main() -> None:
     for k, name in enumerate(names, 1):
         _progress(f"{name}, section {k} of {len(names)}", start)
         try:
-            texts[name] = "\n".join([*SECTIONS[name](options), stamp(), ""]) + "\n"
+            when = [] if name == "league" else [stamp(), ""]  # its cells have their own
+            texts[name] = "\n".join([*SECTIONS[name](options), *when]) + "\n"
         except Exception:  # the other sections are still measured
             traceback.print_exc()
             failed.append(name)

@@ -28,12 +28,11 @@ INTRODUCTION = """\
 
 The experiments of the papers, and a map of which method wins where. [equations.md](equations.md) names the papers K14,
 K16 and S17.
-All experiments have the papers' numbers of data, except E6, which uses census income instead of MiniBooNE, and E9,
-which uses synthetic twins and fewer digits. Where the papers' chains ran for hours, ours are shorter: E3 has 40% of
-their samples, E4 at most 6%, E6 10%; E4 and E6 have fewer chains; part of E11 has fewer samples. Each section gives
-its size and the reason. *Full* in the settings is the size of the runs shown here; `--size paper` runs E3, E4 and E6
-at the papers' own size, which takes hours to days. The runs of E4 and E6 shown here are older than these
-experiments are now; both sections say how they differ.
+All experiments have the papers' numbers of data, except E4, which has a tenth of them, E6, which uses census income
+instead of MiniBooNE, and E9, which uses synthetic twins and fewer digits. Where the papers' chains ran for hours,
+ours are shorter: E3 has 40% of their samples, E4 30%, E6 10%; all three have fewer chains; part of E11 has fewer
+samples. Each section gives its size and the reason. *Full* in the settings is the size of the runs shown here;
+`--size paper` runs E3, E4 and E6 at the papers' own size, which takes hours to days.
 The dashboard shows the same tables and figures (*Experiments* page). The command in each section runs the experiment
 again; with `--quick` it takes about a minute. `--chains`, `--seed`, `--epsilon` and `--start mode` or `--start far`
 change what an experiment can change. Finished parts are kept in the folder of `--output`: a second run continues, on

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image and runs it as it should be run: a file system that cannot be written, no capability, no network.
 # ENGINE is the program with its options (docker, podman, …), BUILD and RUN are more options for it; IMAGE is an image
-# that exists already, which then is not built.
+# that exists already, which then is not built. Podman keeps the HEALTHCHECK with BUILD="--format docker" only.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 name=austerity-check-$$

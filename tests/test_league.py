@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.league.cells import load
+from app.league.cells import Cell, League, as_json, load
 from app.league.winners import NOBODY, winners
 from benchmarks.league import methods, page, posteriors, run
 from benchmarks.league.judge import errors, judged
@@ -82,6 +82,37 @@ def test_a_process_that_takes_too_long_is_stopped_and_its_memory_known():
         [sys.executable, "-c", "raise ValueError('no such thing')"], 60.0, [min(os.sched_getaffinity(0))]
     )
     assert broken.code == 1 and broken.last == "ValueError: no such thing"
+
+
+def test_each_cell_keeps_its_own_stamp(monkeypatch, tmp_path):
+    file = tmp_path / "results.json"
+    monkeypatch.setattr(run, "RESULTS", file)
+    monkeypatch.setattr(run, "load", lambda: load(file))
+    monkeypatch.setattr(run.Reference, "load", lambda folder: Reference(*np.zeros((4, 1)), "known"))
+    old = League({("logistic", 10**4, "NUTS"): Cell(setup=9.0)}, {("logistic", 10**4): "known"}, "2026-11-01, here.")
+    file.write_text(as_json(old))
+    for day, method in (("2026-11-02, here.", "exact"), ("2026-11-03, there.", "Barker")):
+        monkeypatch.setattr(run, "stamp", lambda day=day: day)
+        run.keep("logistic", 10**4, method, Cell(setup=1.0))
+    new = load(file)
+    stamps = {method: cell.measured for method, cell in new.at(("logistic", 10**4)).items()}
+    assert stamps == {"Barker": "2026-11-03, there.", "exact": "2026-11-02, here.", "NUTS": ""}
+    assert new.when == "Measured: 1 cell 2026-11-01, here; 1 cell 2026-11-02, here; 1 cell 2026-11-03, there."
+    assert new.when in page.written(new) and new.when in page.section(new)
+
+
+def test_the_page_says_what_compilation_does():
+    """A peer that draws faster than our test, but compiles: ahead only if its own set-up is free."""
+    ours, theirs = Cell(setup=2.0, seconds=1.0, effective=1e3), Cell(setup=20.0, seconds=1.0, effective=2e3)
+    place = ("logistic", 10**4)
+    league = League({(*place, "Barker"): ours, (*place, "HMCECS"): theirs}, {place: "known"}, "today.")
+    (words,) = page._compiling(league)
+    assert "theirs is HMCECS 20 to 20 s." in words
+    assert "in 0 of 1 places; in 1 if set-up counts for neither, and in 1 if it counts for us alone." in words
+    slow = theirs._replace(effective=5e2)
+    (words,) = page._compiling(league._replace(cells={(*place, "Barker"): ours, (*place, "HMCECS"): slow}))
+    assert "in 0 of 1 places; in 0 if set-up counts for neither, and in 0 if" in words  # 5 s against 2 + 2.5 s
+    assert page._compiling(League({(*place, "Barker"): ours}, {place: "known"})) == []
 
 
 def test_the_page_shows_the_stored_figures():

@@ -6,10 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.figures.axes import linear
-from app.figures.style import BLUE, DASHES, GREEN, GREY, ORANGE, RED, layout
+from app.figures.style import BLUE, DASHES, GREEN, GREY, PURPLE, RED, layout
 from designer.further.optimal_boundary.boundary import bounds_of
 from designer.further.optimal_boundary.result import OptimalBoundary
 
+COLOURS = (BLUE, RED, GREEN, PURPLE)  # of the best boundary and of the families, apart also for the colour-blind
 TALLEST = 8.0  # of the axis; early O'Brien–Fleming bounds are huge, and drawn at its edge
 
 
@@ -19,7 +20,7 @@ def bounds(result: OptimalBoundary) -> go.Figure:
     tallest = min(max(*upper, *-lower, 2.0) + 1.0, TALLEST)
     drawn = go.Figure()
     designs = [("best boundary", result.design), *((r.name, r.design) for r in result.rivals if r.design is not None)]
-    for (name, design), colour, dash in zip(designs, (BLUE, RED, GREEN, ORANGE), DASHES, strict=False):
+    for (name, design), colour, dash in zip(designs, COLOURS, DASHES, strict=False):
         pi, lower, upper = bounds_of(design)
         for side, values in (("accept above", upper), ("reject below", lower)):
             drawn.add_trace(
@@ -45,7 +46,7 @@ def distances(result: OptimalBoundary) -> go.Figure:
     """Data use of each boundary, with the lower bound as a line."""
     rows = [("best boundary", result.usage), *((r.name, r.usage) for r in result.rivals if r.usage is not None)]
     names, usage = [name for name, _ in rows], [value for _, value in rows]
-    colours = {"color": [BLUE, RED, GREEN, ORANGE][: len(rows)]}
+    colours = {"color": COLOURS[: len(rows)]}
     labels = {"texttemplate": "%{x:.2%}", "textposition": "inside", "insidetextanchor": "start"}
     drawn = go.Figure(go.Bar(x=usage, y=names, orientation="h", marker=colours, name="data", **labels))
     drawn.add_vline(result.lower_bound, line={"color": GREY, "dash": "dash", "width": 2})

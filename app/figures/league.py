@@ -16,6 +16,7 @@ SHORT = {
     "exact mini-batch": "exact mini-<br>batch",
     "Laplace + IS": "Laplace<br>+ IS",
 }  # fits into a third of a narrow screen
+SMALL, LARGE = 12, 15  # letters on narrow and on wide screens
 
 
 def league_map(league: League, wish: float) -> go.Figure:
@@ -35,7 +36,8 @@ def league_map(league: League, wish: float) -> go.Figure:
         mode="markers+text",
         marker={"symbol": "square", "size": 40, "opacity": 0.0},  # where the mouse finds everybody's time
         text=[_label(one) for one in won.values()],
-        textfont={"size": 12},
+        textfont={"size": SMALL},
+        meta={"wide": {"text": [_wide(one) for one in won.values()], "textfont": {"size": LARGE}}},
         hovertemplate=[_hover(league, place, wish) for place in won],
         showlegend=False,
     )
@@ -50,8 +52,15 @@ def league_map(league: League, wish: float) -> go.Figure:
 
 
 def _label(one: Winner) -> str:
-    time = "" if math.isinf(one.seconds) else f"<br>{seconds(one.seconds)}"
-    return SHORT.get(one.method, one.method) + time
+    return SHORT.get(one.method, one.method) + _after(one)
+
+
+def _wide(one: Winner) -> str:
+    return one.method + _after(one)
+
+
+def _after(one: Winner) -> str:
+    return "" if math.isinf(one.seconds) else f"<br>{seconds(one.seconds)}"
 
 
 def colour(method: str, methods: list[str]) -> str:

@@ -7,21 +7,17 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from app.figures.axes import linear, logarithmic
-from app.figures.style import BLUE, GREY, RED, STAR, layout
+from app.figures.style import BLUE, GREY, RED, STAR, faded, layout
 from designer.further.posterior.error import Marginals, PosteriorError
 
 
 def marginals(densities: Marginals) -> go.Figure:
     """The density of one parameter: exact, and sampled by the chain with the test."""
     drawn = go.Figure()
-    for name, density, colour, dash in (
-        ("exact posterior", densities.exact, GREY, "dash"),
-        ("with the test", densities.sampled, BLUE, "solid"),
-    ):
-        line = {"color": colour, "dash": dash}
-        drawn.add_trace(
-            go.Scatter(x=densities.x, y=density, mode="lines", name=name, line=line, hovertemplate="%{y:.3f}")
-        )
+    area = {"fill": "tozeroy", "fillcolor": faded(GREY, 0.35), "line": {"color": GREY, "width": 0}}
+    line = {"line": {"color": BLUE, "width": 2}}
+    for name, density, look in (("exact posterior", densities.exact, area), ("with the test", densities.sampled, line)):
+        drawn.add_trace(go.Scatter(x=densities.x, y=density, mode="lines", name=name, hovertemplate="%{y:.3f}", **look))
     across, up = linear(densities.x, room=0.0), linear(densities.exact, densities.sampled, zero=True)
     return layout(drawn, "parameter, in posterior standard deviations", "density", height=360, across=across, up=up)
 

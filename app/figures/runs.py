@@ -61,7 +61,7 @@ class _Frame(NamedTuple):
 
 def runs(where: Stopping, drawn: Sequence[Path], words: str) -> str:
     """The runs as SVG, with `words` as their alternative text."""
-    frame = _Frame(int(where.n[0]), int(where.n[-1]), z_range(where))
+    frame = _Frame(int(where.n[0]), int(where.n[-1]), _top(where, drawn))
     parts = [_axes(frame)]
     if where.n.size > 1:
         some = some_of(where.n[:-1], BOUND_POINTS, logarithmic=True)
@@ -73,6 +73,13 @@ def runs(where: Stopping, drawn: Sequence[Path], words: str) -> str:
     label = escape(words, quote=True)
     body = "".join(parts)
     return f'<svg class="runs" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{body}</svg>'
+
+
+def _top(where: Stopping, drawn: Sequence[Path]) -> float:
+    """The largest z of the picture: that of all runs where most of them go far beyond the bounds."""
+    usual, largest = z_range(where), sorted(float(np.abs(path.z).max(initial=0.0)) for path in drawn)
+    beyond = bool(largest) and largest[len(largest) // 2] > usual
+    return 1.05 * largest[-1] if beyond else usual
 
 
 def _axes(frame: _Frame) -> str:

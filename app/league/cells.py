@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -36,6 +37,8 @@ class Cell(NamedTuple):
         Settings and versions.
     problem
         Why there are no figures.
+    measured
+        When, where and with what; if empty, as the league says.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Cell(NamedTuple):
     trusted: bool = True
     details: str = ""
     problem: str = ""
+    measured: str = ""
 
     @property
     def per_second(self) -> float:
@@ -110,7 +114,14 @@ Cells: TypeAlias = Mapping[tuple[str, int, str], Cell]
 
 
 class League(NamedTuple):
-    """All cells, for each posterior and N what its reference is, and when, where and with what it was measured."""
+    """All cells, for each posterior and N what its reference is, and the stamp of cells that have none of their own.
+
+    Examples
+    --------
+    >>> cells = {("a", 10, "NUTS"): Cell(), ("a", 10, "exact"): Cell(measured="2026-11-20, two cores.")}
+    >>> League(cells, {}, "2026-11-18, two cores.").when
+    'Measured: 1 cell 2026-11-18, two cores; 1 cell 2026-11-20, two cores.'
+    """
 
     cells: Cells
     references: Mapping[Place, str]
@@ -120,6 +131,15 @@ class League(NamedTuple):
     def places(self) -> list[Place]:
         """Posteriors and N, in the order in which they were measured."""
         return list(dict.fromkeys((name, n) for name, n, _ in self.cells))
+
+    @property
+    def when(self) -> str:
+        """When, where and with what the cells were measured: one stamp, or each with the number of its cells."""
+        stamps = Counter((cell.measured or self.measured).rstrip(".") for cell in self.cells.values())
+        if len(stamps) <= 1:
+            return f"Measured: {''.join(stamps)}."
+        counted = [f"{count} cell{'s' * (count > 1)} {stamp}" for stamp, count in sorted(stamps.items())]
+        return f"Measured: {'; '.join(counted)}."
 
     def at(self, place: Place) -> dict[str, Cell]:
         """The methods at one place."""

@@ -13,7 +13,12 @@ from tests.browser.test_pages import PAGES
 from tests.serving import running
 
 PLOT = ".js-plotly-plot .main-svg"
-WITHOUT_PLOT = {"method": "[data-testid=stTable]"}  # this page has no plot: wait for the self-check, its last part
+# pages without a plot: what is waited for instead, their last part, and how to find it
+WITHOUT_PLOT = {
+    "method": ("self-check", "[data-testid=stTable]"),
+    "monitor": ("button", ".st-key-monitor-start button"),
+    "stories": ("story", "a[href*='check_m=20']"),
+}
 LONGEST = 120_000  # milliseconds for a page that computes before it draws
 FURTHER = "go further"
 PATHS = {**PAGES, FURTHER: "further"}
@@ -84,7 +89,7 @@ def _in_chromium(address: str, moves: int, visits: int, people: int) -> list[str
 
 def _opened(name: str) -> str:
     """The description of a measurement."""
-    what = "self-check" if name in WITHOUT_PLOT else "figure"
+    what, _ = WITHOUT_PLOT.get(name, ("figure", PLOT))
     return f"page {name} opened in an empty browser to first {what}"
 
 
@@ -97,7 +102,8 @@ def _opening(browser: Any, address: str, name: str) -> float:
     screen = Screen(browser, address)
     start = time.perf_counter()
     screen.page.goto(f"{address}/{PATHS[name]}")
-    screen.page.wait_for_selector(WITHOUT_PLOT.get(name, PLOT), timeout=LONGEST)
+    _, awaited = WITHOUT_PLOT.get(name, ("figure", PLOT))
+    screen.page.wait_for_selector(awaited, timeout=LONGEST)
     milliseconds = 1e3 * (time.perf_counter() - start)
     screen.close()
     return milliseconds

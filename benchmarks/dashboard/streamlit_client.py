@@ -101,8 +101,8 @@ class Session:
 
     async def move(self, slider: Widget, steps: int) -> float:
         """Move a slider by so many stops, turning round at its ends."""
-        stops = list(slider.part.options)
-        place = stops.index(slider.part.raw_value[0]) + steps
+        stops, given = list(slider.part.options), slider.part.raw_value  # none if nobody has moved it yet
+        place = (stops.index(given[0]) if given else int(slider.part.default[0])) + steps
         if not 0 <= place < len(stops):
             place -= 2 * steps
         return await self.ask(used=slider, to=stops[max(0, min(place, len(stops) - 1))])

@@ -29,6 +29,7 @@ def main() -> None:
     def say(line: str) -> None:
         print(f"[{time.monotonic() - start:,.0f} s] {line}", flush=True)
 
+    say(f"{load().when} Cells that are done are kept, whatever the version; --again measures them anew.")
     run(wanted, given.seconds, given.lanes, say)
     league = load()
     page.PAGE.write_text(page.written(league), encoding="utf-8")

@@ -73,9 +73,9 @@ def run(wanted: Sequence[tuple[str, int, str]], seconds: float, lanes: int, say:
 
 
 def keep(name: str, n: int, method: str, cell: Cell) -> None:
-    """Write one more cell into the stored figures, which are in the order of the methods."""
+    """Write one more cell, with its own stamp, into the stored figures, which are in the order of the methods."""
     known = load()
-    cells = {**known.cells, (name, n, method): cell}
+    cells = {**known.cells, (name, n, method): cell._replace(measured=stamp())}
     places = [(one.name, size) for one in POSTERIORS.values() for size in one.sizes]
     order = [(*place, one) for place in places for one in METHODS]
     source = Reference.load(folder_of(name, n)).source
@@ -83,7 +83,7 @@ def keep(name: str, n: int, method: str, cell: Cell) -> None:
     league = League(
         {key: cells[key] for key in order if key in cells},
         {place: references[place] for place in places if place in references},
-        stamp(),
+        known.measured,
     )
     new = RESULTS.with_suffix(".new")
     new.write_text(as_json(league), encoding="utf-8")

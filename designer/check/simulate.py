@@ -11,7 +11,7 @@ import numpy.typing as npt
 from designer.check import _t_test_kernels
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
-from designer.core.work import MOST_WORK, spend
+from designer.core.work import MOST_WORK, one_call, spend
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
 from designer.engine.walk import characteristics
 from designer.pairs.trial_run import TrialRun
@@ -88,6 +88,7 @@ class StepSimulation(NamedTuple):
     repeats: int
 
 
+@one_call
 def simulate(
     rng: np.random.Generator,
     design: Design | Plan,
@@ -149,6 +150,7 @@ def pooled(parts: Sequence[Simulation]) -> Simulation:
     return Simulation(parts[0].mu_std, error, usage, error_se, np.sqrt((within + between) / repeats), repeats)
 
 
+@one_call
 def simulate_step(
     rng: np.random.Generator,
     design: Design | Plan,

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from designer.core.arrays import Floats
+from designer.core.work import one_call
 from designer.engine.bounds import one_look_bound
 from designer.engine.resampled import DRAWS, SMALLEST_M, resampled_rows
 from designer.engine.skew import LARGEST, Mask, out_of_range
@@ -76,6 +77,7 @@ def in_words(sources: tuple[Source | None, ...]) -> str:
     return ", ".join(f"{source} ({count:,} pair{'s' * (count != 1)})" for source, count in counts)
 
 
+@one_call
 def predict(
     design: Design | Plan,
     trial: TrialRun,

@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, integer
-from designer.core.work import spend
+from designer.core.work import one_call, spend
 from designer.engine import _resample_kernels as kernels
 from designer.engine.skew import Mask
 from designer.engine.step_error import Acceptance, Rule, check_rule, check_same_data, exact_probability
@@ -30,6 +30,7 @@ LIKE_NORMAL = 10_000  # data from which Student's bounds are the normal ones
 RARE, COMMON = 1e-9, 0.98  # probability that the first mini-batch has a far value: strata are used between these
 
 
+@one_call
 def resampled(
     design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", *, draws: int = DRAWS, seed: int = 0
 ) -> Acceptance:

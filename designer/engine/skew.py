@@ -55,7 +55,10 @@ def slopes(plan: Plan, mu: Floats, tolerance: float = FINEST) -> Slopes:
     total[:, order], _ = totals(plan, drift[order], resolution, False, _run)
     below, above, usage, looks, left = total[:, place] / math.sqrt(plan.schedule.n_data)
     if not np.all(np.abs(below + above + left) <= 1e-3):
-        raise NumericalFailure("the effect of skewness could not be computed: probability was lost")
+        raise NumericalFailure(
+            "the effect of skewness could not be computed: probability was lost between looks; take looks at more even "
+            "distances (a larger m, or a smaller growth), or leave out the skewness"
+        )
     if symmetric:
         below, above = np.where(mu < 0, (-above, -below), (below, above))
         usage, looks = np.where(mu < 0, -usage, usage), np.where(mu < 0, -looks, looks)

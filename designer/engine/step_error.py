@@ -14,6 +14,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, real
+from designer.core.work import one_call
 from designer.engine import _walk_kernels
 from designer.engine.curves import Curves, curves, integrate, panel_edges, panel_nodes, panel_rule
 from designer.engine.skew import FINEST, SLACK, Mask, in_range, out_of_range, skew_of, slopes
@@ -108,6 +109,7 @@ class Predictions(NamedTuple):
     remark: str | None
 
 
+@one_call
 def acceptance(
     design: Design | Plan,
     trial: TrialRun,
@@ -153,19 +155,26 @@ def acceptance(
     return acceptance_and_worst(as_plan(design), trial, rule, tolerance, skew=skew)[0]
 
 
+@one_call
 def acceptance_and_worst(
     plan: Plan, trial: TrialRun, rule: Rule, tolerance: float, *, skew: bool = False
 ) -> tuple[Acceptance, tuple[float, float]]:
     """`acceptance`, and the test's error and data use at μ_std = 0 from the same recursion."""
-    check_same_data(plan, trial)
     barker = check_rule(rule) == "barker"
+    curve, rows = _integrated(plan, trial, barker, tolerance)
+    if skew:
+        return _skewed(plan, curve, trial, barker, rows), curve.worst
+    return _acceptance(trial, barker, curve, rows, None), curve.worst
+
+
+def _integrated(plan: Plan, trial: TrialRun, barker: bool, tolerance: float) -> tuple[Curves, Floats]:
+    """The curves of a test, and the rows of `integrate` by the normal theory."""
+    check_same_data(plan, trial)
     curve = curves(plan, reach_of(trial), real("tolerance", tolerance, 1e-12, 0.01))
-    rows = integrate(curve, trial.log_acceptance, trial.kappa, barker)
-    remark = skew_corrected(plan, curve, trial, barker, rows) if skew else None
-    found = _acceptance(trial, barker, curve, rows, remark)
-    return found._replace(source="normal theory with skewness") if skew else found, curve.worst
+    return curve, integrate(curve, trial.log_acceptance, trial.kappa, barker)
 
 
+@one_call
 def predictions(
     design: Design | Plan, trial: TrialRun, rule: Rule = "metropolis", tolerance: float = 1e-10
 ) -> Predictions:
@@ -188,11 +197,19 @@ def predictions(
     >>> round(both.gaussian.mean_abs_delta, 3), round(both.skewed.mean_abs_delta, 3)
     (0.026, 0.018)
     """
-    gaussian = acceptance(design, trial, rule, tolerance)
+    plan, barker = as_plan(design), check_rule(rule) == "barker"
+    curve, rows = _integrated(plan, trial, barker, tolerance)
+    gaussian = _acceptance(trial, barker, curve, rows.copy(), None)
     if trial.skew is None:
         return Predictions(gaussian, None, "the trial run does not record the skewness")
-    skewed = acceptance(design, trial, rule, tolerance, skew=True)
+    skewed = _skewed(plan, curve, trial, barker, rows)
     return Predictions(gaussian, skewed, skewed.remark)
+
+
+def _skewed(plan: Plan, curve: Curves, trial: TrialRun, barker: bool, rows: Floats) -> Acceptance:
+    """With the correction for skewness, which changes the rows."""
+    remark = skew_corrected(plan, curve, trial, barker, rows)
+    return _acceptance(trial, barker, curve, rows, remark)._replace(source="normal theory with skewness")
 
 
 def _acceptance(trial: TrialRun, barker: bool, curve: Curves, rows: Floats, remark: str | None) -> Acceptance:

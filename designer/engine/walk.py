@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput, NumericalFailure, real
+from designer.core.work import one_call
 from designer.engine import _walk_kernels, look_grid
 from designer.engine.drift_groups import groups_of
 from designer.engine.look_grid import WINDOW, Grid, Resolution
@@ -110,6 +111,7 @@ class Outcome(NamedTuple):
 Runner = Callable[[Plan, Grid, Floats, Resolution], Floats]
 
 
+@one_call
 def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: float = 1e-10) -> Characteristics:
     """Error E(μ_std) and expected data use of a sequential test (K14 Eqns 18 and 19).
 
@@ -149,6 +151,7 @@ def characteristics(design: Design | Plan, mu_std: npt.ArrayLike, tolerance: flo
     return Characteristics(mu, outcome.error(mu.ravel()).reshape(shape), outcome.usage.reshape(shape), estimate)
 
 
+@one_call
 def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristics:
     """Error and data use at μ_std = 0, the curves' maxima for symmetric bounds (K14 Eqn 20: (1 - P(j' = J)) / 2).
 
@@ -175,6 +178,7 @@ def worst_case(design: Design | Plan, tolerance: float = 1e-10) -> Characteristi
     return Characteristics(found.mu_std[:1], found.error.max(keepdims=True), found.usage[:1], found.estimate)
 
 
+@one_call
 def stopping(design: Design | Plan, mu_std: float, tolerance: float = 1e-10) -> Stopping:
     """Where a test with this standardised mean stops, look by look.
 

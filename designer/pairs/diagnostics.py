@@ -11,7 +11,7 @@ import numpy.typing as npt
 from designer.check import _t_test_kernels
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer
-from designer.core.work import spend
+from designer.core.work import one_call, spend
 from designer.engine.skew import LARGEST
 from designer.engine.step_error import Rule, acceptance, check_rule, exact_probability
 from designer.pairs.mistakes import odd_pairs
@@ -243,6 +243,7 @@ def histograms_of(trial: TrialRun, rule: Rule = "metropolis") -> dict[str, Histo
     return {name: histogram(values) for name, values in columns.items()}
 
 
+@one_call
 def tail_check(design: Design | Plan, skew: float) -> TailCheck:
     """How skewness of the lᵢ changes the first look's error rates at μ = μ₀.
 
@@ -294,6 +295,7 @@ def worst_tail_check(trial: TrialRun, m: int, epsilon: float) -> TailCheck | Non
     return tail_check(Design(trial.n_data, max(2, min(m, trial.n_data // 2)), epsilon), most)
 
 
+@one_call
 def student_check(
     rng: np.random.Generator, design: Design | Plan, population: npt.ArrayLike, repeats: int = 5000
 ) -> StudentCheck:

@@ -9,6 +9,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput, integer, real
+from designer.core.work import one_call
 from designer.engine.predict import step_of
 from designer.engine.skew import skew_of
 from designer.engine.step_error import Acceptance, Rule
@@ -117,6 +118,7 @@ class CrossValidation(NamedTuple):
         return self.test_error <= self.tolerance + 2.0 * self.test_error_se
 
 
+@one_call
 def bootstrap(
     rng: np.random.Generator,
     design: Design | Plan,

@@ -1,4 +1,4 @@
-"""Content of the site beyond docs/: links as the site needs them, the library's reference, pages as notebooks."""
+"""Content of the site beyond docs/: links and pictures as the site needs them, schemas, the library's reference."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import austerity
+from app.cli.http import openapi
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # pages outside docs/, and their names on the site
@@ -18,7 +18,14 @@ ELSEWHERE = {  # pages outside docs/, and their names on the site
     "SECURITY.md": "security.md",
     "CONTRIBUTING.md": "contributing.md",
 }
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+DESCRIBED = {  # JSON for programs, and its place on the site
+    **{f"app/cli/schemas/1/{file.name}": f"schemas/1/{file.name}" for file in sorted(openapi.SCHEMAS.glob("*.json"))},
+    "app/cli/http/openapi.py": "schemas/1/openapi.json",
+}
+PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">'
+    r'\s*<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\s*</picture>'
+)
 LINK = re.compile(r"\]\(((?:\.\./|docs/)?)([\w./-]+)(#[\w-]*)?\)")
 
 
@@ -31,6 +38,8 @@ def with_links(markdown: str, page: str) -> str:
     '[measured](measurements.md#engine), source (`designer/rule/levels.py`)'
     >>> with_links("[limits](docs/limits.md), [how](RELEASING.md)", "contributing.md")
     '[limits](limits.md), how (`RELEASING.md`)'
+    >>> with_links("[run](../app/cli/schemas/1/run.json)", "programs.md")
+    '[run](schemas/1/run.json)'
     """
     outside = page in ELSEWHERE.values()
 
@@ -42,9 +51,34 @@ def with_links(markdown: str, page: str) -> str:
             return found[0]
         if path in ELSEWHERE:
             return f"[{text}]({ELSEWHERE[path]}{anchor})"
+        if path in DESCRIBED:
+            return f"[{text}]({DESCRIBED[path]})"
         return f"[{text}](README.md)" if path == "README.md" else f"{text} (`{path}`)"
 
     return re.sub(r"\[([^\[\]]*)" + LINK.pattern, moved, markdown)
+
+
+def with_themes(markdown: str) -> str:
+    """The text of a page with pictures that follow the theme chosen on the site, not only that of the system.
+
+    Examples
+    --------
+    >>> dark = '<source media="(prefers-color-scheme: dark)" srcset="b.png">'
+    >>> print(with_themes(f'<picture>\\n{dark}\\n<img alt="A page" src="a.png">\\n</picture>'))
+    ![A page](a.png#only-light)
+    ![A page](b.png#only-dark)
+    """
+    return PICTURE.sub(r"![\g<alt>](\g<light>#only-light)\n![\g<alt>](\g<dark>#only-dark)", markdown)
+
+
+def for_programs() -> dict[str, str]:
+    """The JSON Schema of each command and the OpenAPI document, by their places on the site."""
+    return {
+        place: json.dumps(openapi.document(), indent=1, ensure_ascii=False)
+        if path.endswith(".py")
+        else (ROOT / path).read_text(encoding="utf-8")
+        for path, place in DESCRIBED.items()
+    }
 
 
 def public_names() -> dict[str, list[str]]:
@@ -70,32 +104,3 @@ def contents(rooms: dict[str, list[str]]) -> str:
 def described(room: str, paths: list[str]) -> str:
     """The page of a room: each name by its docstring."""
     return "\n".join([f"# {room}", "", *(f"::: {path}\n" for path in paths)])
-
-
-def notebook(text: str) -> str:
-    """A page as a notebook: its words, and its Python in cells to run.
-
-    Examples
-    --------
-    >>> page = "# Two\\n\\n```python\\n1 + 1\\n```\\n"
-    >>> [(cell["cell_type"], cell["source"]) for cell in json.loads(notebook(page))["cells"]]
-    [('markdown', '# Two'), ('code', '1 + 1')]
-    """
-    cells, last = [], 0
-    for block in FENCE.finditer(text):
-        if block[1] == "python":
-            cells += [_words(text[last : block.start()]), _code(block[2])]
-            last = block.end()
-    cells.append(_words(text[last:]))
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    full = [dict(cell, id=f"cell-{k}") for k, cell in enumerate(cell for cell in cells if cell["source"])]
-    return json.dumps({"cells": full, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1)
-
-
-def _words(text: str) -> dict[str, Any]:
-    plain = re.sub(r"<!--.*?-->", "", text, flags=re.S).strip()
-    return {"cell_type": "markdown", "metadata": {}, "source": plain}
-
-
-def _code(text: str) -> dict[str, Any]:
-    return {"cell_type": "code", "metadata": {}, "source": text.strip(), "outputs": [], "execution_count": None}

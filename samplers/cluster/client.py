@@ -50,6 +50,8 @@ CONNECT = 10.0  # seconds to find the scheduler, and a worker
 POLL = 0.2  # seconds between two calls of `cancelled`
 RETRIES = 3  # after an error of the file system
 SAVING = 60.0  # seconds for cancelled chains to save
+SAVED = "progress is saved, continue with --resume"  # what to do when the cluster fails
+NOTHING_SAVED, PARTS_SAVED = "nothing was saved, start it again", "finished parts are saved, start it again"
 MARKER = "cluster.marker"  # in the directory of a run, while it is on a cluster
 
 Receive = Callable[[dict[str, Any]], None]
@@ -119,7 +121,9 @@ class Cluster:
             self._check(marker, [path for path in (whole.data.path, whole.data.labels) if path is not None])
             tasks = [ChainTask(whole.to_toml(), str(store.directory), number, marker) for number in numbers]
             try:
-                for _, reached in self._each(tasks, lambda message: tally.add(ChainProgress(**message)), cancelled):
+                for _, reached in self._each(
+                    tasks, lambda message: tally.add(ChainProgress(**message)), cancelled, SAVED
+                ):
                     tally.add(reached)
             except Cancelled:
                 _wait_for_writers(store, numbers)
@@ -143,7 +147,8 @@ class Cluster:
             if progress is not None:
                 progress(message["done"], message["total"])
 
-        ((_, trial),) = self._each([TrialTask(config.portable().to_toml(), pairs, every)], receive, cancelled)
+        task = TrialTask(config.portable().to_toml(), pairs, every)
+        ((_, trial),) = self._each([task], receive, cancelled, NOTHING_SAVED)
         assert isinstance(trial, TrialRun)
         return trial
 
@@ -161,7 +166,7 @@ class Cluster:
         folder = None if batch.folder is None else str(batch.folder.resolve())
         experiment = batch.experiment.name, tuple(batch.experiment.data), batch.settings
         tasks = [PartTask(*experiment, name, folder, batch.known, self.threads) for name in batch.names]
-        for number, values in self._each(tasks, receive, cancelled):
+        for number, values in self._each(tasks, receive, cancelled, PARTS_SAVED):
             name = batch.names[number]
             receive({"part": name, "share": 1.0, "note": name})
             yield name, values
@@ -172,7 +177,7 @@ class Cluster:
         futures = [self.client.submit(cluster_tasks.call, held, item, self.threads, pure=False) for item in items]
         try:
             for future in futures:
-                yield self._value(future)
+                yield self._value(future, NOTHING_SAVED)
         finally:
             with suppress(OSError):
                 self.client.cancel([held, *futures])
@@ -180,7 +185,7 @@ class Cluster:
     # --- how ----------------------------------------------------------------------------------------------------------
 
     def _each(
-        self, tasks: Sequence[Task], receive: Receive, cancelled: Callable[[], bool] | None
+        self, tasks: Sequence[Task], receive: Receive, cancelled: Callable[[], bool] | None, advice: str
     ) -> Iterator[tuple[int, Any]]:
         """The value of each task with its number, as they are done; when the caller stops, so do they."""
         from distributed import wait
@@ -197,29 +202,25 @@ class Cluster:
                 with self.client.as_current(), suppress(TimeoutError, CancelledError):  # of which _value tells
                     wait(list(pending), timeout=POLL, return_when="FIRST_COMPLETED")
                 for future in [future for future in pending if future.done()]:
-                    yield pending.pop(future), self._value(future)
+                    yield pending.pop(future), self._value(future, advice)
         finally:
             with suppress(OSError):  # a scheduler that is gone
                 self.client.unsubscribe_topic(topic)
                 self.client.cancel(submitted)
 
-    def _value(self, future: Any) -> Any:
-        """The value of a task; its problem is raised here."""
+    def _value(self, future: Any, advice: str) -> Any:
+        """The value of a task; its problem is raised here, with advice if the cluster has failed."""
         from distributed import KilledWorker
 
         try:
             result: TaskResult = future.result()
         except KilledWorker:
-            raise BadInput(
-                f"cluster: {self.address}: every worker that tried died; progress is saved, continue with --resume"
-            ) from None
+            raise BadInput(f"cluster: {self.address}: every worker that tried died; {advice}") from None
         except OSError:
             raise
         except CancelledError:
-            raise BadInput(
-                f"cluster: {self.address}: the connection was lost; progress is saved, continue with --resume, "
-                "here or on another cluster"
-            ) from None
+            lost = "the connection was lost"
+            raise BadInput(f"cluster: {self.address}: {lost}; {advice}, here or on another cluster") from None
         except Exception:
             self._check(None)  # a worker with other software, which came later, is the reason that we can name
             raise

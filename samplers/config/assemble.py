@@ -270,6 +270,9 @@ def _with_proxies(
 ) -> ModelParts:
     """A model with its control variates and a proposal that knows its curvature, at the mode."""
     asked = config.proposal
+    isotropic = isinstance(asked, WalkTable) and asked.isotropic and not isinstance(base, Grouped)
+    if isotropic and config.run.start is not None and not table.control:  # needs no mode, so there may be none
+        return ModelParts(base, _walk(config, base.dimension), np.zeros(base.dimension), names)
     try:
         mode = find_mode(base, names=names)
     except NumericalFailure as failure:
@@ -286,6 +289,8 @@ def _with_proxies(
     if isinstance(asked, ProxyTable):
         choice = choose_proposal(controls[2], asked.beta, asked.tails, asked.profile)
         return ModelParts(model, choice.proposal, mode, names, choice)
+    if isotropic:
+        return ModelParts(model, _walk(config, mode.size), mode, names)
     covariance = np.linalg.inv(controls[2].posterior_precision())
     if isinstance(asked, SliceTable):
         return ModelParts(model, Slice.with_covariance(covariance, asked.width or WIDTH, asked.most_out), mode, names)

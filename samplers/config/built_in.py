@@ -41,7 +41,7 @@ chains = 4
 BUILT_IN: Mapping[str, BuiltIn] = {
     "e3": BuiltIn(
         "Random walk on handwritten digits",
-        "Logistic regression, sevens against nines, N = 12,214, 50 components (K14 §6.1).",
+        "Logistic regression, sevens against nines, N = 12,214, 50 components (the posterior of K14 §6.1).",
         _DIGITS.format(control=0, proposal="random-walk"),
     ),
     "e3-control": BuiltIn(
@@ -56,9 +56,10 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     ),
     "e4": BuiltIn(
         "Unmixing sounds",
-        "Independent components on the Stiefel manifold, 100,000 samples of four sounds (K14 §6.2).",
+        "Independent components on the Stiefel manifold, 100,000 samples of music, noise and two Gaussian sources (K14 "
+        "§6.2, which has 1,950,000).",
         """[data]
-source = "audio"
+source = "audio-gaussian"
 rows = 100000
 
 [model]
@@ -66,11 +67,11 @@ kind = "ica"
 
 [proposal]
 kind = "stiefel"
-scale = 0.007
+scale = 0.01
 
 [run]
 draws = 10000
-warmup = 200
+warmup = 500
 chains = 4
 """,
     ),

@@ -40,7 +40,7 @@ NOTES = ("format", "predicted", "provenance", "single")  # of a design; 0.1 also
 HOW_MANY = {"checkpoint_seconds", "draws", "chains"}  # of `[run]`: draws do not depend on them
 LATER: dict[str, dict[str, Any]] = {  # entries that 0.1 had not, and what they are if not given
     "model": {"heavy": "auto", "prior_intercept": True},
-    "proposal": {"tails": "auto", "profile": "auto"},
+    "proposal": {"tails": "auto", "profile": "auto", "isotropic": False},
     "redesign": {"confidence": None},
     "test": {"delta": None},
 }

@@ -43,6 +43,8 @@ def check_proposal(model: ModelTable, proposal: ProposalTable, run: RunTable) ->
         and not isinstance(model, WithProxies)
     ):
         raise BadInput(f"proposal.scale: missing; model.kind = {model.kind!r} needs the size of the steps")
+    if isinstance(proposal, WalkTable) and proposal.isotropic and proposal.scale is None:
+        raise BadInput("proposal.scale: missing; isotropic steps need their size")
     if isinstance(model, WithProxies) and model.heavy not in ("auto", 0) and not model.control:
         raise BadInput(f"model.heavy = {model.heavy:,}: heavy rows need control variates; model.control = 0 has none")
     if isinstance(model, WithProxies) and model.recentre and not (run.warmup and model.control):

@@ -252,11 +252,12 @@ class ProxyTable(ConfigTable):
 class WalkTable(ConfigTable):
     """A random walk. For `logistic` and `glm`, `scale` is in posterior standard deviations (default 2.38 / √D).
 
-    For other models the steps have standard deviation `scale` in every parameter.
+    For other models, and if `isotropic`, the steps have standard deviation `scale` in every parameter.
     """
 
     kind: Literal["random-walk"] = "random-walk"
     scale: Positive | None = None
+    isotropic: YesNo = False
 
 
 class AdaptiveTable(ConfigTable):

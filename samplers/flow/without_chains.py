@@ -43,7 +43,7 @@ def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
         return nothing
     verdict = laplace_verdict(proxied, rng, wish=wishes.error)
     if why := _wants_chain(flow):
-        flow.decide("need I sample?", f"chains will run ({why})", verdict.sentence, 'laplace="always"')
+        flow.decide("need I sample?", "chains will run", f"{why}; otherwise: {verdict.sentence}", 'laplace="always"')
         return {"verdict": verdict, "theta": None}
     size, shape = proxied.dimension, (wishes.chains, wishes.draws or DRAWS)
     too_many = proxied.n_rows * proxied.dimension * LEAST > MOST
@@ -58,10 +58,10 @@ def _laplace(flow: Flow, proxied: Controlled) -> dict[str, Any]:
             return {"verdict": verdict, "theta": theta}
     if verdict.method == "laplace" or wishes.laplace == "always":
         asked = ' (laplace="always")' if verdict.method != "laplace" else ""
-        flow.decide("need I sample?", f"no: Laplace draws{asked}", verdict.sentence, 'laplace="never"')
+        flow.decide("need I sample?", f"no: Laplace draws{asked}", verdict.reason, 'laplace="never"')
         theta = verdict.laplace_draws(rng, shape[0] * shape[1]).reshape(*shape, size)
         return {"verdict": verdict, "theta": theta}
-    flow.decide("need I sample?", "yes", verdict.sentence, 'laplace="always"')
+    flow.decide("need I sample?", "yes", verdict.reason, 'laplace="always"')
     return {"verdict": verdict, "theta": None}
 
 

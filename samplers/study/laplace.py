@@ -94,6 +94,11 @@ class LaplaceVerdict(NamedTuple):
         """The approximation that was judged."""
         return self.weighted.laplace
 
+    @property
+    def reason(self) -> str:
+        """The sentence without its verdict, to follow an answer and "because"."""
+        return self.sentence if self.method == "importance" else self.sentence.partition(": ")[2]
+
     def laplace_draws(self, rng: np.random.Generator, draws: int) -> Floats:
         """Independent draws of the Laplace approximation, (draws, D)."""
         return self.laplace.draw(rng, draws)
@@ -181,7 +186,8 @@ def verdict_by(drawn: WeightedDraws, wish: float) -> tuple[LaplaceVerdict, bool]
     if not trusted(weight, tail_k) or not tail_ess >= FEWEST:
         method, text = "sample", "sample: the weights of Laplace draws are too uneven to tell its error or to mend it"
     elif upper <= wish:
-        method, text = "laplace", f"need not sample: Laplace is within {off} in every mean and sd, {wish:g} is allowed"
+        method = "laplace"
+        text = f"no need to sample: Laplace is within {off} in every mean and sd, {wish:g} is allowed"
     else:
         method, more = "importance", "more than" if lower > wish else "perhaps more than"
         text = f"Laplace + importance sampling is enough: Laplace is off by {off}, {more} the allowed {wish:g}"

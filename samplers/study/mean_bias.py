@@ -31,7 +31,7 @@ SEEN = 1.2816  # normal quantile of POWER
 POOR = 0.5  # sd: if only biases larger than this would be seen, the exact chain mixes too slowly to say anything
 DRAWS = 120  # of the Laplace approximation, and half as many in its tails
 GROUPS = 10  # of draws that are left out in turn, for the error of g
-NOT_JUDGED = "means are not judged: a certificate does (certify)"
+NOT_JUDGED = "means are not judged here; `certify` does that"
 
 MeansVerdict = Literal["within", "unclear", "beyond"]
 

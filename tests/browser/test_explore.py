@@ -18,7 +18,7 @@ def query(screen):
 
 
 def test_arrow_keys_move_answer_figure_and_url(open_screen):
-    screen = open_screen("explore")
+    screen = open_screen("explore?n=12214")
     before, drawn = sentence(screen), screen.page.evaluate(CURVES)
     assert len(drawn[0]) > 20
     screen.slide("Threshold ε", 4)
@@ -69,8 +69,16 @@ def test_ten_digits_fit_beside_a_slider(open_screen):
 
 def test_damaged_links_still_open(open_screen):
     screen = open_screen("explore?n=many&m=500&pin=1,2&pin=%00&eps=")
-    assert "N = 12,214" in sentence(screen)
+    assert "N = 100,000" in sentence(screen)  # of the trial run in use
     assert screen.alarms() == []
+
+
+def test_opened_directly_it_is_about_the_trial_run_in_use(open_screen):
+    screen = open_screen("explore")
+    assert "N = 100,000" in sentence(screen) and "At the pairs of the trial run in use" in screen.text()
+    assert screen.page.get_by_role("button", name="Use this design on all pages").count() == 1
+    assert "N = 12,214" in sentence(screen.go("explore?n=12214"))
+    assert "N = 12,214" in sentence(screen.go(screen.page.url.removeprefix(screen.address)))  # F5
 
 
 def test_another_page_and_back_keeps_the_knobs(open_screen):

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from tests import nginx
 from tests.browser.driving import Screen
+from tests.browser.test_nothing_lost import load_session, save_session
 from tests.commands import austerity
 from tests.serving import running
 
@@ -33,6 +34,9 @@ def test_the_token_and_then_the_dashboard(browser, tmp_path):
         with screen.page.expect_download() as download:
             screen.page.get_by_role("button", name="These pairs as CSV").click()
         assert download.value.path().stat().st_size > 1000
+        saved = save_session(screen, tmp_path / "session.json")
+        load_session(screen.go("method"), saved)
+        screen.until(lambda: screen.page.url.startswith(f"{place}/trial-run")).settle()
         assert screen.alarms() == []
         assert all(urlsplit(url).path.startswith(f"{nginx.BASE}/") for url in screen.asked if url.startswith("http"))
         assert screen.wrong == []

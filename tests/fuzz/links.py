@@ -25,7 +25,7 @@ QUIET = ("scriptrunner_utils.script_run_context", "state.session_state_proxy")
 # every knob of every page, and what else is in the URL
 SCRIPT = """
 import streamlit as st
-from app.dashboard.widgets import knobs
+from app.dashboard.widgets import choice, knobs
 from app.dashboard.state.chosen import chosen_design
 from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.share import session_values
@@ -37,7 +37,7 @@ st.session_state["design"] = knobs.test_knobs()
 drawn = {spec.key for spec in knobs.TEST_KNOBS}
 st.session_state["knobs"] = {spec.key: knobs.knob(spec) for spec in all_knobs() if spec.key not in drawn}
 titles = {entry.key: entry.label for entry in further.ENTRIES}
-st.session_state["named"] = further.choice("topic", "Topic", titles, ""), experiments._chosen()
+st.session_state["named"] = choice.choice("topic", "Topic", titles, ""), experiments._chosen()
 """
 
 

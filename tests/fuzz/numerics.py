@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 import austerity as au
 from designer.core.work import MOST_WORK, work_done
-from designer.engine.curves import CUTS
+from designer.further.posterior.independent import IndependentPairs, WeightedStates, moves
 from designer.pairs.limits import LARGEST
 from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.looks import MAX_GROWTH, MAX_N_DATA, MIN_GROWTH
 from designer.rule.plan import as_plan
 
 ROUNDING = 1e-12
-PASSES = 5 + CUTS + 1  # of one evaluation: two to five resolutions, panels cut CUTS times, the skewness
 CHECKED_BEFORE_STOP = 6  # times that a search asks whether it is cancelled, before it is
+SEARCHED = CHECKED_BEFORE_STOP + 1  # evaluations of a search by then, each within the limit of one call
 RULES = st.sampled_from(["metropolis", "barker"])
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ def property_of(name: str) -> Any:
 
 
 @contextmanager
-def answers(most: float = PASSES) -> Iterator[None]:
-    """The block answers or refuses in one line, without warnings, within so many times the limit of one computation."""
+def answers(calls: float = 1) -> Iterator[None]:
+    """The block answers or refuses in one line, without warnings, within the limit of so many calls."""
     before = work_done()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -110,7 +110,7 @@ def answers(most: float = PASSES) -> Iterator[None]:
         except au.Cancelled:
             pass
     assert refusal is None or (str(refusal) and "\n" not in str(refusal))
-    assert work_done() - before <= most * MOST_WORK
+    assert work_done() - before <= calls * MOST_WORK
 
 
 def soon() -> Callable[[], bool]:
@@ -154,7 +154,7 @@ def characteristics(design: au.Design | au.Plan, drifts: list[float], tolerance:
     """Error and data use at 0 and rising drifts of both signs; the worst case; where the test stops."""
     plan = as_plan(design)
     mu, first = np.array([0.0, *sorted(drifts)]), plan.schedule.m / plan.schedule.n_data
-    with answers(4 * PASSES):
+    with answers(2):
         curve = au.characteristics(plan, np.concatenate([mu, -mu]), tolerance)
         slack = 2.0 * curve.estimate
         within(curve.error, 0.0, 1.0, slack)
@@ -166,7 +166,7 @@ def characteristics(design: au.Design | au.Plan, drifts: list[float], tolerance:
             falls(curve.usage[: mu.size], slack)
             worst = au.worst_case(plan, tolerance)
             within(worst.error - curve.error[0], 0.0, 0.0, slack + worst.estimate)
-    with answers(PASSES):
+    with answers():
         look = au.stopping(plan, float(mu[-1]), tolerance)
         within(np.concatenate([look.accept, look.reject]), 0.0, 1.0, 1e-6)
         within((look.accept + look.reject).sum(), 1.0, 1.0, 1e-6)
@@ -194,7 +194,7 @@ def acceptance(data: st.DataObject, design: au.Design, rule: Any, tolerance: flo
 def posterior(data: st.DataObject, design: au.Design, rule: Any, dimension: int | None, skewness: float) -> None:
     """What a test does to the posterior."""
     trial = data.draw(trials(design.n_data))
-    with answers(3 * PASSES):
+    with answers():
         effect = au.posterior_error(design, trial, rule, dimension=dimension, skewness=skewness)
         within([effect.acceptance, effect.total_variation, effect.mean_abs_delta], 0.0, 1.0, 1e-6)
         within([effect.contraction, effect.theorem_1_bound], 0.0, 1.0, 1e-6)
@@ -207,7 +207,7 @@ def budget(data: st.DataObject, n_data: int, rule: Any, autocorrelation: float, 
     trial, cost = data.draw(trials(n_data)), au.Cost(fixed=1e-6, per_datum=data.draw(spread(1e-12, 1.0)))
     quantity = au.Quantity(autocorrelation, data.draw(st.floats(-1e6, 1e6)), data.draw(st.floats(0.0, 10.0)))
     m, epsilons = data.draw(whole(2, n_data)), data.draw(st.lists(spread(LEAST_EPSILON, 0.5), min_size=1, max_size=2))
-    with answers(3 * PASSES * len(epsilons)):
+    with answers(SEARCHED):
         known = au.time_options(trial, cost, quantity, rule, m=[m], epsilons=epsilons, cancelled=soon())
         for option in known:
             within([option.usage, option.acceptance], 0.0, 1.0, 1e-6)
@@ -217,7 +217,7 @@ def budget(data: st.DataObject, n_data: int, rule: Any, autocorrelation: float, 
         assert plan.risk <= fixed * (1.0 + 1e-9)
         within(plan.weights.sum(), 1.0, 1.0)
         assert au.anytime_schedule(known, seconds).risk >= 0.0
-    with answers(3 * PASSES * (CHECKED_BEFORE_STOP + 1)):
+    with answers(SEARCHED):
         au.best_epsilon(trial, seconds, cost, quantity, rule, m=[m], cancelled=soon())
 
 
@@ -226,14 +226,14 @@ def searches(data: st.DataObject, n_data: int, tolerance: float, rule: Any) -> N
     """The best design, the best step and the tolerance: cancelled soon, so that all begin and none goes on."""
     trial = data.draw(trials(n_data, 20))
     options: dict[str, Any] = {"rule": rule, "workers": 1}
-    with answers(PASSES * (CHECKED_BEFORE_STOP + 1)):
+    with answers(SEARCHED):
         found = au.search(trial, tolerance, "fixed-m", cancelled=soon(), **options)
         assert found.best is None or found.limit <= tolerance
-    with answers(PASSES * (CHECKED_BEFORE_STOP + 1)):
+    with answers(SEARCHED):
         au.best_step(trial, tolerance, [data.draw(spread(1e-3, 1e3))], cancelled=soon(), **options)
-    with answers(3 * PASSES * (CHECKED_BEFORE_STOP + 1)):
+    with answers(SEARCHED):
         au.tolerance_for(trial, data.draw(spread(1e-6, 10.0)), rule=rule, cancelled=soon())
-    with answers(PASSES):
+    with answers():
         worst = au.search(None, tolerance, "worst-case", n_data=n_data, grid=au.Grid([n_data], [0.05]))
         assert worst.best is None or worst.error <= tolerance
 
@@ -242,7 +242,7 @@ def searches(data: st.DataObject, n_data: int, tolerance: float, rule: Any) -> N
 def boundary(data: st.DataObject, n_data: int, tolerance: float, rule: Any, symmetric: bool) -> None:
     """The best of all boundaries: cancelled soon."""
     trial, m = data.draw(trials(n_data, 8)), data.draw(whole(max(2, n_data // 30), n_data - 1))
-    with answers(PASSES * (CHECKED_BEFORE_STOP + 1)):
+    with answers(SEARCHED):
         au.optimal_boundary(trial, tolerance, m, symmetric=symmetric, rule=rule, cancelled=soon())
 
 
@@ -251,16 +251,16 @@ def simulations(data: st.DataObject, n_data: int, repeats: int, rule: Any) -> No
     """Simulated tests: as many as asked for, or a refusal. Small ones are run."""
     design, rng = data.draw(designs(n_data)), np.random.default_rng(1)
     few = min(repeats, 50)
-    with answers(PASSES):
+    with answers():
         seen = au.simulate(rng, design, [0.0, data.draw(st.floats(-1e6, 1e6))], few)
         within(seen.error, 0.0, 1.0)
         within(seen.usage, design.m / n_data, 1.0)
     values = rng.standard_normal(n_data) * data.draw(spread(1e-50, 1e50))
-    with answers(PASSES):
+    with answers():
         step = au.simulate_step(rng, design, values, repeats=few, rule=rule)
         within([step.probability, step.usage, step.wrong], 0.0, 1.0)
         assert abs(step.delta) <= step.wrong + ROUNDING
-    with answers(PASSES):
+    with answers():
         trial = au.TrialRun(n_data, [values.mean()], [values.std()], residuals=au.Residuals.of([values]))
         found = au.resampled(design, trial, rule, draws=10_000)
         assert np.all(np.isnan(found.usage) | ((found.usage > 0.0) & (found.usage <= 1.0 + ROUNDING)))
@@ -280,6 +280,84 @@ def judgements(data: st.DataObject, design: au.Design) -> None:
         assert not band.low > band.high
     with suppress(au.BadInput):
         within(au.stationary_bound(data.draw(st.floats(0.0, 1.0)), data.draw(st.floats(0.0, 1.0))), 0.0, 1.0)
+
+
+@check(st.data(), whole(100, 10**6), spread(1e-3, 1.0), RULES)
+def fresh_pairs(data: st.DataObject, n_data: int, tolerance: float, rule: Any) -> None:
+    """Designs on pairs that they were not made for, all tests at their best, several boundaries: cancelled soon."""
+    trial, rng = data.draw(trials(n_data, 20, extreme=False)), np.random.default_rng(1)
+    options: dict[str, Any] = {"rule": rule, "workers": 1}
+    with answers(SEARCHED):
+        points = au.frontier(trial, [tolerance], trial, ["fixed-m"], cancelled=soon(), **options)
+        assert all(point.train_limit is None or point.train_limit <= tolerance for point in points)
+    with answers(SEARCHED):
+        found = au.cross_validate(rng, trial, tolerance, "fixed-m", folds=2, cancelled=soon(), **options)
+        assert found.test_error is None or 0.0 <= found.test_error <= 1.0
+    with answers(SEARCHED):
+        au.best_candidates(trial, tolerance, cancelled=soon())
+    with answers(SEARCHED):
+        au.optimal_boundaries(trial, tolerance, [n_data // 4 + 2, n_data // 2], rule=rule, cancelled=soon())
+
+
+@check(st.data(), designs(), RULES)
+def both_theories(data: st.DataObject, design: au.Design, rule: Any) -> None:
+    """With and without skewness at once: what `acceptance` says of each."""
+    trial = data.draw(trials(design.n_data))
+    with answers(3):
+        both = au.predictions(design, trial, rule)
+        assert np.array_equal(both.gaussian.delta, au.acceptance(design, trial, rule).delta)
+        if both.skewed is not None:
+            again = au.acceptance(design, trial, rule, skew=True)
+            assert np.array_equal(both.skewed.delta, again.delta, equal_nan=True)
+
+
+@check(st.floats(0.0, 1.0), st.floats(0.0, 1.0), whole(1, 10**15))
+def bounds(delta_max: float, eta: float, sites: int) -> None:
+    """Bounds of sweeps: probabilities, not below that of one site."""
+    with answers():
+        found = au.sweep_bound(delta_max, eta, sites)
+        within(found, 0.0, 1.0)
+        assert found >= au.stationary_bound(delta_max, eta)
+
+
+@check(st.data(), whole(2, 2000), whole(1, 10**8))
+def first_looks(data: st.DataObject, n_data: int, repeats: int) -> None:
+    """Whether the first look's statistic is Student's."""
+    rng, design = np.random.default_rng(1), data.draw(designs(n_data))
+    values = rng.standard_normal(n_data) * data.draw(spread(1e-50, 1e50)) + data.draw(st.floats(-1e50, 1e50))
+    with answers():
+        found = au.student_check(rng, design, values, min(repeats, 200))
+        within([found.accept, found.reject], 0.0, 1.0)
+
+
+@check(designs(1000), st.integers(0, 99), spread(1e-6, 1.0), RULES)
+def independent(design: au.Design, seed: int, noise: float, rule: Any) -> None:
+    """What a test does to the posterior of a chain with independent proposals."""
+    rng = np.random.default_rng(seed)
+    states = WeightedStates.of(rng.standard_normal((80, 2)), rng.normal(size=80) * 0.3, np.zeros(80))
+    old, new = moves(rng, 80)
+    trial = au.TrialRun(1000, np.zeros(old.size), np.full(old.size, noise), skew=np.zeros(old.size))
+    with answers():
+        effect = au.independent_error(design, IndependentPairs(states, old, new, trial), rule)
+        within([effect.acceptance, effect.mean_abs_delta], 0.0, 1.0, 1e-6)
+        assert np.all(np.isfinite(effect.bias)) and np.all(effect.sd_ratio > 0.0)
+
+
+@check(st.integers(0, 99), whole(20, 500), spread(1e-3, 10.0), RULES)
+def minibatches(seed: int, n_data: int, scale: float, rule: Any) -> None:
+    """The exact mini-batch test before any chain."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n_data, 2)) * scale
+    model = au.Logistic.from_data(x, rng.random(n_data) < 0.5, prior_precision=1.0)
+    with answers():
+        controlled = au.Controlled.around(model, au.find_mode(model))
+        walk = au.RandomWalk.isotropic(0.1, 2)
+        found = au.predict_minibatch(rng, controlled, walk, rule=rule, pairs=5)
+        _, best = au.best_minibatch_step(rng, controlled, walk, rule=rule, pairs=3)
+        for one in (found, best):
+            within([one.acceptance, one.everything], 0.0, 1.0)
+            within(one.rows, 0.0, n_data)
+            assert one.per_draw > 0.0 and one.acceptance_se >= 0.0
 
 
 def _target(name: str) -> Callable[[bytes], bool]:

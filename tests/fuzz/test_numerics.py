@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -12,14 +16,33 @@ from designer.core.work import MOST_WORK, work_done
 from designer.engine.drift_groups import groups_of
 from designer.engine.look_grid import Resolution
 from designer.rule.plan import as_plan
+from tests.fuzz import numerics
 from tests.fuzz.numerics import CHECKS, TARGETS, property_of
 
 EXAMPLES = {"numbers_characteristics": 60, "numbers_acceptance": 15, "numbers_searches": 4, "numbers_boundary": 4}
+EXAMPLES |= {"numbers_fresh_pairs": 3, "numbers_both_theories": 4, "numbers_minibatches": 4}
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_numbers_are_those_that_theory_allows(name):
     settings(max_examples=EXAMPLES.get(name, 8))(property_of(name))()
+
+
+NOT_FUZZED = {  # names, and why
+    "audit audit_chain audit_slice certify observe run run_chains sample trials_at": "run chains, or read their steps",
+    "audit_config collect_pairs config_from_table laplace_config run_config time_costs": "take a config",
+    "collect from_netcdf summary to_netcdf trial_from_posterior": "take results; their files are fuzzed as parsers",
+    "fit_table glm model_frame": "take a table and a formula; formulas are fuzzed as parsers",
+    "check_model choose_proposal find_mode from_jax from_numpyro from_pymc glm_model": "make or judge a model of data",
+    "independent_pairs laplace_verdict tempered weighted_draws": "make or judge a model of data",
+}
+
+
+def test_every_public_function_is_fuzzed_or_left_out_for_a_reason():
+    public = {name for name in au.__all__ if inspect.isfunction(getattr(au, name))}
+    called = set(re.findall(r"\bau\.([a-z_]+)\(", Path(numerics.__file__).read_text(encoding="utf-8")))
+    left_out = {name for names in NOT_FUZZED for name in names.split()}
+    assert left_out <= public and public - called - left_out == set()
 
 
 def test_the_same_checks_are_targets_of_the_fuzzer():
@@ -63,3 +86,11 @@ def test_too_much_work_is_refused_before_it_begins(refuses, monkeypatch):
     refuses(lambda: au.characteristics(design, [0.0, 1.0]), "1,000 looks, 2 standardised means: takes", "a larger m")
     trial = au.TrialRun.at_stationarity(1000, 0.5, 500, rng)
     refuses(lambda: au.acceptance(au.Design(1000, 1000, 0.05), trial), "500 pairs: takes", "take fewer pairs")
+
+
+def test_the_limit_is_of_a_whole_call(refuses, monkeypatch):
+    """Each of its computations is below the limit, all of them together are not."""
+    design, before = au.Design(10_000, 100, 0.05), work_done()
+    au.characteristics(design, [0.0, 1.0])
+    monkeypatch.setattr(work, "MOST_WORK", 0.9 * (work_done() - before))
+    refuses(lambda: au.characteristics(design, [0.0, 1.0]), "100 looks, 2 standardised means: takes", "a larger m")

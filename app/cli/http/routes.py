@@ -8,6 +8,7 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from starlette.routing import Route
 from app.cli.errors import UsageError
 from app.cli.http.openapi import document
 from app.cli.http.questions import QUESTIONS, options_of
+from app.dashboard.jobs.addresses import client_of
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.jobs.jobs import program_queue
 from designer.core.errors import BadInput
 from designer.core.files import shorten
 from designer.core.progress import Cancelled
+from designer.core.work import stopped_by
 
 PREFIX = "/api/1"
 MOST_BYTES = 4 * 2**20  # of a request: twice as many as the longest columns take
@@ -47,10 +50,11 @@ def application() -> Starlette:
 def answer(name: str, asked: Mapping[str, Any], job: Job | None = None) -> dict[str, Any]:
     """What a command says to a request; a job may cancel it."""
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             options = options_of(name, asked, Path(folder))
             if job is not None:
                 options.watcher = _watcher(job)
+                stack.enter_context(stopped_by(job.cancelled))  # commands without progress ask before each computation
             found: dict[str, Any] = options.run(options).data
             return found
     except UsageError as error:
@@ -119,7 +123,7 @@ def _refuse_constant(name: str) -> None:
 
 async def _answered(name: str, body: dict[str, Any], request: Request) -> Response:
     job = Job(name, lambda job: json.dumps(answer(name, body, job), allow_nan=False))
-    job.owner = job.client = "" if request.client is None else request.client.host
+    job.owner = job.client = "" if request.client is None else client_of(request.client.host)
     try:
         program_queue.put(job)
     except BadInput as full:

@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.dashboard.jobs.addresses import client_of
 from app.dashboard.jobs.job_queue import Job, JobQueue
 from app.dashboard.state import belongings
 from app.dashboard.state.visitor import is_here, session_id
@@ -57,7 +58,7 @@ def start(kind: str, key: str, work: Callable[[Job], Any], *, process: bool = Fa
         raise BadInput(f"{len(mine)} of your jobs are still running; cancel one, or wait until it ends")
     session = session_id()
     job = Job(key, work, partial(is_here, session), session)
-    job.client = st.context.ip_address or ""
+    job.client = client_of(st.context.ip_address or "")
     (_process_queue if process else _queue).put(job)
     st.session_state["jobs-unfinished"] = [*mine, job]
     st.session_state[f"job-{kind}"] = belongings.mine().jobs[kind] = job
@@ -95,12 +96,17 @@ def watch(kind: str, label: str) -> Job | None:
     job = current(kind)
     if job is None:
         return None
-    job.label, job.page = label, st.session_state.get("jobs-page", "")
+    show_on_page(job, label)
     if not job.running:
-        job.seen = True
         return job
     _watch_running(kind, label)
     return None
+
+
+def show_on_page(job: Job, label: str) -> None:
+    """This page shows a job, which other pages then lead to."""
+    job.label, job.page = label, st.session_state.get("jobs-page", "")
+    job.seen = job.seen or not job.running
 
 
 @st.fragment(run_every=0.5)

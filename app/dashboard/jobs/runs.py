@@ -38,6 +38,7 @@ State = Literal["running", "stopping", "finished", "stopped"]
 class _Child(NamedTuple):
     process: subprocess.Popen[bytes]
     started: float
+    owner: str  # who started it
 
 
 class Place:
@@ -50,6 +51,7 @@ class Place:
 place = Place()
 _children: dict[str, _Child] = {}
 _asked: set[str] = set()  # to stop
+_seen: set[str] = set()  # whose end somebody has seen
 _lock = threading.Lock()
 
 
@@ -122,6 +124,21 @@ def running() -> int:
     return sum(child.process.poll() is None for child in list(_children.values()))
 
 
+def of(owner: str) -> list[str]:
+    """The runs that somebody has started: those under way, and those whose end nobody has seen; the latest first."""
+    with _lock:
+        own = [name for name, child in _children.items() if child.owner == owner and name not in _seen]
+    return own[::-1]
+
+
+def see(name: str) -> None:
+    """Somebody looks at a run; if it has ended, that is seen."""
+    with _lock:
+        child = _children.get(name)
+        if child is not None and child.process.poll() is not None:
+            _seen.add(name)
+
+
 def seconds_running(name: str) -> float | None:
     """How long its process has been running."""
     child = _children.get(name)
@@ -142,8 +159,8 @@ def last_words(name: str) -> list[str]:
 # --- start and stop ---------------------------------------------------------------------------------------------------
 
 
-def start(name: str, config: SamplerConfig) -> None:
-    """Start a run with a new name."""
+def start(name: str, config: SamplerConfig, owner: str = "") -> None:
+    """Start a run with a new name, for somebody."""
     folder = folder_of(name)
     if folder.exists():
         raise BadInput(f"name = {name!r}: there is a run of this name; resume it, or choose another name")
@@ -158,11 +175,11 @@ def start(name: str, config: SamplerConfig) -> None:
             write_whole(folder / CONFIG, config.to_toml())
         except OSError as error:
             raise BadInput(f"{folder}: cannot be written: {error.strerror}; choose another --runs") from None
-        _launch(name, resume=False)
+        _launch(name, owner, resume=False)
 
 
-def resume(name: str) -> None:
-    """Continue a run that was stopped."""
+def resume(name: str, owner: str = "") -> None:
+    """Continue a run that was stopped, for somebody."""
     if not started_here(name):
         raise BadInput(f"{name}: was not started here; resume it with the command that started it, and --resume")
     _check(SamplerConfig.load(folder_of(name) / CONFIG))
@@ -171,7 +188,7 @@ def resume(name: str) -> None:
         if child is not None and child.process.poll() is None:
             raise BadInput(f"{name}: is running")
         _refuse_more()
-        _launch(name, resume=output_of(name).is_dir())
+        _launch(name, owner, resume=output_of(name).is_dir())
 
 
 def stop(name: str) -> None:
@@ -202,7 +219,7 @@ def end_all(seconds: float) -> None:
             _close(child)
 
 
-def _launch(name: str, *, resume: bool) -> None:
+def _launch(name: str, owner: str, *, resume: bool) -> None:
     folder = place.folder / name
     # -P: a file app.py in the current folder must not take the place of our package
     command = [sys.executable, "-P", "-m", "app.cli.child", repr(LONGEST), "run", CONFIG, "--output", OUTPUT]
@@ -216,9 +233,11 @@ def _launch(name: str, *, resume: bool) -> None:
             start_new_session=True,  # Ctrl-C in the terminal reaches the server, which stops its runs
         )
     _asked.discard(name)
+    _seen.discard(name)
     if (previous := _children.get(name)) is not None:
         _close(previous)
-    _children[name] = _Child(process, time.monotonic())
+        del _children[name]  # the latest comes last
+    _children[name] = _Child(process, time.monotonic(), owner)
 
 
 def _close(child: _Child) -> None:

@@ -123,7 +123,7 @@ def show() -> None:
             name: cached.predictions(trial.digest, tuple(trial.notes.items()), tests[name], trial)
             for name, trial in trials.items()
         }
-        compare_model.tell(run, found)  # who need not sample needs no test
+        compare_model.tell(run, found)  # who does not need to sample needs no test
         _answer(rows, values[TOLERANCE.key])
     with right:
         measured = _simulation(trials, tests)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
 
-from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.pages.further.parts import answered_once
 from app.dashboard.state.loaded import Loaded
+from designer.core.progress import raise_if
 from designer.pairs.notes import Note
 from designer.pairs.trial_run import TrialRun
 from samplers.config.assemble import build
@@ -51,9 +53,9 @@ def of_model(run: Loaded) -> OfModel | None:
     """What the model of this trial run says, as a job; None until it is known, or if there is no model."""
     if run.config is None:
         return None
-    key = f"{run.trial.digest} {hash(run.config)}"
+    key = hashlib.sha256(run.config.encode()).hexdigest()  # nothing else matters
     label = "Asking the model: exact mini-batch test, Laplace approximation"
-    found: OfModel | None = jobs.automatic(KIND, key, label, partial(_work, run.config))
+    found: OfModel | None = answered_once(KIND, key, label, partial(_work, run.config))
     return found
 
 
@@ -95,11 +97,15 @@ def _work(text: str, job: Job) -> OfModel:
         kind = f"not for a model of this kind ({config.model.kind})"
         return OfModel({}, False, "", {}, f"The exact mini-batch test and the Laplace approximation are {kind}.")
     job.progress(0, 3, "building the model")
+    raise_if(job.cancelled)  # also between parts: others have their turn then
     spec = build(config)
+    raise_if(job.cancelled)
     model = controlled(spec)
     job.progress(1, 3, "bounds on its terms, for the exact mini-batch test")
+    raise_if(job.cancelled)
     notes = minibatch_notes(np.random.default_rng(SEED), model, spec.proposal, spec.rule)
     job.progress(2, 3, "the Laplace approximation")
+    raise_if(job.cancelled)
     judged = laplace_verdict(model, np.random.default_rng(SEED))
     why = "" if notes else "The exact mini-batch test is not compared: this model has no bounds on its terms."
     own = isinstance(spec.model, Controlled)

@@ -13,14 +13,14 @@ from app.dashboard.jobs import jobs
 from app.dashboard.pages import design_checks, design_export, design_knobs
 from app.dashboard.state import share
 from app.dashboard.state.chosen import choose_design, chosen_design
-from app.dashboard.state.current import last_answer
+from app.dashboard.state.current import last_answer, take_answer
 from app.dashboard.state.in_use import run_in_use
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.pins import pin, pinned_designs, unpin
 from app.dashboard.state.question import Question, SearchAnswer, answer_question
 from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.chrome import problems_in_words
-from app.dashboard.widgets.strip import verdict_on
+from app.dashboard.widgets.strip import tell, verdict_on
 from app.figures import design as figures
 from app.figures.design import Marked
 from designer.engine.bounds import one_look_bound
@@ -83,10 +83,11 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     if question is not None:
         if now:
             choose_design(None)
-        live = _quick(trial) and job is not None and job.key != question.key(trial)
         known = last_answer(trial)
+        other = known is None or known.question != question
+        live = _quick(trial) and job is not None and job.key != question.key(trial)
         new = job is None or not job.key.startswith(trial.digest)
-        if now or live or (new and (known is None or known.question != question)):
+        if now or (other and (live or new)):
             jobs.start("search", question.key(trial), partial(answer_question, question, trial)).wait(PATIENCE)
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
@@ -94,15 +95,14 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     elif ended is not None:
         outcome = jobs.outcome_in_words(ended)
         if outcome is not None:
-            st.session_state["answer"] = outcome
-    answer: SearchAnswer | None = st.session_state.get("answer")
-    return answer if answer is not None and answer.digest == trial.digest else None
+            take_answer(outcome)
+    return last_answer(trial)
 
 
 def _quick(trial: TrialRun) -> bool:
     """Whether the last search for these pairs was so fast that the next one need not be asked for."""
-    last: SearchAnswer | None = st.session_state.get("answer")
-    return last is not None and last.digest == trial.digest and last.seconds < LIVE
+    last = last_answer(trial)
+    return last is not None and last.seconds < LIVE
 
 
 def _tell(answer: SearchAnswer, question: Question | None, run: Loaded, first: DeltaGenerator) -> None:
@@ -205,10 +205,8 @@ def _sentence(mark: Marked, asked: Question, trial: TrialRun, *, given: bool) ->
     if given:
         st.info(f"The design that you loaded: {words}", icon=":material/file_open:")
         st.button("Back to the search's design", icon=":material/undo:", on_click=choose_design, args=(None,))
-    elif (verdict := verdict_on(design, trial)) is not None and not verdict.worth:
-        st.warning(f"{words} **That is not worth it.**", icon=":material/info:")
     else:
-        st.success(words, icon=":material/check_circle:")
+        tell(words, verdict_on(design, trial))
     _judged(mark, asked)
     _beside_exact(mark, asked, trial)
 

@@ -11,6 +11,7 @@ from app.dashboard import cached
 from app.dashboard.jobs import jobs, live
 from app.dashboard.state import share
 from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.choice import choice_key, name_choice, take_named
 from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.experiment_knobs import experiment_knobs
 from app.dashboard.widgets.plotting import draw
@@ -66,14 +67,10 @@ def _links(name: str, version: str) -> None:
 
 def _chosen() -> str:
     """The chosen experiment; the URL has its name, the list also its title."""
-    asked = st.query_params.get(IN_URL, "").lower()
-    first = NAMES.index(asked) if asked in NAMES else 0
-    name = st.selectbox(
-        "Experiment", NAMES, first, format_func=_label, key="experiment-chosen", persist_state="session"
-    )
-    if st.query_params.get(IN_URL) != name:  # a change of page empties the URL
-        st.query_params[IN_URL] = name
-    return str(name)
+    options = {name: name for name in NAMES} | {name.upper(): name for name in NAMES}
+    take_named(IN_URL, choice_key(IN_URL), options, NAMES[0])
+    name = st.selectbox("Experiment", NAMES, format_func=_label, key=choice_key(IN_URL), persist_state="session")
+    return name_choice(IN_URL, str(name))
 
 
 def _label(name: str) -> str:

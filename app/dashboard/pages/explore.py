@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +17,11 @@ from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import step_error
 from app.dashboard.state import share
 from app.dashboard.state.design_text import design_text
+from app.dashboard.state.in_use import loaded_run
 from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
-from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.knobs import Knob, knob, knob_values, test_knobs, turn_to
+from app.dashboard.widgets.strip import MOST_PAIRS, percent, verdict_of
 from app.dashboard.widgets.use_design import use_button
 from app.figures import explore as figures
 from designer import plotdata
@@ -74,7 +77,7 @@ def show() -> None:
         "To accept or reject a move, Metropolis–Hastings asks whether a mean over all N data lies above a threshold. "
         "The sequential test reads m data at a time and decides as soon as it is sure enough."
     )
-    answer = st.container()
+    answer = answer_place()
     left, right = st.columns([2, 3], gap="large")
     with left:
         design = test_knobs()
@@ -118,6 +121,24 @@ def _answer(design: Design) -> None:
     st.caption(
         f"The worst case is a toss-up (μ_std = 0); the easiest decisions read {_share(summary.first_share)} of the "
         f"data. The numerical error is below {summary.estimate:.1g}, for data whose mini-batch means are normal."
+    )
+    _on_these_pairs(design)
+
+
+def _on_these_pairs(design: Design) -> None:
+    """What the test does at the pairs of the trial run in use, if that is for as many data: most are no toss-ups."""
+    run = loaded_run()
+    if run is None or run.trial.n_data != design.n_data or len(run.trial) > MOST_PAIRS:
+        return
+    step = cached.steps(design.without_notes, run.trial.digest, "metropolis", run.trial)
+    if not math.isfinite(step.mean_abs_delta):
+        st.markdown(f"At the pairs of the trial run in use ({run.name}) its error is not known: {step.remark}.")
+        return
+    verdict = verdict_of(step.mean_usage, run.trial)
+    worth = "" if verdict is None else f", which is {'' if verdict.worth else 'not '}worth it"
+    st.markdown(
+        f"**At the pairs of the trial run in use** ({run.name}) it reads **{percent(step.mean_usage)}** of the data "
+        f"per step{worth}, and the acceptance probability is off by **{step.mean_abs_delta:.2g}** on average."
     )
 
 

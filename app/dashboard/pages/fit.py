@@ -13,10 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.fitting import column_names, run_fit
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import choice
 from app.dashboard.serve.server import MOST_MEGABYTES
-from app.dashboard.state import share
+from app.dashboard.state import addresses, belongings, share
+from app.dashboard.state.table import Table
 from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.choice import choice
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import fit as figures
 from designer.core.errors import BadInput
@@ -38,6 +39,7 @@ LOSSES = {
     "logistic": "Yes or no (logistic regression)",
     "poisson": "Counts (Poisson regression)",
 }
+MOST_IN_URL = 50  # columns of a table whose choice the URL has
 TOLERANCES = [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-8]
 RIVALS = {name: TITLES[name] for name in ("batch", "sgd")}
 INTRODUCTION = (
@@ -49,15 +51,6 @@ FORMULA_HELP = (
     "level; `offset(log(exposure))` adds a known part."
 )
 WAY = {"columns": "Choose columns", "formula": "Write a formula"}
-
-
-class Chosen(NamedTuple):
-    """A table: its file name and content, and the names of its columns."""
-
-    name: str
-    content: bytes
-    columns: tuple[str, ...]
-    example: str | None = None
 
 
 class Fitted(NamedTuple):
@@ -87,7 +80,7 @@ def show() -> None:
 # --- the question -----------------------------------------------------------------------------------------------------
 
 
-def _table() -> Chosen | None:
+def _table() -> Table | None:
     """The table to fit; None until there is one."""
     titles = {name: f"Example: {example.title}" for name, example in EXAMPLES.items()} | {UPLOAD: "Upload a table"}
     kind = choice("table", "Table", titles, "Your own table stays on this machine.")
@@ -108,12 +101,12 @@ def _table() -> Chosen | None:
 
 
 @cache
-def _example(name: str) -> Chosen:
+def _example(name: str) -> Table:
     content = example_csv(name).encode()
-    return Chosen(f"{name}.csv", content, column_names(f"{name}.csv", content), name)
+    return Table(f"{name}.csv", content, column_names(f"{name}.csv", content), name)
 
 
-def _uploaded() -> Chosen | None:
+def _uploaded() -> Table | None:
     file = st.file_uploader(
         "A table with named columns",
         FORMATS,
@@ -121,14 +114,15 @@ def _uploaded() -> Chosen | None:
         max_upload_size=MOST_MEGABYTES,
         help=f"CSV, TSV or Parquet, at most {MOST_MEGABYTES} MB; larger ones on the command line.",
     )
-    if file is not None:  # the uploader empties when the page changes: the session keeps the table
+    mine = belongings.mine()
+    if file is not None:  # the uploader empties when the page changes: the server keeps the table
         content = file.getvalue()
         if len(content) > MOST_MEGABYTES * 2**20:
             raise BadInput(f"{file.name}: larger than {MOST_MEGABYTES} MB; use the command line")
-        before: Chosen | None = st.session_state.get("fit-table")
+        before = mine.table
         if before is None or (before.name, before.content) != (file.name, content):  # read its header only once
-            st.session_state["fit-table"] = Chosen(file.name, content, column_names(file.name, content))
-    kept: Chosen | None = st.session_state.get("fit-table")
+            mine.table = Table(file.name, content, column_names(file.name, content))
+    kept = mine.table
     if kept is None:
         st.info("Upload a table, or choose an example.", icon=":material/upload:")
         return None
@@ -137,7 +131,7 @@ def _uploaded() -> Chosen | None:
     return kept
 
 
-def _question(table: Chosen) -> FitConfig:
+def _question(table: Table) -> FitConfig:
     """What to fit to it, from the widgets; their keys carry the table, so that each table has its own."""
     example = EXAMPLES.get(table.example or "")
     mark = table.example or hashlib.sha256(table.content).hexdigest()[:8]
@@ -149,19 +143,34 @@ def _question(table: Chosen) -> FitConfig:
         format_func=LOSSES.__getitem__,
         key=f"fit-loss-{mark}",
         persist_state="session",
+        bind="query-params",
         help="The loss: what the coefficients minimise, on average over the rows.",
     )
     options: dict[str, object] = {"loss": loss}
     if loss == "quantile":
         options["quantile"] = st.number_input(
-            "Quantile", 0.01, 0.99, 0.9, 0.05, key=f"fit-quantile-{mark}", persist_state="session",
+            "Quantile",
+            0.01,
+            0.99,
+            0.9,
+            0.05,
+            key=f"fit-quantile-{mark}",
+            persist_state="session",
+            bind="query-params",
             help="0.9: nine of ten rows lie below the fit.",
-        )  # fmt: skip
+        )
     if loss == "lp":
         options["p"] = st.number_input(
-            "Power p", 1.0, 4.0, 1.5, 0.25, key=f"fit-p-{mark}", persist_state="session",
+            "Power p",
+            1.0,
+            4.0,
+            1.5,
+            0.25,
+            key=f"fit-p-{mark}",
+            persist_state="session",
+            bind="query-params",
             help="1 is the median, 2 the mean (least squares).",
-        )  # fmt: skip
+        )
     formula, positive = _formula(table, mark, str(loss))
     if positive:
         options["positive"] = positive
@@ -169,7 +178,7 @@ def _question(table: Chosen) -> FitConfig:
     return FitConfig.of(table.name, formula, **options)
 
 
-def _formula(table: Chosen, mark: str, loss: str) -> tuple[str, str | None]:
+def _formula(table: Table, mark: str, loss: str) -> tuple[str, str | None]:
     """The formula, written or made of columns, and which value of a yes-or-no response counts as 1."""
     example = EXAMPLES.get(table.example or "")
     way = st.radio(
@@ -180,14 +189,26 @@ def _formula(table: Chosen, mark: str, loss: str) -> tuple[str, str | None]:
         horizontal=True,
         key=f"fit-way-{mark}",
         persist_state="session",
+        bind="query-params",
     )
     if way == "formula":
         first = example.formula if example is not None else f"{_quoted(table.columns[0])} ~ "
-        formula = st.text_input("Formula", first, key=f"fit-formula-{mark}", persist_state="session", help=FORMULA_HELP)
+        formula = st.text_input(
+            "Formula", first, key=f"fit-formula-{mark}", persist_state="session", bind="query-params", help=FORMULA_HELP
+        )
     else:
-        response = st.selectbox("Response", table.columns, key=f"fit-response-{mark}", persist_state="session")
+        response = st.selectbox(
+            "Response", table.columns, key=f"fit-response-{mark}", persist_state="session", bind="query-params"
+        )
         others = [name for name in table.columns if name != response]
-        columns = st.multiselect("Explained by", others, others[:5], key=f"fit-columns-{mark}", persist_state="session")
+        columns = st.multiselect(
+            "Explained by",
+            others,
+            others[:5],
+            key=f"fit-columns-{mark}",
+            persist_state="session",
+            bind="query-params" if len(others) <= MOST_IN_URL else None,
+        )
         formula = columns_formula(str(response), columns)
     positive = None
     if loss == "logistic":
@@ -196,6 +217,7 @@ def _formula(table: Chosen, mark: str, loss: str) -> tuple[str, str | None]:
             POSITIVE.get(table.example or "", ""),
             key=f"fit-positive-{mark}",
             persist_state="session",
+            bind="query-params",
             placeholder="not needed for 0 and 1",
             help="For a response with two text values, such as yes and no.",
         )
@@ -211,6 +233,7 @@ def _reading(mark: str) -> dict[str, object]:
         format_func=lambda value: f"{value:g}",
         key=f"fit-tolerance-{mark}",
         persist_state="session",
+        bind="query-params",
         help="Share of the mean loss that an update on all rows would still gain. 1e-6: what all rows give. A larger "
         "value stops earlier, on part of the rows; the table of coefficients then says how far off they may be.",
     )
@@ -221,15 +244,30 @@ def _reading(mark: str) -> dict[str, object]:
         format_func=RIVALS.__getitem__,
         key=f"fit-against-{mark}",
         persist_state="session",
+        bind="query-params",
         help="Other methods on the same rows. Tuning the steps of SGD (stochastic gradients) takes the longest.",
     )
     with st.expander("More options"):
-        missing = st.checkbox("Leave out rows with missing values", key=f"fit-missing-{mark}", persist_state="session")
+        missing = st.checkbox(
+            "Leave out rows with missing values",
+            key=f"fit-missing-{mark}",
+            persist_state="session",
+            bind="query-params",
+        )
         epsilon = st.number_input(
-            "Threshold ε", 1e-6, 0.5, 0.01, format="%.6g", key=f"fit-epsilon-{mark}", persist_state="session",
+            "Threshold ε",
+            1e-6,
+            0.5,
+            0.01,
+            format="%.6g",
+            key=f"fit-epsilon-{mark}",
+            persist_state="session",
+            bind="query-params",
             help="Probability, at each look, of accepting a direction that leads uphill.",
-        )  # fmt: skip
-        seed = st.number_input("Seed", 0, 10**6, 0, key=f"fit-seed-{mark}", persist_state="session")
+        )
+        seed = st.number_input(
+            "Seed", 0, 10**6, 0, key=f"fit-seed-{mark}", persist_state="session", bind="query-params"
+        )
     found: dict[str, object] = {"tolerance": tolerance, "against": against, "epsilon": epsilon, "seed": seed}
     return found | ({"missing": "drop"} if missing else {})
 
@@ -238,12 +276,12 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _key(config: FitConfig, table: Chosen) -> str:
+def _key(config: FitConfig, table: Table) -> str:
     """What an answer depends on."""
     return hashlib.sha256(config.to_toml().encode() + table.content).hexdigest()
 
 
-def _start(config: FitConfig, table: Chosen) -> None:
+def _start(config: FitConfig, table: Table) -> None:
     """Start the fit when its button is pressed; an example that is opened is fitted unasked.
 
     It starts in the run of the page that saw the click: then it knows what was typed just before.
@@ -257,11 +295,11 @@ def _start(config: FitConfig, table: Chosen) -> None:
             return Fitted(run_fit(job, config, content, looks), config, example)
 
         jobs.start(KIND, _key(config, table), work).wait(PATIENCE)
-        st.session_state["fit-looks"] = looks
-    share.copy_link({"table": table.example or UPLOAD})
+        belongings.keep("fit-looks", looks)
+    share.copy_link(addresses.parameters() | {"table": table.example or UPLOAD})
 
 
-def _just_opened(table: Chosen) -> bool:
+def _just_opened(table: Table) -> bool:
     """Whether an example is shown for the first time, and would take the place of no table of the user."""
     opened: set[str | None] = st.session_state.setdefault("fit-opened", set())
     new, first, own = table.example not in opened, not opened, None in opened
@@ -274,12 +312,13 @@ def _just_opened(table: Chosen) -> bool:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _answer(config: FitConfig | None, table: Chosen | None, first: DeltaGenerator) -> None:
+def _answer(config: FitConfig | None, table: Table | None, first: DeltaGenerator) -> None:
     """The answer as a sentence at the top of the page, the rest beside the knobs."""
     job = jobs.current(KIND)
     if job is None:
         st.info("Choose a table and press *Fit it*. The answer is then here.", icon=":material/play_arrow:")
         return
+    jobs.show_on_page(job, "Fitting")
     if job.running:
         _live()
         return
@@ -308,7 +347,7 @@ def _live() -> None:
     st.progress(job.share, f"Fitting: {job.share:.0%}")
     st.caption(note)
     st.button("Cancel", key=f"cancel-{KIND}", icon=":material/cancel:", on_click=job.cancel)
-    looks = list(st.session_state.get("fit-looks", []))
+    looks = list(belongings.kept("fit-looks") or [])
     if looks:
         captioned(figures.growth(looks, None), "fit-growth-live", "Rows of the batch at the end of each iteration.")
         captioned(figures.test_trace(looks), "fit-trace-live", "The test at each look so far, and its bound.")

@@ -9,7 +9,8 @@ from functools import cache
 import streamlit as st
 
 from app.dashboard.state import share
-from app.dashboard.widgets.captioned import answer_place, captioned
+from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.choice import choice, name_choice, take_named
 from app.figures.league import league_map, seconds
 from app.league.cells import Cell, League, load
 from app.league.winners import NOBODY, OURS, Winner, winners
@@ -35,7 +36,7 @@ def show() -> None:
     if not league.cells:
         st.info("This version has no stored league. `make league` in a checkout of the project measures one.")
         return
-    first = answer_place()
+    first = st.container()  # its answer is there at once
     wish = _wish()
     won = winners(league, wish)
     first.markdown(_answer(won))
@@ -46,29 +47,27 @@ def show() -> None:
         "included.",
     )
     st.header("All methods on one posterior")
-    place = st.selectbox(
-        "Posterior", list(won), format_func=lambda one: f"{one[0]}, N = {one[1]:,}", key="league-place"
-    )
+    places = {f"{name}-{n_data}": (name, n_data) for name, n_data in won}
+    titles = {key: f"{name}, N = {n_data:,}" for key, (name, n_data) in places.items()}
+    place = places[choice("posterior", "Posterior", titles, "All methods are compared on it.")]
     st.table([_row(method, cell, wish) for method, cell in league.at(place).items()])
     st.caption(
         f"Reference: {league.references[place]}. Errors are the largest of all coordinates, with standard errors."
     )
-    share.copy_link({IN_URL: wish})
-    st.caption(f"`docs/league.md` says how it was measured. {league.measured}")
+    share.copy_link({IN_URL: wish, "posterior": st.query_params.get("posterior", "")})
+    st.caption(f"`docs/league.md` says how it was measured. {league.when}")
 
 
 def _wish() -> float:
-    asked = st.query_params.get(IN_URL, "")
-    first = float(asked) if asked in {f"{wish:g}" for wish in WISHES} else WISHES[1]
+    take_named(IN_URL, "league-wish", {f"{wish:g}": wish for wish in WISHES}, WISHES[1])
     wish = st.select_slider(
         "Error that you allow, in posterior standard deviations",
         WISHES,
-        first,
         key="league-wish",
+        persist_state="session",
         help="0.02: every posterior mean is known to within 2% of its standard deviation.",
     )
-    st.query_params[IN_URL] = f"{wish:g}"
-    return float(wish)
+    return float(name_choice(IN_URL, f"{wish:g}"))
 
 
 def _answer(won: dict[tuple[str, int], Winner]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from html import escape
-from threading import Lock, Thread
+from threading import Lock, Thread, main_thread
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +14,29 @@ from app.dashboard import cached
 from app.dashboard.export import exports, report
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.pages import get_trial, trial_run
 from app.dashboard.pages.start_words import badge, errors, headline, times
 from app.dashboard.state import share
-from app.dashboard.state.current import TOLERANCE, USUAL, last_answer, take_answer, tolerance
+from app.dashboard.state.belongings import keep, kept
+from app.dashboard.state.current import (
+    DERIVED,
+    GROW,
+    TOLERANCE,
+    USUAL,
+    WIDER,
+    growth_of,
+    last_answer,
+    take_answer,
+    tolerance,
+    tolerance_given,
+)
+from app.dashboard.state.history import going_back
 from app.dashboard.state.in_use import being_made, load_from, loaded_run
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import Question, SearchAnswer, answer_question
-from app.dashboard.state.source import SHOWN, STATIONARY, UPLOAD, Source, choose_source, current_source
+from app.dashboard.state.source import SHOWN, STATIONARY, Source, choose_source, current_source
 from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.strip import in_symbols, percent
 from app.figures import posterior as figures
 from app.figures.runs import STYLE as RUNS_STYLE
@@ -46,6 +61,7 @@ CARDS = {  # the examples, in the order in which they are offered
 # largest error of the Laplace approximation in any mean or sd, in posterior sds, with 95% confidence: `laplace_verdict`
 # on the data of examples/make_trials.py; both trial runs are of one posterior
 LAPLACE = {"control": 0.018, "logistic": 0.018}
+CARD = "start-example"  # the key of its widget
 RUNS = 10
 MOST_ANSWERS = 50
 TRIES = 3  # searches with a smaller tolerance each, if the posterior gets wider than allowed
@@ -141,19 +157,27 @@ def _questions() -> tuple[str, float]:
         _cards()
     with rows:
         _rows(str(have))
+    growths = _growths()
     grow = st.segmented_control(
-        "How much wider may posterior standard deviations get?",
-        list(GROWTHS),
+        WIDER,
+        list(growths),
         default="1%",
         required=True,
-        key="grow",
+        key=GROW,
         bind="query-params",
         persist_state="session",
         on_change=_forget_tolerance,
         help="Now and then a test decides wrongly, which makes the sampled posterior a little wider. The more you "
         "allow, the less data a step reads.",
     )
-    return str(have), GROWTHS[grow or "1%"]
+    return str(have), growths[grow or "1%"]
+
+
+def _growths() -> dict[str, float]:
+    """The answers to the last question, with the one that was given on another page."""
+    other = st.session_state.get(GROW) or st.query_params.get(GROW, "")
+    share = growth_of(other)
+    return GROWTHS if share is None else GROWTHS | {other: share}
 
 
 def _rows(have: str) -> None:
@@ -170,7 +194,7 @@ def _rows(have: str) -> None:
             persist_state="session",
             help="Rows of your data. Every step of a test reads at least a mini-batch of some hundred.",
         )
-    elif (run := loaded_run()) is not None:
+    elif (run := loaded_run()) is not None and (have == EXAMPLE or _is_own()):
         st.text_input(label, f"{run.trial.n_data:,}", disabled=True, help="Taken from the trial run in use.")
 
 
@@ -183,13 +207,9 @@ def _has() -> str:
 def _cards() -> None:
     source = current_source()
     titles = {name: CARDS.get(name, EXAMPLES[name].title) for name in [*CARDS, *EXAMPLES] if name in EXAMPLES}
-    chosen = st.radio(
-        "Which example?",
-        list(titles),
-        list(titles).index(source.kind) if source.kind in titles else 0,
-        format_func=lambda name: titles[name],
-        key="start-example",
-    )
+    if going_back() or CARD not in st.session_state:
+        st.session_state[CARD] = source.kind if source.kind in titles else next(iter(titles))
+    chosen = st.radio("Which example?", list(titles), format_func=lambda name: titles[name], key=CARD)
     if chosen != source.kind:
         choose_source(Source(chosen))
         _forget_tolerance()
@@ -198,7 +218,7 @@ def _cards() -> None:
 
 def _forget_tolerance() -> None:
     """The tolerance follows from the questions of this page again."""
-    st.session_state["start-derived"] = (("", 0.0), 0.0)
+    keep(DERIVED, (("", 0.0), 0.0))
 
 
 def _your_rows(rows: int) -> None:
@@ -228,19 +248,25 @@ def _run(have: str) -> Loaded | None:
         return load_from(Source(SHOWN))
     if being_made():
         return None
-    source, run = current_source(), loaded_run()
-    own = source.kind == UPLOAD or (source.kind not in EXAMPLES and source.kind != STATIONARY)
-    if have == EXAMPLE:
-        return run
-    if run is not None and own:
+    run = loaded_run()
+    if have == EXAMPLE or (run is not None and _is_own()):
         return run
     what = "posterior (.nc of ArviZ, with log-likelihoods)" if have == DRAWS else "trial run (CSV, Parquet or NPZ)"
     st.info(
-        f"Upload your {what} on the **Trial run** page, which also says how to record one. The answer for your pairs "
-        "then stands here.",
+        f"Upload your {what}. The answer for your pairs then stands here.",
         icon=":material/upload_file:",
     )
+    with problems_in_words():
+        trial_run.upload()
+        if loaded_run() is not None and _is_own():
+            st.rerun()
+    get_trial.panel()
     return None
+
+
+def _is_own() -> bool:
+    """Whether the source in use is a file of the user, or the run of a chain."""
+    return current_source().kind not in (*EXAMPLES, STATIONARY)
 
 
 def _label() -> None:
@@ -260,7 +286,7 @@ def _answer(run: Loaded, growth: float, *, own: bool) -> StartAnswer | None:
         return None
     if own:
         if by_hand is None:
-            st.session_state["start-derived"] = (asked, answer.found.question.tolerance)
+            keep(DERIVED, (asked, answer.found.question.tolerance))
             st.session_state[TOLERANCE] = answer.found.question.tolerance
         before = last_answer(run.trial)
         if before is None or before.question != answer.found.question:
@@ -270,7 +296,9 @@ def _answer(run: Loaded, growth: float, *, own: bool) -> StartAnswer | None:
 
 def _by_hand(asked: tuple[str, float]) -> float | None:
     """The tolerance in use, if it was set on another page since this page has asked for it."""
-    before, derived = st.session_state.get("start-derived", (None, None))
+    if not tolerance_given():
+        return None
+    before, derived = kept(DERIVED) or (None, None)
     if before is None:
         return tolerance() if tolerance() != USUAL.tolerance else None
     return tolerance() if before == asked and tolerance() != derived else None
@@ -307,7 +335,16 @@ def remember(key: str, answer: StartAnswer) -> None:
 def warm() -> None:
     """Compute the first answer that a visitor sees, before there is one; those of the other examples meanwhile."""
     _prepare(SHOWN)
-    Thread(target=_prepare, args=tuple(CARDS), daemon=True, name="cards").start()
+    Thread(target=_prepare_meanwhile, args=tuple(CARDS), daemon=True, name="cards").start()
+
+
+def _prepare_meanwhile(*names: str) -> None:
+    """The same beside a server, which may end first: then there are no new threads for a search."""
+    try:
+        _prepare(*names)
+    except RuntimeError:
+        if main_thread().is_alive():
+            raise
 
 
 def _prepare(*names: str) -> None:
@@ -433,8 +470,8 @@ def _pictures(answer: StartAnswer, run: Loaded) -> None:
             captioned(
                 figures.marginals(marginals(expected.temperature)).update_layout(height=280),
                 "start-posterior",
-                "Density of one parameter of a Gaussian posterior: exact (dashed), and as a random walk with this test "
-                "samples it (solid).",
+                "Density of one parameter of a Gaussian posterior: exact (grey area), and as a random walk with this "
+                "test samples it (line).",
             )
     with second:
         st.header("Ten decisions")

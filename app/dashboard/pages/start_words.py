@@ -23,7 +23,7 @@ def badge(expected: Outlook, growth: float, laplace: float | None) -> tuple[str,
         if laplace <= growth:
             return (
                 "open",
-                "need not sample",
+                "no need to sample",
                 f"{more}: no chain is needed. If you run one: {reason[0].lower()}{reason[1:]}",
             )
         more += ", which may be more than you allow."

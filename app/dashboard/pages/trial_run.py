@@ -40,6 +40,8 @@ from designer.core.errors import BadInput
 from designer.pairs.columns import BadFile
 from designer.pairs.diagnostics import SUMMARY_LEVELS, StudentCheck, TailCheck, TrialSummary
 from designer.pairs.examples import EXAMPLES
+from designer.pairs.mistakes import odd_pairs
+from designer.pairs.refusals import pairs_problem
 from designer.pairs.trial_run import TrialRun
 from designer.rule.looks import MAX_N_DATA
 
@@ -206,6 +208,16 @@ def _whole(field: str) -> tuple[int, int]:
 
 def _upload(wanted: Source) -> None:
     """The user's own file; the trial run in use stays until a new file is read without problems."""
+    if upload():
+        return
+    if load_from(wanted) is None:
+        st.info(missing_file(wanted.digest), icon=":material/upload_file:")
+    else:
+        st.caption("No new file yet: the page still shows the trial run in use.")
+
+
+def upload() -> bool:
+    """Draw the fields for a file, and use its pairs; whether there is a file, with good pairs or not."""
     n_data = st.number_input(
         "Number of data N, if the file does not say",
         2,
@@ -223,13 +235,11 @@ def _upload(wanted: Source) -> None:
         help="The file is read on the machine that runs this page and stays there, for you only and some hours at "
         "most. A posterior of PyMC, Stan or NumPyro (.nc of ArviZ) needs the group log_likelihood.",
     )
-    if file is None and load_from(wanted) is None:
-        st.info(missing_file(wanted.digest), icon=":material/upload_file:")
-    elif file is None:
-        st.caption("No new file yet: the page still shows the trial run in use.")
-    if file is not None:
-        posterior = posterior_upload.choices() if file.name.lower().endswith(".nc") else None
-        _read(file, None if n_data is None else int(n_data), posterior)
+    if file is None:
+        return False
+    posterior = posterior_upload.choices() if file.name.lower().endswith(".nc") else None
+    _read(file, None if n_data is None else int(n_data), posterior)
+    return True
 
 
 def _read(file: Any, n_data: int | None, posterior: FromDraws | None) -> None:
@@ -315,18 +325,30 @@ def _describe(run: Loaded, first: DeltaGenerator) -> None:
     summary = cached.summary_of(trial.digest, "metropolis", trial)
     with first:
         st.markdown(f"**In use — {run.line}**")
-        _sentence(summary, trial)
+        said = _mistake(trial) or _sentence(summary, trial)
     st.caption(run.origin)
     for remark in summary.remarks:
-        st.warning(remark, icon=":material/info:")
+        if not (said and remark.endswith(said)):
+            st.warning(remark, icon=":material/info:")
     _metrics(summary)
     _histograms(trial)
     _normality(trial)
     _table(run, summary)
 
 
-def _sentence(summary: TrialSummary, trial: TrialRun) -> None:
-    """The main result, in a sentence; no data use without the error that it buys."""
+def _mistake(trial: TrialRun) -> str:
+    """Say why these pairs cannot be right, instead of any result; empty if nothing speaks against them."""
+    problem = pairs_problem(trial)
+    if problem is not None:
+        st.error(f"No design can be made: {problem}.", icon=":material/error:")
+    return problem or ""
+
+
+def _sentence(summary: TrialSummary, trial: TrialRun) -> str:
+    """The main result, in a sentence; no data use without the error that it buys. Returns what is odd, said first."""
+    odd = odd_pairs(trial)
+    if odd is not None:
+        st.warning(odd, icon=":material/info:")
     kappa, accepted, usual = summary.kappa.quantiles[3], summary.probability.mean, summary.usual
     step = cached.steps(usual, trial.digest, "metropolis", trial)
     test = f"A typical test (m = {usual.m:,}, ε = {usual.epsilon:g})"
@@ -340,6 +362,7 @@ def _sentence(summary: TrialSummary, trial: TrialRun) -> None:
         f"The exact chain accepts **{accepted:.0%}** of these {summary.pairs:,} proposals. The median noise scale κ "
         f"is **{kappa:.3g}**. {cost} The **Design** page finds the best test."
     )
+    return odd or ""
 
 
 def _metrics(summary: TrialSummary) -> None:

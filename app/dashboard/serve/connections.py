@@ -15,6 +15,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from app.dashboard.jobs.addresses import client_of
 from app.dashboard.serve.limits import Limits
 from app.dashboard.serve.tally import Refusal, Tally
 
@@ -22,7 +23,7 @@ PARTING_SECONDS = 2.0  # that a refused client gets to read why
 
 
 class Door:
-    """Counts the open connections, in all and of each address, and decides who may come in.
+    """Counts the open connections, in all and of each client (`client_of`), and decides who may come in.
 
     The proxies in front of the server bring many clients from one address.
     """
@@ -38,7 +39,7 @@ class Door:
         if len(self.inside) >= self.limits.connections:
             line = f"this server has {self.limits.connections} connections, its limit; try again in a minute"
             return Refusal("connections", 503, line)
-        if client not in self.proxies and self._of_one[client] >= self.limits.connections_of_one:
+        if client not in self.proxies and self._of_one[client_of(client)] >= self.limits.connections_of_one:
             line = f"your address has {self.limits.connections_of_one} connections, the limit; close some"
             return Refusal("connections of one address", 429, line)
         return None
@@ -46,8 +47,8 @@ class Door:
     def enter(self, transport: asyncio.BaseTransport, client: str) -> None:
         """A connection begins; once only, also if it becomes a WebSocket."""
         if transport not in self.inside:
-            self.inside[transport] = client
-            self._of_one[client] += 1
+            self.inside[transport] = client_of(client)
+            self._of_one[self.inside[transport]] += 1
 
     def leave(self, transport: asyncio.BaseTransport) -> None:
         """A connection has ended."""

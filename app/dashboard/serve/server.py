@@ -20,6 +20,7 @@ import streamlit as st
 import uvicorn
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp
+from streamlit.config import _config_options_template as known  # of this version of Streamlit
 from streamlit.web import bootstrap
 
 from app.dashboard.jobs import jobs
@@ -55,7 +56,7 @@ SETTINGS: dict[str, Any] = {
     # a slider sets the number beside it, which has a default: this is intended, and needs no traceback in the log
     "global.disableWidgetStateDuplicationWarning": True,
     "runner.magicEnabled": False,
-    "server.enableAgentApi": False,
+    "server.enableAgentApi": False,  # from Streamlit 1.67 on
     "server.enableXsrfProtection": True,
     "server.fileWatcherType": "none",
     "server.headless": True,
@@ -177,7 +178,8 @@ def application(
     beside: Mapping[str, ASGIApp] | None = None,
 ) -> ASGIApp:
     """The dashboard behind its guard; calls `ready` when everything is loaded and compiled."""
-    bootstrap.load_config_options(SETTINGS)
+    # older versions lack some, and would warn
+    bootstrap.load_config_options({name: value for name, value in SETTINGS.items() if name in known})
     steady_path(script)
     # files for downloads are made outside of any page, which needs no warning
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.dashboard.jobs.addresses import client_of
 from app.dashboard.serve.limits import Limits
 from app.dashboard.serve.tally import Refusal, Tally
 
@@ -44,7 +45,7 @@ class Sessions:
 
     def refusal(self, client: str) -> Refusal | None:
         """Why this client may not have another session."""
-        if self.of_one[client] >= self.limits.sessions_of_one:
+        if self.of_one[client_of(client)] >= self.limits.sessions_of_one:
             line = f"your address has {self.limits.sessions_of_one} windows open here, the limit; close some"
             return Refusal("sessions of one address", 429, line)
         if self.open >= self.limits.sessions:
@@ -53,14 +54,15 @@ class Sessions:
         return None
 
     async def _session(self, client: str, scope: Scope, receive: Receive, send: Send) -> None:
-        self.of_one[client] += 1
+        one = client_of(client)
+        self.of_one[one] += 1
         log.info("session opened", extra={"fields": {"client": client, "sessions": self.open}})
         try:
             await self.app(scope, receive, send)
         finally:
-            self.of_one[client] -= 1
-            if not self.of_one[client]:
-                del self.of_one[client]
+            self.of_one[one] -= 1
+            if not self.of_one[one]:
+                del self.of_one[one]
             log.info("session closed", extra={"fields": {"client": client, "sessions": self.open}})
 
 

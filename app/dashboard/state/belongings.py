@@ -1,4 +1,4 @@
-"""What a session has on the server, kept for when its page is loaded again: trial runs, jobs, addresses of its pages.
+"""What a session has on the server, kept for when its page is loaded again: trial runs, answers, jobs, addresses.
 
 A browser that loads a page again gets a new session, which takes over what an earlier one of the same visitor left
 behind. Nothing goes to another visitor. What nobody takes is dropped after some hours, and the oldest is dropped first
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -19,29 +19,38 @@ from designer.pairs.trial_run import TrialRun
 if TYPE_CHECKING:
     from app.dashboard.jobs.job_queue import Job
     from app.dashboard.state.loaded import Loaded
+    from app.dashboard.state.question import SearchAnswer
+    from app.dashboard.state.table import Table
+    from designer.rule.design import Design
 
 KEPT_SECONDS = 4 * 3600.0  # after the browser was last seen
 MOST_SESSIONS = 200  # whose belongings are kept
-MOST_BYTES = 2**28  # of all trial runs kept
+MOST_BYTES = 2**28  # of all trial runs and tables kept
+MOST_ANSWERS = 5  # of searches, of one session
 
 _all: list[Belongings] = []
 _turn = Lock()
 
 
 class Belongings:
-    """What one session has: its trial runs and jobs by name, and the latest address of each page."""
+    """What one session has: trial runs and jobs by name, answers by digest, and the latest address of each page."""
 
     def __init__(self, owner: str, session: str) -> None:
         self.owner, self.session = owner, session
         self.runs: dict[str, Loaded] = {}
         self.jobs: dict[str, Job] = {}
         self.addresses: dict[str, dict[str, list[str]]] = {}  # of each page: the parameters of its latest URL
+        self.answers: dict[str, SearchAnswer] = {}  # the latest for each trial run
+        self.designs: dict[str, Design] = {}  # by digest: what the searches of a session that was loaded had found
+        self.table: Table | None = None  # of the Fit page
+        self.more: dict[str, Any] = {}  # what single pages keep, by its key in the session
         self.seen = time.monotonic()
 
     @property
     def size(self) -> int:
-        """Bytes of its trial runs."""
-        return sum(_size(run.trial) for run in self.runs.values())
+        """Bytes of its trial runs and its table."""
+        table = 0 if self.table is None else len(self.table.content)
+        return table + sum(_size(run.trial) for run in self.runs.values())
 
 
 def mine() -> Belongings:
@@ -51,6 +60,18 @@ def mine() -> Belongings:
         found = st.session_state["belongings"] = _take(visitor(), session_id())
     found.seen = time.monotonic()
     return found
+
+
+def keep(name: str, value: Any) -> None:
+    """Keep a value for this session, and for the one that follows it when the page is loaded again."""
+    st.session_state[name] = mine().more[name] = value
+
+
+def kept(name: str) -> Any:
+    """A value that this session has kept, or the one before it; None if there is none."""
+    if name not in st.session_state and name in mine().more:
+        st.session_state[name] = mine().more[name]
+    return st.session_state.get(name)
 
 
 def run_of_visitor(key: str) -> Loaded | None:

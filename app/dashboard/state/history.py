@@ -9,6 +9,8 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from app.dashboard.state.current import TOLERANCE, tolerance
+
 # of the trial run, the design and the pins; and of widgets that are not bound to the URL
 _NAMES = ("source", "chosen", "pins", "source-kind")
 _PREFIX = "made-"  # of the fields of synthetic pairs
@@ -25,3 +27,5 @@ def restore() -> None:
     if going_back():
         for name in [str(key) for key in st.session_state if key in _NAMES or str(key).startswith(_PREFIX)]:
             del st.session_state[name]
+        if TOLERANCE in st.query_params and st.session_state.pop(TOLERANCE, None) is not None:
+            st.session_state[TOLERANCE] = tolerance()

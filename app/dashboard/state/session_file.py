@@ -1,56 +1,115 @@
-"""A session as a file: where every page stands, and the trial run in use."""
+"""A session as a file: where every page stands, its trial runs, and the table of its fit."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
+import zlib
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
+from app.dashboard.jobs.fitting import column_names
 from app.dashboard.state import belongings
 from app.dashboard.state.addresses import renamed
 from app.dashboard.state.belongings import Belongings
 from app.dashboard.state.built_in_chains import chains_by_key, run_key
+from app.dashboard.state.current import DERIVED
 from app.dashboard.state.loaded import Loaded, remember
 from app.dashboard.state.source import UPLOAD, Source
+from app.dashboard.state.table import Table
 from designer.core.errors import BadInput
 from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
 
 FORMAT, MARK = 1, "austerity_session"
 FILE = "austerity_session.json"
-MOST_PAGES, MOST_PARAMETERS, MOST_TEXT = 30, 100, 10_000  # of a file that is loaded
+MOST_MEGABYTES = 20  # of a file, and of its table
+MOST_RUNS = 10  # in a file that is loaded
+MOST_PAGES, MOST_PARAMETERS, MOST_TEXT = 30, 200, 20_000  # of a file that is loaded
 _LONGEST_NAME = 200
 
 
 def session_text(mine: Belongings, page: str, source: Source, run: Loaded | None) -> str:
-    """The file of a session that is at this page and uses this trial run."""
+    """The file of a session that is at this page and uses this trial run.
+
+    What does not fit into a file that can be loaded is left out: first other trial runs, then the table.
+    """
     content: dict[str, Any] = {
         MARK: FORMAT,
         "page": page,
         "pages": {name: urlencode(given, doseq=True) for name, given in mine.addresses.items()},
+        "designs": {digest: design.to_toml() for digest, design in _designs(mine).items()},
     }
+    used = ""
     if run is not None and (source.kind == UPLOAD or source.kind in chains_by_key()):
-        key = source.digest if source.kind == UPLOAD else run_key(source.kind, source.seed)
-        content["trial"] = {"key": key, "name": run.name, "origin": run.origin, "config": run.config}
-        content["trial"]["npz"] = _packed(run.trial)
+        used = source.digest if source.kind == UPLOAD else run_key(source.kind, source.seed)
+        content["trial"] = _saved(used, run)
+    room = MOST_MEGABYTES * 2**20 - _size(content)
+    if mine.table is not None:
+        table = {"name": mine.table.name, "zlib": _text(zlib.compress(mine.table.content))}
+        if _size(table) <= room:
+            content["table"], room = table, room - _size(table)
+    content["more"] = []
+    for key, other in reversed(mine.runs.items()):  # the latest first
+        if key != used and _size(saved := _saved(key, other)) <= room:
+            content["more"].append(saved)
+            room -= _size(saved)
+    return _json(content)
+
+
+def _designs(mine: Belongings) -> dict[str, Design]:
+    """What searches have found, by the digest of their trial run."""
+    found = {digest: answer.result.best for digest, answer in mine.answers.items()}
+    return mine.designs | {digest: design for digest, design in found.items() if design is not None}
+
+
+def _size(content: object) -> int:
+    """Bytes that a part takes in the file, at most."""
+    return len(_json(content).encode()) + 1000
+
+
+def _json(content: object) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def _saved(key: str, run: Loaded) -> dict[str, Any]:
+    return {"key": key, "name": run.name, "origin": run.origin, "config": run.config, "npz": _packed(run.trial)}
 
 
 def load_session(text: bytes) -> str:
     """Take over a session from its file; returns the address to open. BadInput if the file is not one of ours."""
     content = _checked(text)
     pages = {name: renamed(_parameters(query)) for name, query in content["pages"].items()}
-    if "trial" in content:
-        run, key = _trial(content["trial"])
+    more = content.get("more", [])
+    if not isinstance(more, list) or len(more) > MOST_RUNS:
+        raise BadInput(f"session: its other trial runs must be a list of at most {MOST_RUNS}")
+    runs = [_trial(given) for given in [*more[::-1], *([content["trial"]] if "trial" in content else [])]]
+    table = _table(content["table"]) if "table" in content else None
+    designs = {str(digest): Design.from_toml(text) for digest, text in _texts(content.get("designs", {}))}
+    for run, key in runs:
         remember(key, run)
     mine, page = belongings.mine(), content["page"]
+    mine.answers = {digest: one for digest, one in mine.answers.items() if digest not in designs}
+    mine.designs |= designs
+    mine.more.pop(DERIVED, None)
+    mine.table = table or mine.table
     mine.addresses = {name: given for name, given in pages.items() if name != page} | {page: pages.get(page, {})}
     query = urlencode(mine.addresses[page], doseq=True)
     st.session_state["pages-seen"] = set()
     return f"/{page}?{query}" if query else f"/{page}"
+
+
+def _texts(designs: Any) -> list[tuple[str, str]]:
+    """Designs by digest, each as a text."""
+    if not isinstance(designs, dict) or len(designs) > MOST_RUNS:
+        raise BadInput(f"session: its designs must be a table of at most {MOST_RUNS}")
+    if not all(isinstance(text, str) for text in designs.values()):
+        raise BadInput("session: a design is not a text")
+    return list(designs.items())
 
 
 def _parameters(query: str) -> dict[str, list[str]]:
@@ -86,7 +145,26 @@ def _checked(text: bytes) -> dict[str, Any]:
 def _packed(trial: TrialRun) -> str:
     target = io.BytesIO()
     trial.to_npz(target)
-    return base64.b64encode(target.getvalue()).decode()
+    return _text(target.getvalue())
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _table(given: Any) -> Table:
+    """The table of a session file."""
+    if not isinstance(given, dict) or not all(isinstance(given.get(name), str) for name in ("name", "zlib")):
+        raise BadInput("session: its table is incomplete")
+    most, inflate = MOST_MEGABYTES * 2**20, zlib.decompressobj()
+    try:
+        content = inflate.decompress(base64.b64decode(given["zlib"], validate=True), most + 1)
+    except (ValueError, zlib.error):
+        raise BadInput("session: its table is damaged") from None
+    if len(content) > most or not inflate.eof:
+        raise BadInput(f"session: its table is damaged, or larger than {MOST_MEGABYTES} MB")
+    name = Path(given["name"][-_LONGEST_NAME:]).name
+    return Table(name, content, column_names(name, content))
 
 
 def _trial(given: Any) -> tuple[Loaded, str]:

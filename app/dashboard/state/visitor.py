@@ -44,6 +44,11 @@ def session_id() -> str:
     return "" if context is None else context.session_id
 
 
+def owner() -> str:
+    """Whose a run is: the visitor's, or this session's if the browser keeps no cookies."""
+    return visitor() or session_id()
+
+
 def is_here(session: str) -> bool:
     """Whether the browser of a session is connected."""
     return not Runtime.exists() or Runtime.instance().is_active_session(session)

@@ -14,7 +14,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from app.dashboard.jobs import jobs
 from app.dashboard.state import addresses, history
-from app.dashboard.state.current import current_design, follows
+from app.dashboard.state.current import current_design, follow_rows, follows, name_tolerance
 from app.dashboard.state.in_use import loaded_run
 from app.dashboard.state.source import SHOWN, Source, choose_source
 from app.dashboard.widgets import strip
@@ -86,6 +86,7 @@ def frame(page: StreamlitPage, pages: Sequence[StreamlitPage], method: Streamlit
             page.run()
         with problems_in_words():
             strip.update(in_use)
+    name_tolerance(derived=page.url_path == "")
     addresses.note(page.url_path)
     st.divider()
     st.caption(f"austerity {VERSION} · after {CITATION} · your files stay on this machine. {EXACTNESS}")
@@ -111,6 +112,7 @@ def _follow(page: StreamlitPage, *, opened: bool) -> None:
     """Turn the knobs of a test to the design in use when that has changed, and say so in the URL, for Back and F5."""
     run = loaded_run()
     design = None if run is None else current_design(run.trial)
+    follow_rows(None if run is None else run.trial.n_data)
     if history.going_back():  # the URL says how they stood
         follows(design)
         return

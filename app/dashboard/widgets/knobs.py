@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from app.dashboard.state.current import usual_rows
 from designer.rule.boundary import LEAST_EPSILON
 from designer.rule.design import Design
 from designer.rule.looks import MAX_N_DATA, MIN_GROWTH
@@ -155,11 +156,17 @@ def test_knobs() -> Design:
     If their values do not fit together, the nearest valid test is used, with a note. The knobs keep their values, so
     that a slider dragged too far and back leaves no trace.
     """
-    n_data = int(knob(N_DATA))
+    specs = _test_knobs()
+    n_data = int(knob(specs[0]))
     m, epsilon = batch_knob(BATCH, n_data), knob(EPSILON)
     alpha, growth = shape_knobs()
-    reset_button(TEST_KNOBS)
+    reset_button(specs)
     return Design(n_data, m, epsilon, alpha, growth)
+
+
+def _test_knobs() -> tuple[Knob, ...]:
+    """The knobs of a test; N is by default that of the trial run in use."""
+    return N_DATA._replace(default=usual_rows() or N_DATA.default), *TEST_KNOBS[1:]
 
 
 def shape_knobs() -> tuple[float, float]:
@@ -186,7 +193,7 @@ def turn_to(design: Design) -> None:
 
 def turned() -> dict[str, str]:
     """The test knobs that this session has turned away from their defaults, as texts of the URL."""
-    values = [(spec, st.session_state.get(spec.key, spec.default)) for spec in TEST_KNOBS]
+    values = [(spec, st.session_state.get(spec.key, spec.default)) for spec in _test_knobs()]
     return {spec.key: repr(value) for spec, value in values if value is not None and value != spec.default}
 
 

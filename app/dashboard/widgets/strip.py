@@ -14,13 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
 from app.dashboard import cached
-from app.dashboard.jobs import jobs
+from app.dashboard.jobs import jobs, runs
 from app.dashboard.state import belongings, session_file, share
 from app.dashboard.state.current import current_design, last_answer, tolerance
 from app.dashboard.state.in_use import loaded_run
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.pins import pinned_designs
 from app.dashboard.state.source import current_source
+from app.dashboard.state.visitor import owner
 from designer.core.errors import BadInput
 from designer.further.outlook import LEAST_GAIN
 from designer.pairs.examples import EXAMPLES
@@ -30,7 +31,7 @@ from designer.search.criteria import Cost
 from designer.search.remarks import beside_exact
 
 MOST_PAIRS = 2000  # for which the data use of a chosen design is computed on every page
-MOST_MEGABYTES = 20  # of a session file
+MONITOR = "monitor"  # the page of runs
 
 STYLE = """
 .strip { display: flex; flex-wrap: wrap; gap: 0.15rem 0.9rem; font-size: 0.85rem; line-height: 1.5; }
@@ -88,7 +89,7 @@ def draw(page: str, pages: Mapping[str, StreamlitPage]) -> DeltaGenerator:
             place = st.empty()
             _history(data={"open": st.session_state.get("open-session", "")}, key="history", width="content")
             _session(page)
-        if jobs.elsewhere(page):
+        if jobs.elsewhere(page) or _runs(page):
             _jobs(page, pages)
     update(place)
     return place
@@ -131,15 +132,35 @@ def verdict_on(design: Design, trial: TrialRun) -> Verdict | None:
         share = answer.result.usage
     else:
         return None
+    return verdict_of(share, trial)
+
+
+def verdict_of(share: float, trial: TrialRun) -> Verdict | None:
+    """Whether it is worth it to read this share of the data of each step; None if the share is not known."""
     if not 0.0 <= share <= 1.0:
         return None
     beside = beside_exact(Cost(), trial.n_data, share, 1.0, trial.n_heavy)
     return Verdict(share, beside.exact >= LEAST_GAIN * beside.test)
 
 
+def _runs(page: str) -> list[str]:
+    """The runs of this visitor that the page does not show: under way, or ended since they were last looked at."""
+    return [] if page == MONITOR else runs.of(owner())
+
+
+def tell(words: str, verdict: Verdict | None) -> None:
+    """A result in a box that is coloured by what it means."""
+    if verdict is None:
+        st.info(words, icon=":material/info:")
+    elif verdict.worth:
+        st.success(words, icon=":material/check_circle:")
+    else:
+        st.warning(f"{words} **That is not worth it.**", icon=":material/info:")
+
+
 @st.fragment(run_every=1.0)
 def _jobs(page: str, pages: Mapping[str, StreamlitPage]) -> None:
-    """Jobs that other pages have started, with their progress; those that have ended until their page is opened."""
+    """Jobs and runs that other pages have started; those that have ended until their page is opened."""
     for kind, job in jobs.elsewhere(page).items():
         words, more, stop = st.columns([6, 2, 2], vertical_alignment="center")
         if job.running:
@@ -149,12 +170,23 @@ def _jobs(page: str, pages: Mapping[str, StreamlitPage]) -> None:
             words.markdown(f"{job.label}: done")
         if job.page in pages:
             more.page_link(pages[job.page], label="Open", icon=":material/open_in_new:")
+    for name in _runs(page):
+        words, more, stop = st.columns([6, 2, 2], vertical_alignment="center")
+        now, seconds = runs.state(name), runs.seconds_running(name)
+        words.markdown(f"Run {name}: {now}" + ("" if seconds is None else f", for {seconds:,.0f} s"))
+        if now == "running":
+            stop.button("Stop", key=f"strip-stop-{name}", icon=":material/stop:", on_click=runs.stop, args=(name,))
+        if MONITOR in pages:
+            more.page_link(pages[MONITOR], label="Open", icon=":material/open_in_new:", query_params={"run": name})
 
 
 def _session(page: str) -> None:
     now = belongings.mine(), page, current_source(), loaded_run()  # a download is made outside the session
     with st.popover("Session", icon=":material/save:"):
-        st.caption("A session file contains the settings of all pages and the trial run in use.")
+        st.caption(
+            "A session file contains the settings of all pages, your trial runs and the table of your fit; of these, "
+            f"what {session_file.MOST_MEGABYTES} MB can hold."
+        )
         st.download_button(
             "Save the session",
             share.made_later(partial(session_file.session_text, *now), session_file.FILE, "application/json"),
@@ -164,13 +196,15 @@ def _session(page: str) -> None:
             on_click="ignore",
             key="session-save",
         )
-        file = st.file_uploader("Load a session", ["json"], key="session-file", max_upload_size=MOST_MEGABYTES)
+        file = st.file_uploader(
+            "Load a session", ["json"], key="session-file", max_upload_size=session_file.MOST_MEGABYTES
+        )
         if file is None or st.session_state.get("session-read") == file.file_id:
             return
         st.session_state["session-read"] = file.file_id
         try:
-            if file.size > MOST_MEGABYTES * 2**20:
-                raise BadInput(f"session: larger than {MOST_MEGABYTES} MB")
+            if file.size > session_file.MOST_MEGABYTES * 2**20:
+                raise BadInput(f"session: larger than {session_file.MOST_MEGABYTES} MB")
             address = session_file.load_session(file.getvalue())
         except BadInput as problem:
             st.error(str(problem), icon=":material/error:")

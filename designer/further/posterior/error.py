@@ -14,6 +14,7 @@ import numpy as np
 
 from designer.core.arrays import Floats
 from designer.core.errors import BadInput
+from designer.core.work import one_call
 from designer.engine.bounds import stationary_bound
 from designer.engine.step_error import Rule, acceptance, check_rule, check_same_data
 from designer.further.posterior.stationary_1d import WalkWithErrors, settle
@@ -73,6 +74,7 @@ class PosteriorError(NamedTuple):
     estimate: float
 
 
+@one_call
 def posterior_error(
     design: Design | Plan,
     trial: TrialRun,

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from designer.core.arrays import Floats, Ints
 from designer.core.errors import BadInput
-from designer.core.work import spend
+from designer.core.work import one_call, spend
 from designer.engine.predict import BOUND, predict
 from designer.engine.step_error import Rule, check_rule, exact_probability
 from designer.pairs.trial_run import TrialRun
@@ -141,6 +141,7 @@ class IndependentError(NamedTuple):
     source: str
 
 
+@one_call
 def independent_error(design: Design | Plan, pairs: IndependentPairs, rule: Rule = "metropolis") -> IndependentError:
     """Compare the posterior that a chain with a test and independent proposals samples with the exact one.
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from samplers.experiments.framework.report import Cell, Panel, Report
+from samplers.experiments.framework.report import Cell, Check, Panel, Report, in_words
 
 SENTENCES = 3
+NOT_CHECKED = "is not checked in this run"
 BESIDE = Path(__file__).parents[3] / "docs" / "beside_the_papers.md"  # comes with the sources
 
 
@@ -38,7 +39,8 @@ def beside_the_paper(name: str) -> str:
     """What the paper reports and how our setting differs, as the docs have it; empty where the docs are missing."""
     if not BESIDE.is_file():
         return ""
-    parts = re.split(r"^## (\w+)\n", BESIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"<!--.*?-->[ \n]?", "", BESIDE.read_text(encoding="utf-8"), flags=re.DOTALL)  # notes to authors
+    parts = re.split(r"^## (\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True)).get(name, "").strip()
 
 
@@ -105,6 +107,54 @@ def cell(report: Report, table: int, column: str, *keys: Cell) -> Cell:
     raise LookupError(f"{title}: no row {keys}")
 
 
+def verdict(report: Report, begins: str) -> str:
+    """Whether the statement that begins like this holds, as the end of a sentence."""
+    found = next((check for statement, check in report.checks.items() if statement.startswith(begins)), NOT_CHECKED)
+    return found if isinstance(found, str) else f"{_words(found)} here"
+
+
+def headline(report: Report, paper: str) -> str:
+    """Where a paper's headline holds, as the end of a sentence: its checks have the same words, but for the cost."""
+    costs: dict[str, list[str]] = {}
+    for statement, check in report.checks.items():
+        said, _, cost = statement.partition("at equal ")
+        if said.startswith(paper) and cost:
+            costs.setdefault(_words(check), []).append(cost.partition(",")[0])
+    told = [f"{words} at equal {' and '.join(each)}" for words, each in costs.items()]
+    return _listed(told) if told else NOT_CHECKED
+
+
+def best_test(report: Report, cost: str = "data read") -> str:
+    """In brackets, the test whose risk is the smallest part of that of exact sampling at equal cost, if it is known."""
+    tables = [table for table in report.tables if table.title.startswith("Risks at equal cost")]
+    rows = [dict(zip(tables[0].columns, row, strict=True)) for row in tables[0].rows] if tables else []
+    shares = {
+        str(row["test"]): number(row["risk, test"]) / number(row["risk, exact"])
+        for row in rows
+        if str(row["at equal"]).startswith(cost)
+    }
+    if not shares:
+        return ""
+    name = min(shares, key=shares.__getitem__)
+    return f" (at equal {cost} {name} {'does best' if shares[name] < 1.0 else 'comes closest'})"
+
+
+def _words(check: Check) -> str:
+    return f"{'is ' if check is None else ''}{in_words(check)}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def samples_of(report: Report) -> str:
+    """How many samples of which sources E4 has, from the first words of its finding."""
+    found = re.match(r"On ([\d,]+) samples of (.+?), (?:with|at) ", report.finding)
+    if found is None:
+        raise LookupError("the finding does not say of what there are samples")
+    return f"{three(int(found[1].replace(',', '')))} samples of {found[2]}"
+
+
 def _e1(report: Report) -> str:
     def at(column: str) -> str:
         return percent(cell(report, 0, column, 0.05, 0.0))
@@ -135,10 +185,12 @@ def _e3(report: Report) -> str:
 
     return (
         f"On 12,214 digits, random-walk chains with the sequential test read {use('ε = 0.01')} of the data at ε = 0.01 "
-        f"and {use('ε = 0.2')} at ε = 0.2. K14 and K16 find the lowest risk at some ε > 0; the exact chain of this "
-        "package caches likelihoods and reads rows in order, and the checks below say which chains have a lower risk "
-        "than it, by time and by evaluations. With control variates or proxy proposals a step reads a few per cent of "
-        "the data, and the risk falls fastest."
+        f"and {use('ε = 0.2')} at ε = 0.2. K14 and K16 find a lower risk at some ε > 0 than at ε = 0, the exact chain, "
+        f"which here caches likelihoods and reads rows in order: from the mode, that "
+        f"{headline(report, 'K14 Fig. 2')}; from far starts, it {headline(report, 'K16 Fig. 5')}. With control "
+        f"variates a step reads {use('control variates')} of the data and with proxy proposals "
+        f"{use('proxy proposals')}; that these reach a lower risk than exact sampling with no more "
+        f"evaluations {verdict(report, 'proxy proposals')}."
     )
 
 
@@ -149,12 +201,14 @@ def _e4(report: Report) -> str:
     least, most = "ε = 0.01", "ε = 0.2"
     plain, cached = "× exact without cache", "× cached exact"
     return (
-        f"With 1.95 million samples of four sounds, chains with the sequential test read "
+        f"With {samples_of(report)}, chains with the sequential test read "
         f"{percent(of('data use', least))} ({least}) to {percent(of('data use', most))} ({most}) of the data per step "
         f"and make {three(of(plain, least))} to {three(of(plain, most))} times as many steps per second as exact "
         f"chains (K14: 1.9 to 316). Against exact chains that cache likelihoods, which K14 does not consider, it is "
         f"{three(of(cached, least))} to {three(of(cached, most))} times as many. K14 finds the lowest risk at ε = 0.1; "
-        "the checks say whether that is so here, by time and by evaluations."
+        f"that some ε > 0 has a lower risk than exact sampling {headline(report, 'K14 Fig. 3')}"
+        f"{best_test(report)}, and that the variance dominates the bias, except at ε = 0.2, "
+        f"{verdict(report, 'K14 §6.2: the variance')}."
     )
 
 
@@ -178,9 +232,11 @@ def _e6(report: Report) -> str:
 
     return (
         f"Reversible jumps choose variables for a regression of census income; with the sequential test a step reads "
-        f"{use('ε = 0.01')} of the data at ε = 0.01 and {use('ε = 0.1')} at ε = 0.1. K14 finds the lowest risk at some "
-        "ε > 0 and the same inclusion probabilities from all chains; the checks say which of that holds here. A move "
-        "that should hardly ever be accepted is the hard case: there nearly every error is a wrong acceptance."
+        f"{use('ε = 0.01')} of the data at ε = 0.01 and {use('ε = 0.1')} at ε = 0.1. K14 finds a lower risk at some "
+        f"ε > 0 than with exact jumps, which {headline(report, 'K14 Fig. 4')}{best_test(report)}, and the same "
+        f"inclusion probabilities from all chains, which "
+        f"{verdict(report, 'no inclusion probability of any test')}. A move that should hardly ever be "
+        "accepted is the hard case: there nearly every error is a wrong acceptance."
     )
 
 

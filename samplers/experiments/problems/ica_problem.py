@@ -34,6 +34,7 @@ FLATTEST = 1.0  # least precision: a direction without any curvature
 TINY = 1e-9  # radians
 LONGEST = 0.5  # radians of a step, of the search and of a proposal
 DIRECTIONS = 20_000  # over which the acceptance rate is averaged
+APART = 3.0  # scale of the starts of exact chains, in standard deviations
 JUMP, STEP = 2.4, 2.38 / math.sqrt(6.0)  # scales of moves along one direction and along all, in standard deviations
 
 
@@ -83,6 +84,16 @@ class Peak(NamedTuple):
     precision: Floats
     values: Floats
     vectors: Floats
+
+    @property
+    def widest_sd(self) -> float:
+        """Standard deviation along the widest direction, in radians; at most what one move can cross."""
+        return min(1.0 / math.sqrt(self.values[0]), LONGEST / JUMP)
+
+    def apart(self, rng: np.random.Generator) -> Floats:
+        """A start away from the mode: turned along the widest direction by more than the posterior allows."""
+        angle: float = APART * self.widest_sd * rng.standard_normal()
+        return turned_by(self.mode, angle * self.vectors[:, 0])
 
 
 def find_peak(model: ICA, theta: Floats, step: Callable[[float], None]) -> Peak:
@@ -151,7 +162,7 @@ class ShapedRotations:
     def of(cls, peak: Peak) -> ShapedRotations:
         """For moves of the right size; none is longer than half a radian, typically."""
         sd = np.minimum(1.0 / np.sqrt(peak.values), LONGEST / JUMP)
-        return cls(STEP * peak.vectors * sd, JUMP * sd[0] * peak.vectors[:, 0])
+        return cls(STEP * peak.vectors * sd, JUMP * peak.widest_sd * peak.vectors[:, 0])
 
     def propose(self, rng: np.random.Generator, theta: Floats) -> Proposed:
         """A rotation of θ."""

@@ -26,7 +26,7 @@ from samplers.data.sources import Source, load
 from samplers.decide.comparison import Comparison
 from samplers.experiments.framework.data_sets import notice, origin_of
 from samplers.experiments.framework.knobs import Start
-from samplers.experiments.framework.report import Cell, Check, Panel, Report, ResultTable, Series
+from samplers.experiments.framework.report import Cell, Check, Panel, Report, ResultTable
 from samplers.experiments.framework.running import Experiment, Values, Work
 from samplers.experiments.framework.seeds import generator
 from samplers.experiments.framework.series import with_bars
@@ -62,7 +62,7 @@ from samplers.experiments.problems.headlines import (
     paper_steps,
     with_memory,
 )
-from samplers.experiments.problems.inclusion import Inclusion, inclusion_of, moving
+from samplers.experiments.problems.inclusion import Inclusion, inclusion_error, inclusion_of, moving
 from samplers.experiments.problems.model_jumps import ModelJumps, Models
 from samplers.experiments.problems.timed_chain import timed_chain
 from samplers.models.rj_logistic import Bools, RJLogistic
@@ -88,13 +88,17 @@ Data = Literal["census", "miniboone"]
 
 
 class Settings(NamedTuple):
-    """The data, the tests, and the lengths: of the search for a model, of the truth, and a share of the paper's."""
+    """The data, the tests, and the lengths: of the search for a model, of the truth, and a share of the paper's.
+
+    `apart` is the length of the two exact chains that start at different models.
+    """
 
     share: float
     chains: int
     search: int
     truth_chains: int
     truth_steps: int
+    apart: int = 400
     data: Data = "census"
     rows: int | None = None
     rate: float = 1e-10
@@ -112,8 +116,9 @@ class Settings(NamedTuple):
 
     def steps(self, name: str) -> int:
         """Steps of a chain."""
-        test = EXACT if name.startswith(FROM) else name
-        return self.truth_steps if name == TRUTH else max(400, round(self.share * paper_steps(PAPER, test)))
+        if name.startswith(FROM):
+            return self.apart
+        return self.truth_steps if name == TRUTH else max(400, round(self.share * paper_steps(PAPER, name)))
 
 
 def parts(settings: Settings) -> list[str]:
@@ -256,8 +261,9 @@ def report(settings: Settings, values: Mapping[str, Values]) -> Report:
         _truth_table(exact, truth, columns, drifting, rests),
         _starts_table(values, exact, columns),
         headline_table(heads),
+        _open_table(included, exact, columns),
     ]
-    panels = [_inclusion(included, truth, columns)]
+    panels = [_inclusion(included, truth.mean[:columns], inclusion_error(exact, columns))]
     panels += risk_panels(chains, verdicts, "risk in the predictive mean", own_error(truth, predictions))
     finding = _finding(settings, rows, verdicts, exact, float(truth.mean[:columns].sum()))
     return Report(f"{finding} {headline_sentence(heads)}", checks, tables, panels, [notice(exact[0])])
@@ -357,9 +363,24 @@ def _verdict(rows: list[list[Cell]], variables: float) -> str:
     )
 
 
-def _inclusion(included: Mapping[str, Inclusion], truth: Estimate, columns: int) -> Panel:
-    variables = np.arange(columns, dtype=np.float64)
-    series = [Series("truth", variables, truth.mean[:columns], style="bars")]
+def _open_table(included: Mapping[str, Inclusion], exact: Sequence[Values], columns: int) -> ResultTable:
+    """Inclusion probabilities of the variables that are neither always in nor always out, in the truth or in a test."""
+    truth = inclusion_of(exact, exact, columns)
+    shown = {"truth": truth, **included}
+    flips = np.sum([part["flips"] for part in exact], axis=0)
+    undecided = np.any([(one.inclusion > OPEN) & (one.inclusion < 1.0 - OPEN) for one in shown.values()], axis=0)
+    names = ["variable (0: the constant)", "entries and exits in the truth"]
+    rows: list[list[Cell]] = [
+        [k, int(flips[k]), *(float(value[k]) for one in shown.values() for value in (one.inclusion, one.se))]
+        for k in np.flatnonzero(undecided).tolist()
+    ]
+    columns_of = [head for name in shown for head in (name, "± s.e.")]
+    return ResultTable("Inclusion probabilities that are neither 0 nor 1", [*names, *columns_of], rows)
+
+
+def _inclusion(included: Mapping[str, Inclusion], truth: Floats, se: Floats) -> Panel:
+    variables = np.arange(truth.size, dtype=np.float64)
+    series = [with_bars("truth", variables, truth, se)._replace(style="bars")]
     series += [with_bars(name, variables, one.inclusion, one.se) for name, one in included.items()]
     far = [name for name, one in included.items() if one.furthest > ALLOWED]
     which = ", ".join(far) or "none"
@@ -375,8 +396,8 @@ EXPERIMENT = Experiment(
     sizes={
         "tiny": Settings(0.01, 2, 30, 3, 150, rows=5000, rate=0.05),
         "quick": Settings(0.02, 3, 60, 3, 500, rows=5000, rate=0.05),
-        "full": Settings(0.03, 4, 150, 6, 600, rate=1e-4),
-        "paper": Settings(1.0, 10, 1000, 6, 10_000),
+        "full": Settings(0.1, 4, 300, 6, 1500, PAPER[EXACT], rate=1e-4),
+        "paper": Settings(1.0, 10, 1000, 6, 10_000, PAPER[EXACT], start="far"),
     },
     parts=parts,
     work=work,

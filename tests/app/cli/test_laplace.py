@@ -38,7 +38,7 @@ def test_the_verdict_is_the_library_s_and_the_draws_are_written(run, config, tmp
     assert stored.attrs["laplace"] == data["sentence"]
     lines = run(f"laplace {config} --seed 4 --draws 50")[1].splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith("need not sample: Laplace is within ")
+    assert lines[0].startswith("no need to sample: Laplace is within ")
 
 
 def test_importance_sampling_writes_as_many_draws_as_are_effective(run, config, tmp_path):
@@ -83,7 +83,7 @@ def test_weighted_draws_are_judged_again_before_they_are_returned(config, tmp_pa
 def test_a_trial_run_with_control_variates_says_whether_to_sample(run, config, tmp_path):
     command = f"trial {config} --pairs 20 --output {tmp_path}/trial.csv"
     assert json.loads(run(command + " --json")[1])["laplace"]["method"] == "laplace"
-    assert "need not sample: " in run(command)[1]
+    assert "no need to sample: " in run(command)[1]
     config.write_text(config.read_text().replace("[run]", 'control = 0\n[proposal]\nkind = "random-walk"\n[run]'))
     assert json.loads(run(command + " --json")[1])["laplace"] is None
 

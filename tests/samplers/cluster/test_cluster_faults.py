@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from designer.core.errors import BadInput
 from samplers.cluster.client import Cluster
 from samplers.config.config import SamplerConfig
 from samplers.runs.run import run_config
@@ -199,3 +200,21 @@ def test_a_killed_scheduler_ends_the_command_in_a_line_and_the_run_goes_on_elsew
         another.close()
     assert there["posterior/theta"].values.tobytes() == whole
     assert list((tmp_path / "copy").glob("cluster.marker.*")) == []
+
+
+def test_a_killed_scheduler_ends_a_trial_run_which_has_saved_nothing(folder, tmp_path):
+    """There is nothing to resume, and the line does not say so."""
+    pytest.importorskip("distributed")
+    (tmp_path / "dask").mkdir()
+    cluster = DaskCluster(tmp_path / "dask")
+    try:
+        cluster.add_worker(1)
+        eventually(lambda: "Register worker" in cluster.said("scheduler"))
+        config = SamplerConfig.load(folder / "config.toml", draws=ENDLESS, chains=1)
+        with Cluster(cluster.address) as connection:
+            told = "the connection was lost; nothing was saved, start it again, here or on another cluster"
+            with pytest.raises(BadInput) as refused:
+                connection.collect_pairs(config, 10**6, progress=lambda done, total: cluster.scheduler.kill())
+        assert str(refused.value) == f"cluster: {cluster.address}: {told}"
+    finally:
+        cluster.close()

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from designer import Design
-from designer.core.errors import BadInput
-from samplers import AlwaysAccept, DenseMRF, ExactTest, SamplerConfig, SequentialTest, ValuedMRF, run_config
+from designer.core.errors import BadInput, NumericalFailure
+from samplers import (
+    AlwaysAccept,
+    Chain,
+    DenseMRF,
+    ExactTest,
+    Logistic,
+    RandomWalk,
+    SamplerConfig,
+    SequentialTest,
+    ValuedMRF,
+    run_config,
+)
 from samplers.chains import gibbs, gibbs_values
 from samplers.chains.parallel import streams
 from samplers.config.assemble import build
+from samplers.data.sources import load
 from samplers.decide import Comparison
+from samplers.experiments.studies import e11
 from samplers.experiments.studies.e7 import Uncorrected
 from samplers.experiments.studies.e8 import Settings
+from samplers.experiments.studies.e11 import ANALYTIC, BARKER, SEQUENTIAL
 from samplers.models.lasso import Lasso, draw_line
+from samplers.models.tempered import tempered
 from samplers.proposals import Langevin
 from samplers.runs.run import audit_config, collect_pairs
 
@@ -98,6 +115,74 @@ def test_uncorrected_langevin_dynamics_are_those_of_e7(tmp_path):
     assert results.attrs["gradient_batch"] == 50 and "every proposal is accepted" in results.attrs["uncorrected"]
     with pytest.raises(BadInput, match="nothing to audit"):
         audit_config(config)
+
+
+E11 = """
+[data]
+source = "mnist17"
+rows = 300
+[model]
+kind = "logistic"
+control = 0
+[proposal]
+kind = "random-walk"
+scale = {}
+isotropic = true
+[run]
+draws = 40
+chains = 2
+seed = 5
+temperature = 1000.0
+"""
+
+
+@pytest.mark.parametrize("test", [BARKER, SEQUENTIAL, ANALYTIC])
+def test_the_walk_of_e11_runs_from_a_file_though_its_posterior_has_no_mode(tmp_path, test):
+    settings, data = e11.EXPERIMENT.sizes["tiny"], load("mnist17", None, 300)
+    scale, (n_data, d) = math.sqrt(settings.variance), data.x.shape
+    assert not data.x.any(axis=0).all()  # columns with nothing but 0, and a flat prior
+    walk = E11.format(scale) + f"start = {[0] * d}\n"
+    tests = {BARKER: '[test]\nkind = "barker"\nm = 100', ANALYTIC: '[test]\nkind = "concentration"\nm = 100'}
+    design = settings.design(n_data) if test == SEQUENTIAL else None
+    config = SamplerConfig.from_toml(tests.get(test, "") + walk, design)
+    assert SamplerConfig.from_toml(config.to_toml()) == config
+    results = run_config(config, tmp_path / "run")
+    model, rule = tempered(Logistic.from_data(data.x, data.y), 1000.0), "barker" if test == BARKER else "metropolis"
+    for number, rng in enumerate(streams(5, 2)):
+        isotropic = RandomWalk.isotropic(scale, d)
+        draws = Chain(model, isotropic, settings.test(test, n_data), np.zeros(d), rng, rule=rule).advance(40)
+        assert draws.accepted.any() and not draws.accepted.all()
+        np.testing.assert_array_equal(results["posterior/theta"][number], draws.theta)
+
+
+def test_a_walk_that_needs_the_mode_says_that_there_is_none():
+    start = f"start = {[0] * 784}\n"
+    for walk in (E11.format(0.2), (E11.format(0.2) + start).replace("isotropic = true\n", "")):
+        with pytest.raises(NumericalFailure, match="no mode: nothing but 0"):
+            build(SamplerConfig.from_toml(walk, exact=True))
+    with pytest.raises(BadInput, match=r"run\.start: has 3 numbers, the model has 784"):
+        build(SamplerConfig.from_toml(E11.format(0.2) + "start = [0, 0, 0]\n", exact=True))
+    with pytest.raises(BadInput, match=r"proposal\.scale: missing; isotropic"):
+        SamplerConfig.from_toml(E11.replace("scale = {}\n", "") + start, exact=True)
+
+
+def test_isotropic_steps_have_one_size_in_every_coefficient(tmp_path):
+    """E3's walk: from the mode, which it looks for, with or without control variates, and in models with shapes."""
+    rng = np.random.default_rng(1)
+    table = "x,y\n" + "\n".join(
+        f"{x:.3f},{n}" for x, n in zip(rng.normal(size=200), rng.poisson(2.0, 200), strict=True)
+    )
+    (tmp_path / "t.csv").write_text(table)
+    text = (
+        f'[data]\npath = "{tmp_path}/t.csv"\n[model]\nformula = "y ~ x"\nfamily = "negative-binomial"\ncontrol = {{}}\n'
+    )
+    text += '[proposal]\nkind = "random-walk"\nscale = 0.01\nisotropic = true\n[run]\ndraws = 5\n'
+    for control in (0, 2):
+        spec = build(SamplerConfig.from_toml(text.format(control), exact=True))
+        np.testing.assert_array_equal(spec.proposal.factor, 0.01 * np.eye(3))
+    given = build(SamplerConfig.from_toml(text.format(0) + "start = [0.5, 0, 0]\n", exact=True))
+    np.testing.assert_array_equal(given.start, [0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(given.proposal.factor, 0.01 * np.eye(3))
 
 
 def test_always_accept_respects_the_prior():

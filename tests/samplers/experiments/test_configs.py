@@ -6,6 +6,7 @@ from designer.core.errors import BadInput
 from designer.core.progress import Cancelled
 from samplers.config.built_in import BUILT_IN, built_in, twin_notice
 from samplers.config.config import SamplerConfig
+from samplers.experiments.studies import e4
 from samplers.runs.run import build, collect_pairs
 
 
@@ -30,6 +31,11 @@ def test_pairs_can_be_collected(name):
     assert trial.skew is not None and 8 <= len(trial) <= 12  # a jump that the prior forbids gives no pair
     warmup = 100 if name == "e3-proxy" else 300  # independent proposals forget their start at once
     assert told[-1] == (warmup + 60, warmup + 60)
+
+
+def test_e4_has_the_sources_of_the_experiment():
+    source = built_in("e4").data.source
+    assert source == e4.EXPERIMENT.sizes["full"].data and e4.SOURCES[source] in BUILT_IN["e4"].about
 
 
 def test_control_variates_shrink_kappa():

@@ -28,6 +28,15 @@ def test_finding():
     assert spent["ε = 0.1"] == pytest.approx(2 * 5000 * rows["ε = 0.1"][1] * rows["ε = 0.1"][5])
     truth = dict(zip(done.report.tables[1].columns, done.report.tables[1].rows[0], strict=True))
     assert truth["jumps accepted"] > 0.3 and truth["samples in total"] == 450  # blind jumps: a few per cent
+    undecided = done.report.tables[4]
+    assert undecided.columns[:4] == ["variable (0: the constant)", "entries and exits in the truth", "truth", "± s.e."]
+    assert undecided.rows and all(len(row) == len(undecided.columns) == 12 for row in undecided.rows)
+    drawn = done.report.panels[0].series[0]
+    for row in undecided.rows:
+        assert any(0.01 < p < 0.99 for p in row[2::2]) and all(se > 0.0 for se in row[3::2])
+        assert row[2] == pytest.approx(drawn.y[row[0]]) and drawn.high[row[0]] - row[2] == pytest.approx(2.0 * row[3])
+    others = set(range(len(drawn.y))) - {row[0] for row in undecided.rows}
+    assert all(not 0.01 < drawn.y[k] < 0.99 for k in others)
     starts = done.report.tables[2].rows
     assert [row[0] for row in starts] == [ONE, ALL, ONE, ALL, GOOD]
     fitting = [row[3] for row in starts[2:]]

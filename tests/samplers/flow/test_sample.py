@@ -58,6 +58,7 @@ def test_laplace_where_it_is_enough(model):
     result = au.sample(model, posterior_error=0.2, **QUIET)
     assert (result.method, result.claim.status, result.warnings) == ("laplace", "shown", ())
     assert decided(result, "need I sample?").choice == "no: Laplace draws"
+    assert decided(result, "need I sample?").reason.startswith("Laplace is within ")  # read after "because"
     assert result.theta.shape == (4, 1000, 3)
     assert result.test is None and result.design is None and result.plan is None
 

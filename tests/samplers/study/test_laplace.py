@@ -76,7 +76,7 @@ def test_a_normal_posterior_has_equal_weights_and_needs_no_chain():
     verdict = laplace_verdict(Controlled.around(model, find_mode(model)), rng, wish=1e-6)
     assert np.ptp(verdict.weighted.log_ratio) < 1e-8
     assert verdict.method == "laplace"
-    assert verdict.sentence.startswith("need not sample: ")
+    assert verdict.sentence == f"no need to sample: {verdict.reason}" and verdict.reason.startswith("Laplace is ")
     assert verdict.pareto_k == -np.inf
     assert verdict.ess == pytest.approx(200.0)  # one round of draws was enough
     assert verdict.upper < 1e-9

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import streamlit as st
 
 from app.dashboard.pages.further import boundary, budget, posterior, redesign, steps
-from app.dashboard.pages.further.parts import choice
 from app.dashboard.state.in_use import run_in_use
 from app.dashboard.state.loaded import Loaded
+from app.dashboard.widgets.choice import choice
 from app.dashboard.widgets.chrome import problems_in_words
 
 

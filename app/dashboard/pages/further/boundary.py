@@ -12,13 +12,17 @@ from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, batch_warning, below
 from app.dashboard.state import share
 from app.dashboard.state.chosen import choose_design
+from app.dashboard.state.current import current_design
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.knobs import TOLERANCE, Knob, knob
+from app.dashboard.widgets.strip import tell, verdict_of
 from app.figures import boundary as figures
-from designer.further.optimal_boundary.boundary import bounds_of, optimal_boundary, smallest_batch
+from designer.further.optimal_boundary.boundary import MOST_LOOKS, bounds_of, optimal_boundary, smallest_batch
 from designer.further.optimal_boundary.result import OptimalBoundary
 from designer.pairs.trial_run import TrialRun
+from designer.rule.design import Design
+from designer.rule.plan import as_plan
 
 ASYMMETRIC = "bndasym"
 FILE = "boundary.toml"
@@ -69,14 +73,14 @@ def show(run: Loaded) -> None:
         "Pocock, O'Brien–Fleming and Wang–Tsiatis bounds have one or two parameters. How much could *any* boundary "
         "save at the same looks and tolerance?"
     )
-    topic = _topic(run.trial.n_data)
-    _, batch, _ = topic.knobs
+    topic = _topic(run.trial.n_data, current_design(run.trial))
+    _, batch, looks_grow = topic.knobs
     first = answer_place()
     left, right = st.columns(2)
     with left:
         most, m = knob(TOLERANCE), int(knob(batch, most=run.trial.n_data - 1))
     with right:
-        growth = knob(GROWTH)
+        growth = knob(looks_grow)
         asymmetric = st.toggle(
             "Let the two bounds differ",
             key=ASYMMETRIC,
@@ -92,29 +96,32 @@ def show(run: Loaded) -> None:
     batch_warning(run.trial, m)
     if result is not None:
         with first:
-            _tell(result)
+            _tell(result, run.trial)
         _figures(result)
     with below(topic, {TOLERANCE.key: most, BATCH.key: m, GROWTH.key: growth, ASYMMETRIC: asymmetric}):
         if result is not None:
             _saves(result, run.config)
 
 
-def _topic(n_data: int) -> Topic:
-    """The topic; its default mini-batch size gives some 50 looks."""
-    batch = BATCH._replace(default=smallest_batch(n_data, looks=LOOKS))
-    return Topic("boundary", (TOLERANCE, batch, GROWTH), {ASYMMETRIC: False}, METHOD, "optimal_boundaries.md")
+def _topic(n_data: int, design: Design | None = None) -> Topic:
+    """The topic; its looks are by default those of the design in use, or else some 50."""
+    m, growth = smallest_batch(n_data, looks=LOOKS), 1.0
+    if design is not None and 1 < as_plan(design).schedule.pi.size <= MOST_LOOKS:
+        m, growth = design.m, design.growth
+    knobs = (TOLERANCE, BATCH._replace(default=m), GROWTH._replace(default=growth))
+    return Topic("boundary", knobs, {ASYMMETRIC: False}, METHOD, "optimal_boundaries.md")
 
 
 def _work(trial: TrialRun, most: float, m: int, growth: float, symmetric: bool, job: Job) -> OptimalBoundary:
     return optimal_boundary(trial, most, m, growth, symmetric=symmetric, progress=job.progress, cancelled=job.cancelled)
 
 
-def _tell(result: OptimalBoundary) -> None:
+def _tell(result: OptimalBoundary, trial: TrialRun) -> None:
     kind = "symmetric boundary" if result.symmetric else "boundary"
-    st.success(
+    tell(
         f"**No {kind} reads less than {result.lower_bound:.2%} of the data** at these looks with mean |Δ| within "
         f"{result.tolerance:g}. The one found reads {result.usage:.2%}, with mean |Δ| {result.error:.3g}.",
-        icon=":material/check_circle:",
+        verdict_of(result.usage, trial),
     )
     if not result.interval:
         st.warning(

@@ -133,6 +133,7 @@ def show(run: Loaded) -> None:
         of_quantity = (knob(SECONDS), knob(TAU), knob(SENSITIVITY), knob(DEGREE))
     with right:
         question = _BudgetQuestion(*of_quantity, knob(FIXED), knob(PER_DATUM), batch_knob(M, run.trial.n_data))
+        st.caption("Tests with the same bound at every look (α = 0.5): the phases of a config have no other.")
     work = partial(_work, run.trial, question)
     key = f"{run.trial.digest}-{question!r}"
     with first:

@@ -13,7 +13,6 @@ from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.state import share
-from app.dashboard.state.history import going_back
 from app.dashboard.widgets.knobs import Knob, reset_button
 from designer.pairs.trial_run import TrialRun
 
@@ -32,45 +31,26 @@ class Topic(NamedTuple):
     page: str
 
 
-def choice(name: str, label: str, titles: Mapping[str, str], meaning: str) -> str:
-    """A list to choose from. The URL has the key of the choice; Streamlit's own binding would put its title there."""
-    keys, asked = list(titles), st.query_params.get(name, "")
-    if going_back():
-        st.session_state[choice_key(name)] = asked if asked in titles else keys[0]
-    chosen = st.selectbox(
-        label,
-        keys,
-        keys.index(asked) if asked in titles else 0,
-        format_func=lambda key: titles[key],
-        key=choice_key(name),
-        persist_state="session",
-        help=meaning,
-    )
-    if st.query_params.get(name) != chosen:  # a change of page empties the URL
-        st.query_params[name] = chosen
-    return str(chosen)
-
-
-def choice_key(name: str) -> str:
-    """The key of the widget of such a list."""
-    return f"{name}-chosen"
-
-
 def answered(topic: Topic, key: str, label: str, work: Callable[[Job], Any]) -> Any:
     """The answer of a topic, remembered or computed as a job; None until it is there.
 
     The key has all that the answer depends on: the digest of the trial run, and the knobs.
     """
-    remembered = _answers.get((topic.key, key))
+    return answered_once(topic.key, key, label, work)
+
+
+def answered_once(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> Any:
+    """The answer of a kind of job to a question, for all sessions; None until it is there."""
+    remembered = _answers.get((kind, key))
     if remembered is not None:
-        job = jobs.current(topic.key)
+        job = jobs.current(kind)
         if job is not None and job.key != key:
             job.cancel()
         return remembered
-    answer = jobs.automatic(topic.key, key, label, work)
+    answer = jobs.automatic(kind, key, label, work)
     if answer is not None:
         with _turn:
-            _answers[topic.key, key] = answer
+            _answers[kind, key] = answer
             for oldest in list(_answers)[:-MOST_ANSWERS]:
                 del _answers[oldest]
     return answer

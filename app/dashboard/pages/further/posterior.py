@@ -11,6 +11,7 @@ import streamlit as st
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages.further.parts import Topic, answered, batch_warning, below
 from app.dashboard.state import share
+from app.dashboard.state.current import MOST_EXACT, WIDER, WIDEST, say_growth, take_growth
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import answer_place, captioned
 from app.dashboard.widgets.knobs import ALPHA, BATCH, EPSILON, GROWTH, Knob, batch_knob, knob, shape_knobs
@@ -57,11 +58,12 @@ SKEWNESS = Knob(
 )
 INFLATION = Knob(
     "pinfl",
-    "Allowed inflation of standard deviations",
-    "0.05 allows posterior standard deviations that are 5% too large. A larger value allows a cheaper test.",
-    1e-4,
-    5.0,
-    0.05,
+    WIDER,
+    "0.01 allows posterior standard deviations that are 1% too large. A larger value allows a cheaper test. The Start "
+    "page asks the same.",
+    MOST_EXACT,
+    WIDEST,
+    0.01,
     [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0],
     "%.4g",
 )
@@ -99,7 +101,9 @@ def show(run: Loaded) -> None:
         m, epsilon = batch_knob(BATCH, run.trial.n_data), knob(EPSILON)
         alpha, growth = shape_knobs()
     with right:
+        take_growth(INFLATION.key)
         inflation, dimension, skewness = knob(INFLATION), int(knob(DIMENSION)), knob(SKEWNESS)
+        say_growth(inflation)
     question = _PosteriorQuestion(m, epsilon, alpha, growth, dimension, skewness, inflation)
     work = partial(_work, run.trial, question)
     with first:
@@ -153,7 +157,7 @@ def _answer(answer: _PosteriorAnswer, question: _PosteriorQuestion) -> None:
     if isinstance(answer.wish, str):
         if answer.wish == answer.error:  # one reason for both
             return
-        st.warning(f"Allowed inflation: {answer.wish}", icon=":material/info:")
+        st.warning(f"{WIDER} {answer.wish}", icon=":material/info:")
         return
     wish = answer.wish
     if wish.unbounded:  # the largest ε there is: a ceiling of the family, not advice
@@ -213,6 +217,6 @@ _CURVE = (
     "are right. The star is your test."
 )
 _DENSITY = (
-    "Density of one parameter: exact (dashed) and sampled by the chain with your test (solid), which is wider because "
-    "wrong decisions raise the temperature."
+    "Density of one parameter: exact (grey area) and sampled by the chain with your test (line), which is wider "
+    "because wrong decisions raise the temperature."
 )

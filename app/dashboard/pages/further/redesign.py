@@ -9,12 +9,14 @@ import streamlit as st
 
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import Topic, below, choice, choice_key
+from app.dashboard.pages.further.parts import Topic, below
 from app.dashboard.state import share
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.widgets.captioned import captioned
+from app.dashboard.widgets.choice import choice, choice_key
 from app.dashboard.widgets.chrome import problems_in_words
 from app.dashboard.widgets.knobs import TOLERANCE, Knob, knob
+from app.dashboard.widgets.strip import tell, verdict_of
 from app.figures import redesign as figures
 from designer.core.errors import BadInput
 from samplers.adapt.redesign import Change, Followed, follow_from
@@ -167,10 +169,11 @@ def _answer(ran: Ran) -> None:
         st.info("Too few pairs were recorded for a search. Run the chain for more steps.")
     else:
         first, last = followed.log[0], followed.log[-1]
-        st.success(
+        tell(
             f"The first design has a predicted data use of {first.old_usage:.2%} and mean |Δ| of "
             f"{first.old_error:.3g}; the last one {last.usage:.2%} and {last.error:.3g} (m = {last.m:,}, ε = "
-            f"{last.epsilon:g}). Pairs took {followed.passes:,} passes, {followed.share:.1%} of all data read."
+            f"{last.epsilon:g}). Pairs took {followed.passes:,} passes, {followed.share:.1%} of all data read.",
+            None if followed.trial is None else verdict_of(last.usage, followed.trial),
         )
     captioned(
         figures.over_time(followed, ran.tolerance, ran.first),

@@ -28,6 +28,8 @@ MU_STD = Knob(
     [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0],
     "%.3g",
 )
+# its own, whatever design is in use: a test that decides at its first look teaches little
+OWN_BATCH, OWN_EPSILON = BATCH._replace(key="learn_m"), EPSILON._replace(key="learn_eps")
 STATE = "learn-tests"
 
 
@@ -75,7 +77,7 @@ def show() -> None:
     """Draw this part."""
     right, left = st.columns([2, 1], gap="large")  # on a phone, the test comes before its knobs
     with left:
-        m, epsilon = batch_knob(BATCH, N_DATA), knob(EPSILON)
+        m, epsilon = batch_knob(OWN_BATCH, N_DATA), knob(OWN_EPSILON)
         mu_std = knob(MU_STD)
         st.caption(f"N = {N_DATA:,}, the same bound at every look. The right answer is always *accept*.")
     setting = Design(N_DATA, min(m, N_DATA // 2), epsilon), mu_std

@@ -8,6 +8,10 @@ from app.dashboard.jobs import runs
 from app.dashboard.pages.monitor import new_run, view
 from app.dashboard.pages.monitor.view import watched_file
 from app.dashboard.serve.server import MOST_MEGABYTES
+from app.dashboard.state.history import going_back
+from app.dashboard.state.visitor import owner
+from app.dashboard.widgets.captioned import answer_place
+from app.dashboard.widgets.choice import name_choice
 from app.dashboard.widgets.chrome import problems_in_words
 from designer.core.errors import BadInput
 from samplers.config.config import SamplerConfig
@@ -23,6 +27,7 @@ def show() -> None:
     st.markdown(
         "Does your chain do what the design promised? Start a run here, or look at one that is running or has finished."
     )
+    first = answer_place()
     left, right = st.columns([1, 2], gap="large")
     uploaded: Watched | None = None
     planned: SamplerConfig | None = None
@@ -34,40 +39,56 @@ def show() -> None:
             uploaded = _upload()
         else:
             view.controls(choice)
+    with first, problems_in_words():
+        if uploaded is not None:
+            view.verdict(uploaded, None)
+        elif choice in (NEW, UPLOAD):
+            _empty()
+        else:
+            view.head(choice)
     with right, problems_in_words():
-        if choice == UPLOAD and uploaded is not None:
+        if uploaded is not None:
             view.describe(uploaded, None)
             st.caption("An audit or a certificate needs the run's folder: put it into the runs folder.")
+        elif planned is not None:
+            view.promised(planned)
         elif choice not in (NEW, UPLOAD):
             view.follow(choice)
-        else:
-            _empty(planned)
 
 
 def _choose() -> str:
-    """Which run: the one of the link, the one started last, or the newest in the folder."""
+    """Which run: the one started last, the one in view before, that of the link, or one that is under way."""
     known = runs.names()
     options = [NEW, *known, UPLOAD]
     started = st.session_state.pop("monitor-started", None)
     if started in known:
         st.session_state[CHOICE] = started
-    elif st.session_state.get(CHOICE) not in options:
-        asked = st.query_params.get(IN_URL, "")
-        st.session_state[CHOICE] = asked if asked in known else NEW
+    elif st.session_state.get(CHOICE) not in options or going_back():
+        st.session_state[CHOICE] = _first(known)
     titles = {NEW: "Start a new run", UPLOAD: "Upload results.nc"}
     choice: str = st.selectbox(
         "Run",
         options,
         key=CHOICE,
+        persist_state="session",
         format_func=lambda name: titles.get(name, name),
         help="Runs that were started here, and output folders of `austerity run` in the runs folder.",
     )
-    if choice in known:
-        st.query_params[IN_URL] = choice
+    if choice != NEW:
+        name_choice(IN_URL, choice)
     elif IN_URL in st.query_params:
         del st.query_params[IN_URL]
     st.caption(f"Runs folder: `{runs.place.folder.resolve()}` (another one: `austerity app --runs DIR`).")
     return choice
+
+
+def _first(known: list[str]) -> str:
+    """The choice of the URL; on a page that is new, else a run of this visitor that is under way."""
+    asked = st.query_params.get(IN_URL, "")
+    if asked in (*known, UPLOAD):
+        return asked
+    going = [] if going_back() else [name for name in runs.of(owner()) if name in known]
+    return next((name for name in going if runs.state(name) == "running"), NEW)
 
 
 def _upload() -> Watched | None:
@@ -85,12 +106,10 @@ def _upload() -> Watched | None:
     return watched_file(file.file_id, file.getvalue())
 
 
-def _empty(planned: SamplerConfig | None) -> None:
-    """What the run to be started promises."""
+def _empty() -> None:
+    """What this page is for."""
     st.info(
         "A design promises an acceptance rate, a share of the data and an error **before** the chain runs. Press "
         "**Start**, and this page puts what the chain really does beside it, while it runs.",
         icon=":material/monitor_heart:",
     )
-    if planned is not None:
-        view.promised(planned)

@@ -11,6 +11,7 @@ from app.dashboard.jobs import runs
 from app.dashboard.state.current import current_design
 from app.dashboard.state.in_use import load_from
 from app.dashboard.state.source import current_source
+from app.dashboard.state.visitor import owner
 from designer.core.errors import BadInput
 from designer.core.toml_json import MAX_TEXT
 from designer.pairs.examples import EXAMPLES, example
@@ -47,7 +48,7 @@ def form() -> SamplerConfig | None:
     name = st.text_input("Name", _free_name(chosen), key=f"monitor-name-{chosen}", max_chars=60)
     if st.button("Start", type="primary", icon=":material/play_arrow:", key="monitor-start"):
         run = whole.run.model_copy(update={"draws": draws, "chains": chains})
-        runs.start(name, whole.model_copy(update={"run": run}))
+        runs.start(name, whole.model_copy(update={"run": run}), owner())
         st.session_state["monitor-started"] = name
         st.rerun()
     st.caption(

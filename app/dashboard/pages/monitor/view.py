@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.dashboard.jobs import jobs, runs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state.visitor import owner
 from app.dashboard.widgets.captioned import captioned
 from app.dashboard.widgets.chrome import problems_in_words
 from app.figures import monitor as figures
@@ -75,7 +76,7 @@ def controls(name: str) -> None:
             )
         elif now == "stopped" and runs.started_here(name):
             if st.button("Resume", icon=":material/resume:", key="monitor-resume", type="primary"):
-                runs.resume(name)
+                runs.resume(name, owner())
                 st.rerun()
         elif now == "stopped":
             st.caption("Started elsewhere: stop or resume it where it was started.")
@@ -162,6 +163,53 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+# --- above: how it stands ---------------------------------------------------------------------------------------------
+
+
+def head(name: str) -> None:
+    """How the run stands, and whether it does what was promised; again and again while it goes."""
+    if _goes(name):
+        _live_head(name)
+    else:
+        _head(name)
+
+
+@st.fragment(run_every=EVERY)
+def _live_head(name: str) -> None:
+    with problems_in_words():
+        _head(name)
+
+
+def _head(name: str) -> None:
+    now = runs.state(name)
+    try:
+        seen = _seen(name)
+    except BadInput:
+        _nothing_yet(name, now)
+        return
+    if now == "stopped" and seen.process is not None:
+        state = f":material/play_circle: running in process {seen.process}, started elsewhere"
+    else:
+        state = WORDS[now]
+    st.markdown(f"**{name}**: {state}")
+    if seen.share < 1.0:
+        st.progress(seen.share, f"{seen.share:.0%} of its steps are saved")
+    verdict(seen, name)
+
+
+def verdict(seen: Watched, name: str | None) -> None:
+    """Whether a run does what was promised; uploaded results have no name."""
+    if (reason := seen.no_promise) is not None:
+        st.info(reason, icon=":material/info:")
+    elif words := drift(seen):
+        st.error(_sentence(words), icon=":material/warning:")
+    elif any(row.verdict == "too early" for row in _with_audit(promises(seen), name)[:2]):
+        st.info("Too early to tell whether the run does what was promised.", icon=":material/hourglass_top:")
+    else:
+        done = "The run did" if seen.process is None else "So far the run does"
+        st.success(f"{done} what its design promised.", icon=":material/check_circle:")
+
+
 # --- on the right -----------------------------------------------------------------------------------------------------
 
 
@@ -181,7 +229,8 @@ def promised(config: SamplerConfig) -> None:
 
 def follow(name: str) -> None:
     """The run, looked at again and again while it goes."""
-    if runs.state(name) in ("running", "stopping") or _writes(name):
+    runs.see(name)
+    if _goes(name):
         _live(name)
     else:
         _look(name)
@@ -197,7 +246,10 @@ def _live(name: str) -> None:
         st.rerun()  # the buttons on the left
 
 
-def _writes(name: str) -> bool:
+def _goes(name: str) -> bool:
+    """Whether the run goes on, started here or elsewhere."""
+    if runs.state(name) in ("running", "stopping"):
+        return True
     try:
         return _seen(name).process is not None
     except BadInput:
@@ -205,19 +257,10 @@ def _writes(name: str) -> bool:
 
 
 def _look(name: str) -> None:
-    now = runs.state(name)
     try:
         seen = _seen(name)
-    except BadInput:
-        _nothing_yet(name, now)
+    except BadInput:  # said above
         return
-    if now == "stopped" and seen.process is not None:
-        state = f":material/play_circle: running in process {seen.process}, started elsewhere"
-    else:
-        state = WORDS[now]
-    st.markdown(f"**{name}**: {state}")
-    if seen.share < 1.0:
-        st.progress(seen.share, f"{seen.share:.0%} of its steps are saved")
     describe(seen, name)
     _log(name)
 
@@ -267,7 +310,6 @@ def watched_file(key: str, content: bytes) -> Watched:
 def describe(seen: Watched, name: str | None) -> None:
     """Promised against measured, how it went, and the parameters; uploaded results have no name."""
     rows = _with_audit(promises(seen), name)
-    _verdict(seen, rows)
     st.table([_cells(row) for row in rows])
     st.caption(_of_which(seen))
     if seen.draws:
@@ -278,18 +320,6 @@ def describe(seen: Watched, name: str | None) -> None:
             "that the pairs of the trial run allow.",
         )
         _parameters(seen)
-
-
-def _verdict(seen: Watched, rows: list[Promise]) -> None:
-    if (reason := seen.no_promise) is not None:
-        st.info(reason, icon=":material/info:")
-    elif words := drift(seen):
-        st.error(_sentence(words), icon=":material/warning:")
-    elif any(row.verdict == "too early" for row in rows[:2]):
-        st.info("Too early to tell whether the run does what was promised.", icon=":material/hourglass_top:")
-    else:
-        done = "The run did" if seen.process is None else "So far the run does"
-        st.success(f"{done} what its design promised.", icon=":material/check_circle:")
 
 
 def _with_audit(rows: list[Promise], name: str | None) -> list[Promise]:

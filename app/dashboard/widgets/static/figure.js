@@ -4,7 +4,8 @@
 // is the part of it that has lines, points and bars.
 
 const AHEAD = "100px"; // from a window's edge, where drawing begins before the figure is scrolled into sight
-const NARROW = 500; // pixels; narrower figures have no toolbar, which would lie on their legend
+// pixels; narrower figures have no toolbar, which would lie on their legend, nor what a trace has for wide ones (meta.wide)
+const NARROW = 500;
 const ICON = { width: 24, height: 24, path: "M7 14H5v5h5v-2H7v-3zm-2-4h2V7h3V5H5v5zm12 7h-3v2h5v-5h-2v3zM14 5v2h3v3h2V5h-5z" };
 
 const library = new Promise((done, failed) => {
@@ -80,7 +81,8 @@ class Plot {
     if (!(seen && this.stale && this.at.clientWidth)) return;
     this.stale = false;
     this.width = this.at.clientWidth;
-    const { data, layout } = JSON.parse(this.figure);
+    const { data: given, layout } = JSON.parse(this.figure);
+    const data = this.width < NARROW ? given : given.map((trace) => ({ ...trace, ...trace.meta?.wide }));
     const whole = document.fullscreenElement === this.at;
     this.at.style.minHeight = `${layout.height}px`;
     layout.template = template(getComputedStyle(this.parent));

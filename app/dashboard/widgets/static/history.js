@@ -38,7 +38,8 @@ export default function undo({ parentElement, data }) {
   install();
   if (data?.open && window.austerityOpened !== data.open) {
     window.austerityOpened = data.open;
-    location.assign(data.open.split(" ")[0]);
+    const base = new URL("../..", document.querySelector("script[type=module][src]").src); // may have a path
+    location.assign(new URL(data.open.split(" ")[0].slice(1), base).href);
   }
   const [back, forward] = parentElement.querySelectorAll("button");
   back.onclick = () => history.back();

@@ -18,6 +18,7 @@ from app.cli.http.openapi import REFUSALS, document
 from app.cli.http.questions import MOST_NUMBERS, QUESTIONS, actions_of
 from app.dashboard.jobs.jobs import program_queue
 from designer import TrialRun
+from designer.core.work import work_done
 from tests.commands import austerity, finished
 from tests.serving import PATIENCE
 
@@ -39,7 +40,9 @@ TYPED = {
 
 @contextmanager
 def served():
-    server = uvicorn.Server(uvicorn.Config(routes.application(), port=0, log_level="warning", lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(routes.application(), port=0, ws="none", log_level="warning", lifespan="off")
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until = time.monotonic() + PATIENCE
@@ -184,12 +187,15 @@ def test_work_that_takes_too_long_is_ended(port, monkeypatch):
     waits_until(lambda: sum(program_queue.counts()) == 0)
 
 
-def test_a_search_can_be_cancelled():
-    """The progress of the command ends its work."""
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_command_can_be_cancelled(name):
+    """Searches by their progress, the others before their next computation."""
     from app.dashboard.jobs.job_queue import Job
     from designer.core.progress import Cancelled
 
-    job = Job("design", lambda job: None)
+    job = Job(name, lambda job: None)
     job.cancel()
+    before = work_done()
     with pytest.raises(Cancelled):
-        routes.answer("design", ASKED["design"], job)
+        routes.answer(name, ASKED[name], job)
+    assert name == "design" or work_done() == before  # the threads of a search have begun

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import compare, compare_model
+from app.dashboard.pages.further import parts
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.source import UPLOAD, Source
 from designer import Design, TrialRun
+from designer.core.progress import Cancelled
 from designer.pairs.examples import example
 from samplers.config.built_in import built_in
 from samplers.decide.barker import BarkerTest
@@ -146,6 +150,30 @@ def test_without_the_model_the_page_says_what_is_missing():
 def test_a_model_of_another_kind_is_not_even_built():
     found = compare_model._work(built_in("e4").to_toml(), Job("x", lambda job: None))
     assert not found.notes and not found.verdict and "not for a model of this kind (ica)" in found.why
+
+
+def test_the_model_is_asked_once_for_all_sessions_and_by_its_config(monkeypatch):
+    said = compare_model.OfModel({}, False, "need not sample", {}, "")
+    asked = []
+    monkeypatch.setattr(parts, "_answers", {})
+    monkeypatch.setattr(compare_model, "_work", lambda text, job: asked.append(text) or said)
+    for _ in range(2):
+        page = settled(open_page("compare", source="control", cbest="false"))
+        assert "Need not sample" in everything(page)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_asking_the_model_stops_before_the_next_part(monkeypatch, number):
+    """A cancelled job does no further part; one that others wait for makes room there, too."""
+    job, done = Job("x", lambda job: None), []
+    for name in ("build", "controlled", "minibatch_notes", "laplace_verdict"):
+        part = SimpleNamespace(proposal=None, rule="metropolis")
+        monkeypatch.setattr(compare_model, name, lambda *given, name=name, part=part: done.append(name) or part)
+    monkeypatch.setattr(job, "cancelled", lambda: len(done) == number)
+    with pytest.raises(Cancelled):
+        compare_model._work(built_in("control").to_toml(), job)
+    assert len(done) == number
 
 
 @pytest.mark.parametrize(("source", "parts"), [("logistic", 2), ("control", 1)])

@@ -8,6 +8,8 @@ import pytest
 
 from app.dashboard.pages import explore
 from designer import Design, characteristics, plotdata, stopping, worst_case
+from designer.engine.predict import predict
+from designer.pairs.examples import example
 from tests.app.dashboard.driving import everything, figure, figures, numbers, open_page, trace
 from tests.serving import PATIENCE
 
@@ -203,3 +205,13 @@ def test_the_knobs_can_become_the_design_in_use():
     assert "This is the design in use." in everything(found)
     other = open_page("explore", n="5000", source="control")
     assert not [each for each in other.button if each.label.startswith("Use this design")]
+
+
+def test_beside_the_worst_case_it_says_what_the_test_does_on_the_pairs_in_use():
+    trial = example("control")
+    test = open_page("explore", source="control", n="100000", m="500", eps="0.05")
+    step = predict(Design(trial.n_data, 500, 0.05), trial).step
+    said = everything(test)
+    assert "it reads **0.51%** of the data per step, which is worth it, and" in said
+    assert f"the acceptance probability is off by **{step.mean_abs_delta:.2g}** on average" in said
+    assert "At the pairs" not in everything(open_page("explore", source="control", n="12214"))  # of other data

@@ -61,6 +61,10 @@ def test_an_answer_stays_when_the_page_is_loaded_again_and_no_example_replaces_t
     assert page.session_state["job-fit"] is not done
 
 
+def test_other_pages_can_name_the_job_and_lead_to_it(fitted):
+    assert fitted.session_state["job-fit"].label == "Fitting"
+
+
 def test_the_answer_is_the_library_s(fitted, answer):
     said = everything(fitted).replace("\\", "")
     for sentence in (answer.sentence, answer.why, answer.against):

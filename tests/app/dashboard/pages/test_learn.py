@@ -20,7 +20,7 @@ def metrics(found) -> dict[str, str]:
 
 
 def test_a_test_is_followed_look_by_look():
-    found = open_page("learn", m="500", eps="0.05", learn_mu="1")
+    found = open_page("learn", learn_m="500", learn_eps="0.05", learn_mu="1")
     path = one_test._path(Design(10_000, 500, 0.05), 1.0, 0)
     assert "Look 1: 500 of 10,000 data read" in everything(found)
     for look in range(2, path.n.size + 1):
@@ -35,15 +35,21 @@ def test_a_test_is_followed_look_by_look():
     assert expected.items() <= metrics(found).items()
 
 
+def test_the_design_in_use_does_not_make_it_dull():
+    found = open_page("learn", m="500", eps="0.5")
+    assert "Look 1: 500 of 10,000 data read" in everything(found) and button(found, "Next look")
+    assert max(trace(figure(found, 0), "bounds")["y"]) > 1.5
+
+
 def test_many_tests_agree_with_the_calculator():
-    found = open_page("learn", m="500", eps="0.1", learn_mu="0.5")
+    found = open_page("learn", learn_m="500", learn_eps="0.1", learn_mu="0.5")
     for _ in range(4):
         button(found, "100 more tests").click().run()
     wrong = int(metrics(found)["Wrong"]) / 400
     curve = characteristics(Design(10_000, 500, 0.1), [0.5])
     assert wrong == pytest.approx(curve.error[0], abs=4 * (curve.error[0] / 400) ** 0.5)
     assert f"{100 * curve.error[0]:.3g}% of all tests are wrong" in everything(found)
-    found.number_input(key="eps").set_value(0.01).run()  # another test: counted anew
+    found.number_input(key="learn_eps").set_value(0.01).run()  # another test: counted anew
     assert metrics(found)["Wrong"] == "0"
 
 

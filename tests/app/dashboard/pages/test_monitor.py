@@ -129,7 +129,7 @@ def test_a_run_says_what_it_promises_before_it_starts():
 
 def test_a_run_starts_from_the_page(folder, monkeypatch):
     started = []
-    monkeypatch.setattr(runs, "start", lambda name, what: started.append((name, what)))
+    monkeypatch.setattr(runs, "start", lambda name, what, owner: started.append((name, what)))
     found = open_page("monitor")
     assert found.selectbox(key="monitor-chain").value == "control"
     assert "Its test: the design for its bundled trial run" in everything(found)
@@ -147,7 +147,7 @@ def test_a_run_starts_from_the_page(folder, monkeypatch):
 
 def test_an_own_config_is_read_or_refused(folder, monkeypatch):
     started = []
-    monkeypatch.setattr(runs, "start", lambda name, what: started.append(what))
+    monkeypatch.setattr(runs, "start", lambda name, what, owner: started.append(what))
     found = open_page("monitor")
     found.selectbox(key="monitor-chain").select("*own*").run()
     found.file_uploader[0].upload("mine.toml", config(folder).to_toml().encode(), "application/toml")
@@ -161,7 +161,7 @@ def test_an_own_config_is_read_or_refused(folder, monkeypatch):
 
 def test_the_design_in_use_is_offered(monkeypatch):
     started = []
-    monkeypatch.setattr(runs, "start", lambda name, what: started.append(what))
+    monkeypatch.setattr(runs, "start", lambda name, what, owner: started.append(what))
     found = open_page("monitor", source="control", chosen="100000,500,0.01,0.5,1")
     assert found.selectbox(key="monitor-chain").value == "*in use*"
     button(found, "Start").click().run()
@@ -173,7 +173,7 @@ def test_stop_and_resume_reach_the_run(folder, monkeypatch):
     (folder / "mine" / "config.toml").write_text(config(folder).to_toml())
     (folder / "mine" / "log.txt").write_text("austerity: data.path: nowhere: no such file\n")
     calls = []
-    monkeypatch.setattr(runs, "resume", lambda name: calls.append(("resume", name)))
+    monkeypatch.setattr(runs, "resume", lambda name, owner: calls.append(("resume", name)))
     monkeypatch.setattr(runs, "stop", lambda name: calls.append(("stop", name)))
     found = open_page("monitor", run="mine")
     assert "ended before it saved anything" in everything(found)

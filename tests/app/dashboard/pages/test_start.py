@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import threading
 
 import numpy as np
@@ -18,12 +20,17 @@ from samplers.config.built_in import built_in_text
 from samplers.config.config import SamplerConfig
 from samplers.runs.laplace import controlled as laplace_model
 from samplers.study.laplace import laplace_verdict
-from tests.app.dashboard.driving import alternative_texts, everything, page
+from tests.app.dashboard.driving import alternative_texts, everything, page, settled
 from tests.serving import PATIENCE
 
 
 def html(found):
     return " ".join(element.proto.body for element in found.get("html"))
+
+
+def found_for(page, name):
+    """The answer that all pages take for the pairs of an example."""
+    return page.session_state["belongings"].answers[example(name).digest]
 
 
 @pytest.fixture(scope="module")
@@ -42,15 +49,17 @@ def test_the_answer_is_one_sentence_without_symbols(controlled):
 
 
 def test_what_it_found_is_the_design_of_all_pages(controlled):
-    answer = controlled.session_state["answer"]
+    answer = found_for(controlled, "control")
     assert answer.digest == example("control").digest and answer.result.best.m == 500
     assert controlled.session_state["tol"] == answer.question.tolerance == 0.01
 
 
 def test_the_pictures_say_what_they_show(controlled):
-    assert any("exact (dashed)" in words for words in alternative_texts(controlled))
+    assert any("exact (grey area)" in words for words in alternative_texts(controlled))
     drawn = [element.proto.json for element in controlled.get("bidi_component") if "svg" in element.proto.json]
     assert drawn[0].count('class=\\"run\\"') == start.RUNS
+    ends = re.findall(r"translate\(([\d.]+) ([\d.]+)\)", drawn[0])
+    assert len(ends) == start.RUNS == len(set(ends))  # not one line above another at the edge of the frame
 
 
 def test_the_plain_walk_is_not_worth_it_and_wider_posteriors_need_no_chain():
@@ -60,7 +69,7 @@ def test_the_plain_walk_is_not_worth_it_and_wider_posteriors_need_no_chain():
     while any(b.key == "cancel-start" for b in found.button):
         found.session_state["job-start"].wait(60)
         found.run()
-    assert ">need not sample<" in html(found)
+    assert ">no need to sample<" in html(found)
     assert found.session_state["tol"] < 0.01
 
 
@@ -69,7 +78,8 @@ def test_with_nothing_yet_only_an_example_is_shown_and_nothing_is_claimed_or_use
     text = everything(found)
     assert "An example, not your posterior" in html(found)
     assert "at least 1% of 50,000 rows: at most 50× fewer" in text and "Whatever your posterior" in text
-    assert "answer" not in found.session_state and "tol" not in found.session_state
+    assert "belongings" not in found.session_state, "nor an answer in them"
+    assert "tol" not in found.session_state
     found.number_input[0].set_value(600).run()
     assert "With 600 rows no test can save much" in everything(found)
 
@@ -77,12 +87,20 @@ def test_with_nothing_yet_only_an_example_is_shown_and_nothing_is_claimed_or_use
 def test_own_pairs_are_asked_for_and_no_others_take_their_place():
     found = page("start", have="a trial run")
     assert "Upload your trial run" in everything(found) and 'headline">' not in html(found)
+    assert not found.text_input  # no rows of other pairs
+    right, sink = TrialRun.at_stationarity(20_000, 0.3, 50, np.random.default_rng(3)), io.BytesIO()
+    right.to_npz(sink)
+    (uploader,) = found.file_uploader
+    uploader.upload("mine.npz", sink.getvalue(), "application/octet-stream")
+    settled(found.run())
+    assert 'headline">' in html(found) and not found.file_uploader
+    assert found.text_input[0].value == "20,000"
 
 
 def test_a_tolerance_that_was_set_elsewhere_is_not_overwritten(controlled):
     found = page("start", source="control", tol="0.02")
     assert "0.02, was set on another page" in everything(found)
-    assert found.session_state["answer"].question.tolerance == 0.02
+    assert found_for(found, "control").question.tolerance == 0.02
 
 
 def test_numbers_are_said_with_few_digits_and_limits_are_not_too_small():
@@ -103,7 +121,7 @@ def test_the_verdict_is_about_the_cost_the_error_and_the_alternative():
     dear = outlook(Design(trial.n_data, 500, 0.01), trial)
     assert dear.gain == pytest.approx(trial.n_data / (2 * dear.rows.value), rel=1e-6)
     assert badge(dear, 0.01, None)[:2] == ("bad", "not worth it")
-    assert badge(dear, 0.05, 0.018)[:2] == ("open", "need not sample")
+    assert badge(dear, 0.05, 0.018)[:2] == ("open", "no need to sample")
     assert "times the evaluations" in headline(dear, trial.n_data, 0.01)
     grown = posterior_error(Design(trial.n_data, 500, 0.01), trial).sd_ratio - 1.0
     assert dear.growth == pytest.approx(MARGIN * grown, rel=1e-3)

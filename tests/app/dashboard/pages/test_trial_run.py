@@ -110,6 +110,18 @@ def test_an_upload_is_used_and_named():
     assert query(found, "digest") == trial.digest
 
 
+def test_a_recognised_mistake_is_said_instead_of_any_result():
+    right = TrialRun.at_stationarity(20_000, 0.5, 200, np.random.default_rng(1))
+    sums = TrialRun(right.n_data, right.n_data * right.mu, right.sigma)
+    sink = io.BytesIO()
+    sums.to_npz(sink)
+    found = upload(page("trial_run"), "sums.npz", sink.getvalue())
+    (said,) = [error.value for error in found.error]
+    assert said.startswith("No design can be made: mu looks like the sum of the lᵢ")
+    assert "would read" not in everything(found) and "finds the best test." not in said
+    assert everything(found).count("looks like the sum") == 1
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "npz"])
 def test_binary_uploads(suffix):
     trial, sink = TrialRun.from_csv(GOOD), io.BytesIO()

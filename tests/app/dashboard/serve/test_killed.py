@@ -51,6 +51,9 @@ async def start_both(address: str) -> None:
     await session.open(page="monitor", query="")
     await session.press(session.button("Start"))
     await session.ask("experiment=e3", "experiments")
+    async with asyncio.timeout(PATIENCE):
+        while session.button("Run it now") is None:  # what has ended may be the strip, which follows the run
+            await asyncio.sleep(0.1)
     await session.press(session.button("Run it now"))
     assert session.errors == []
     await session.close()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 
 import numpy as np
 import pytest
 
-from app.dashboard.state import addresses, belongings, loaded, session_file, visitor
+from app.dashboard.jobs.job_queue import Job
+from app.dashboard.state import addresses, belongings, current, loaded, session_file, visitor
 from app.dashboard.state.belongings import Belongings
 from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.question import Question, answer_question
 from app.dashboard.state.source import UPLOAD, Source
+from app.dashboard.state.table import Table
 from designer import BadInput, TrialRun
 
 TRIAL = TrialRun.at_stationarity(5_000, 0.4, 20, np.random.default_rng(1))
@@ -22,6 +27,7 @@ def session(monkeypatch):
     state, mine = {}, Belongings("", "")
     for module in (addresses, belongings, loaded, session_file):
         monkeypatch.setattr(module.st, "session_state", state)
+    monkeypatch.setattr(session_file.st, "query_params", {})
     state["belongings"] = mine
     return mine
 
@@ -40,6 +46,44 @@ def test_a_session_comes_back_as_it_was(session):
     assert session.runs[TRIAL.digest] == Loaded("mine.npz", TRIAL, "uploaded", "a = 1")
 
 
+def test_other_trial_runs_and_the_table_of_a_fit_come_back_too(session):
+    others = [TrialRun.at_stationarity(3_000, 0.4, 20, np.random.default_rng(seed)) for seed in (2, 3)]
+    session.runs = {trial.digest: Loaded(f"{k}.csv", trial, "uploaded") for k, trial in enumerate([*others, TRIAL])}
+    session.table = table = Table("mine.csv", b"y,x\n1,2\n3,4\n", ("y", "x"))
+    text = saved(session)
+    session.runs, session.table = {}, None
+    session_file.st.session_state.pop("remembered-runs", None)
+    session_file.load_session(text.encode())
+    assert list(session.runs) == [*(trial.digest for trial in others), TRIAL.digest]
+    assert session.table == table
+
+
+def test_the_design_in_use_comes_back_with_what_it_promises(session):
+    answer = answer_question(Question(0.05), TRIAL, Job("a", lambda job: None))
+    current.take_answer(answer)
+    text = saved(session)
+    session.answers = {}
+    assert current.current_design(TRIAL) is None
+    session_file.load_session(text.encode())
+    assert current.current_design(TRIAL) == answer.result.best and answer.result.best.predicted is not None
+    other = TrialRun.at_stationarity(5_000, 0.4, 20, np.random.default_rng(2))
+    assert current.current_design(other) is None, "it was found for other pairs"
+    assert json.loads(saved(session))["designs"] == json.loads(text)["designs"], "it is saved again"
+
+
+def test_what_does_not_fit_into_the_file_is_left_out(session, monkeypatch):
+    other = TrialRun.at_stationarity(3_000, 0.4, 2000, np.random.default_rng(2))
+    session.runs = {other.digest: Loaded("other.csv", other, "uploaded")}
+    session.table = Table("mine.csv", b"y,x\n1,2\n3,4\n", ("y", "x"))
+    monkeypatch.setattr(session_file, "MOST_MEGABYTES", 0.01)
+    content = json.loads(saved(session))
+    assert content["more"] == [] and "table" in content and "trial" in content
+
+
+def packed(content):
+    return base64.b64encode(zlib.compress(content)).decode()
+
+
 def broken(**changes):
     return json.dumps({"austerity_session": 1, "page": "design", "pages": {}} | changes).encode()
 
@@ -54,9 +98,18 @@ def broken(**changes):
         (broken(pages=None), "addresses of its pages are missing"),
         (broken(page="//elsewhere.example"), "name that no page has"),
         (broken(pages={"design": 1}), "not a text"),
-        (broken(pages={"design": "a=1&" * 200}), "more than 100 parameters"),
-        (broken(pages={"design": "a" * 20_000}), "too long"),
+        (broken(pages={"design": "a=1&" * 300}), "more than 200 parameters"),
+        (broken(pages={"design": "a" * 30_000}), "too long"),
         (broken(trial={"key": "a"}), "incomplete"),
+        (broken(designs=[]), "must be a table"),
+        (broken(designs={"a": 1}), "not a text"),
+        (broken(designs={"a": "m = 1"}), "design"),
+        (broken(more={}), "must be a list"),
+        (broken(more=[{}]), "trial run is incomplete"),
+        (broken(table={"name": "a.csv"}), "table is incomplete"),
+        (broken(table={"name": "a.csv", "zlib": "?"}), "table is damaged"),
+        (broken(table={"name": "a.csv", "zlib": packed(b"x" * 2**25)}), "larger than 20 MB"),
+        (broken(table={"name": "a.csv", "zlib": packed(b"")}), "a.csv"),
         (broken(trial=dict.fromkeys(("key", "name", "origin"), "a") | {"npz": "?"}), "damaged"),
     ],
 )
@@ -64,7 +117,7 @@ def test_what_is_not_a_session_is_refused_and_changes_nothing(session, text, mes
     session.addresses = {"explore": {"m": ["700"]}}
     with pytest.raises(BadInput, match=message):
         session_file.load_session(text)
-    assert session.addresses == {"explore": {"m": ["700"]}} and not session.runs
+    assert session.addresses == {"explore": {"m": ["700"]}} and not session.runs and session.table is None
 
 
 def test_a_trial_run_must_be_the_one_that_the_file_names(session):

@@ -30,6 +30,21 @@ def test_the_topic_shows_the_librarys_numbers(asymmetric):
     assert numbers(trace(figures(found)[1], "data")["x"])[0] == pytest.approx(want.usage)
 
 
+def test_its_looks_are_those_of_the_design_in_use():
+    chosen = design_text(Design(5000, 250, 0.05, growth=1.5))
+    found = page("further", **SMALL, topic="boundary", tol="0.05", chosen=chosen)
+    assert (found.number_input(key="bndm").value, found.number_input(key="bndgrowth").value) == (250, 1.5)
+
+
+def test_its_box_is_coloured_by_what_it_costs():
+    found = page("further", **SMALL, topic="boundary", tol="0.05", bndm="1000")
+    want = optimal_boundary(TRIAL, 0.05, 1000)
+    assert want.usage > 1 / 3  # of the data, each of which is evaluated twice
+    assert not found.success and "not worth it" in found.warning[0].value
+    cheap = page("further", source="control", topic="boundary", tol="0.05", bndm="20000")
+    assert cheap.success and "not worth it" not in cheap.success[0].value
+
+
 def test_the_page_design_shows_a_boundary_of_its_own():
     design = Design.with_bounds(5000, 1000, [-2.5, -2.0, -1.8, -1.7], [4.0, 3.0, 2.5, 2.0])
     found = page("design", **SMALL, chosen=design_text(design), tol="0.05")
