@@ -60,15 +60,13 @@ class Session:
     # --- actions ------------------------------------------------------------------------------------------------------
 
     async def open(self, query: str = "eps=0.05", page: str = "explore") -> None:
-        """Open the dashboard, and go from its first page to this one."""
+        """Open this page of the dashboard at its address, as a link does."""
         stream = self.address.replace("http", "ws", 1) + "/_stcore/stream"
         self._connection = await connect(
             stream, subprotocols=["streamlit"], max_size=None, additional_headers=self.headers
         )
         self._listening = asyncio.create_task(self._listen(self._connection))
-        await self.ask()
-        if page in self.pages:
-            await self.ask(query, page)
+        await self.ask(query, named=page)
 
     async def close(self) -> None:
         """Close the window."""
@@ -78,10 +76,15 @@ class Session:
         if self._connection is not None:
             await self._connection.close()
 
-    async def ask(self, query: str = "", page: str | None = None, *, used: Widget | None = None, to: str = "") -> float:
-        """Ask for a page, with one of its widgets used; returns the milliseconds until the page is complete."""
+    async def ask(
+        self, query: str = "", page: str | None = None, *, named: str = "", used: Widget | None = None, to: str = ""
+    ) -> float:
+        """Ask for a page, with one of its widgets used; returns the milliseconds until the page is complete.
+
+        Pages are known by their hash; the first one is asked for by the name in its address.
+        """
         question = BackMsg()
-        question.rerun_script.query_string = query
+        question.rerun_script.query_string, question.rerun_script.page_name = query, named
         question.rerun_script.page_script_hash = self.page if page is None else self.pages[page]
         if used is not None:
             state = question.rerun_script.widget_states.widgets.add(id=used.part.id)

@@ -11,6 +11,7 @@ import streamlit as st
 from app.dashboard import cached
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.jobs.remembered import answered_once
 from app.dashboard.pages import compare_model
 from app.dashboard.state import share
 from app.dashboard.state.in_use import run_in_use
@@ -186,7 +187,7 @@ def _best(trials: Mapping[str, TrialRun], values: Mapping[str, float]) -> dict[s
             for name, trial, part in _parts(trials, job)
         }
 
-    candidates: dict[str, Candidates] | None = jobs.automatic(BEST, key, "Tuning each test", work, patience=PATIENCE)
+    candidates: dict[str, Candidates] | None = answered_once(BEST, key, "Tuning each test", work, PATIENCE)
     return candidates
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from app.dashboard.jobs.job_queue import Job
-from app.dashboard.pages.further.parts import answered_once
+from app.dashboard.jobs.remembered import answered_once
 from app.dashboard.state.loaded import Loaded
 from designer.core.progress import raise_if
 from designer.pairs.notes import Note

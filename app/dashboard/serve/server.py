@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import logging
 import os
 import socket
@@ -28,7 +27,9 @@ from app.dashboard.jobs import runs as run_processes
 from app.dashboard.serve import logs
 from app.dashboard.serve.assets import Assets
 from app.dashboard.serve.beside import Beside
+from app.dashboard.serve.clicks import keep_clicks
 from app.dashboard.serve.connections import Door, protocols
+from app.dashboard.serve.garbage import collect_now_and_then, exempt_what_is_loaded
 from app.dashboard.serve.guard import LOOPBACK, Guard, in_address
 from app.dashboard.serve.limits import Limits, open_files
 from app.dashboard.serve.monitoring import FORMAT, HEALTH, METRICS, Answer, Figures
@@ -56,6 +57,7 @@ SETTINGS: dict[str, Any] = {
     # a slider sets the number beside it, which has a default: this is intended, and needs no traceback in the log
     "global.disableWidgetStateDuplicationWarning": True,
     "runner.magicEnabled": False,
+    "runner.postScriptGC": False,  # see `garbage`
     "server.enableAgentApi": False,  # from Streamlit 1.67 on
     "server.enableXsrfProtection": True,
     "server.fileWatcherType": "none",
@@ -181,6 +183,7 @@ def application(
     # older versions lack some, and would warn
     bootstrap.load_config_options({name: value for name, value in SETTINGS.items() if name in known})
     steady_path(script)
+    keep_clicks()
     # files for downloads are made outside of any page, which needs no warning
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     dashboard = st.App(script, lifespan=_warmed(ready), on_script_error=tell_failure)
@@ -216,9 +219,11 @@ def _warmed(ready: Callable[[], None]) -> Callable[[st.App], AbstractAsyncContex
     @asynccontextmanager
     async def lifespan(_: st.App) -> AsyncIterator[None]:
         await asyncio.to_thread(warm)
-        _settle()
+        exempt_what_is_loaded()
         ready()
+        collecting = asyncio.create_task(collect_now_and_then())
         yield
+        collecting.cancel()
         await asyncio.to_thread(jobs.end_all, SHUTDOWN_SECONDS)
         await asyncio.to_thread(run_processes.end_all, RUN_SECONDS)
 
@@ -236,7 +241,10 @@ def warm() -> None:
         design,
         experiments,
         explore,
+        fit,
         further,
+        league,
+        learn,
         method,
         monitor,
         start,
@@ -253,12 +261,3 @@ def warm() -> None:
     layout(go.Figure(go.Scatter(x=curve.mu_std, y=curve.error)), "", "").to_json()
     convert_anything_to_arrow_bytes({"error": curve.error})  # imports pandas
     start.warm()
-
-
-def _settle() -> None:
-    """Exempt all that is loaded by now from garbage collection.
-
-    Streamlit collects after every run of a page while all sessions wait: 0.1 s if it includes the libraries.
-    """
-    gc.collect()
-    gc.freeze()

@@ -89,7 +89,9 @@ def draw(page: str, pages: Mapping[str, StreamlitPage]) -> DeltaGenerator:
             place = st.empty()
             _history(data={"open": st.session_state.get("open-session", "")}, key="history", width="content")
             _session(page)
-        if jobs.elsewhere(page) or _runs(page):
+        if _under_way(page):
+            _follow_jobs(page, pages)
+        else:
             _jobs(page, pages)
     update(place)
     return place
@@ -158,7 +160,20 @@ def tell(words: str, verdict: Verdict | None) -> None:
         st.warning(f"{words} **That is not worth it.**", icon=":material/info:")
 
 
+def _under_way(page: str) -> bool:
+    """Whether a job or a run that the page does not show goes on."""
+    return any(job.running for job in jobs.elsewhere(page).values()) or any(
+        runs.state(name) in ("running", "stopping") for name in _runs(page)
+    )
+
+
 @st.fragment(run_every=1.0)
+def _follow_jobs(page: str, pages: Mapping[str, StreamlitPage]) -> None:
+    if not _under_way(page):
+        st.rerun()  # what has ended need not be asked about again
+    _jobs(page, pages)
+
+
 def _jobs(page: str, pages: Mapping[str, StreamlitPage]) -> None:
     """Jobs and runs that other pages have started; those that have ended until their page is opened."""
     for kind, job in jobs.elsewhere(page).items():

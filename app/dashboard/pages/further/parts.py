@@ -1,24 +1,19 @@
-"""What all topics share: the tolerance knob, remembered answers, and the row below them."""
+"""What all topics share: the tolerance knob, their answers, and the row below them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import Any, NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.dashboard import cached
-from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
+from app.dashboard.jobs.remembered import answered_once
 from app.dashboard.state import share
 from app.dashboard.widgets.knobs import Knob, reset_button
 from designer.pairs.trial_run import TrialRun
-
-MOST_ANSWERS = 30  # remembered, over all sessions
-_answers: dict[tuple[str, str], Any] = {}
-_turn = Lock()
 
 
 class Topic(NamedTuple):
@@ -32,28 +27,8 @@ class Topic(NamedTuple):
 
 
 def answered(topic: Topic, key: str, label: str, work: Callable[[Job], Any]) -> Any:
-    """The answer of a topic, remembered or computed as a job; None until it is there.
-
-    The key has all that the answer depends on: the digest of the trial run, and the knobs.
-    """
+    """The answer of a topic, remembered or computed as a job; None until it is there."""
     return answered_once(topic.key, key, label, work)
-
-
-def answered_once(kind: str, key: str, label: str, work: Callable[[Job], Any]) -> Any:
-    """The answer of a kind of job to a question, for all sessions; None until it is there."""
-    remembered = _answers.get((kind, key))
-    if remembered is not None:
-        job = jobs.current(kind)
-        if job is not None and job.key != key:
-            job.cancel()
-        return remembered
-    answer = jobs.automatic(kind, key, label, work)
-    if answer is not None:
-        with _turn:
-            _answers[kind, key] = answer
-            for oldest in list(_answers)[:-MOST_ANSWERS]:
-                del _answers[oldest]
-    return answer
 
 
 def batch_warning(trial: TrialRun, m: int) -> None:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from app.dashboard.jobs import remembered
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import compare, compare_model
-from app.dashboard.pages.further import parts
 from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.source import UPLOAD, Source
 from designer import Design, TrialRun
@@ -155,7 +155,7 @@ def test_a_model_of_another_kind_is_not_even_built():
 def test_the_model_is_asked_once_for_all_sessions_and_by_its_config(monkeypatch):
     said = compare_model.OfModel({}, False, "need not sample", {}, "")
     asked = []
-    monkeypatch.setattr(parts, "_answers", {})
+    monkeypatch.setattr(remembered, "_answers", {})
     monkeypatch.setattr(compare_model, "_work", lambda text, job: asked.append(text) or said)
     for _ in range(2):
         page = settled(open_page("compare", source="control", cbest="false"))

@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from app.dashboard.pages.further import ENTRIES, boundary, budget, parts, posterior, redesign, steps
+from app.dashboard.jobs import remembered
+from app.dashboard.pages.further import ENTRIES, boundary, budget, posterior, redesign, steps
 from tests.app.dashboard.driving import alternative_texts, button, everything, figures, open_page, page
 
 SMALL = {"source": "stationary", "trial_n": "3000", "acceptance": "0.5", "pairs": "20", "seed": "1", "spread": "0.2"}
@@ -107,8 +108,8 @@ def test_what_was_computed_for_one_is_shown_to_the_next_at_once(topic):
 
 
 def test_only_so_many_answers_are_remembered(monkeypatch):
-    monkeypatch.setattr(parts, "MOST_ANSWERS", 2)
-    monkeypatch.setattr(parts, "_answers", {})
+    monkeypatch.setattr(remembered, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(remembered, "_answers", {})
     for seed in range(3):
         page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="steps")
-    assert len(parts._answers) == 2
+    assert len(remembered._answers) == 2
