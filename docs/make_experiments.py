@@ -22,12 +22,11 @@ PICTURES = PAGE.parent / "pictures" / "experiments"
 WIDTH, HEIGHT = 900, 480  # of a picture, in pixels
 COLOURS = 64  # of its palette
 NOT_RUN = "<!-- not run: takes minutes to hours; the tests run every experiment at its smallest size -->"
-MOST_ROWS = 60  # of a table; the regime map has as many
+MOST_ROWS = 60  # of a table
 INTRODUCTION = """\
 # Experiments
 
-The experiments of the papers, and a map of which method wins where. [equations.md](equations.md) names the papers K14,
-K16 and S17.
+The experiments of the papers. [equations.md](equations.md) names the papers K14, K16 and S17.
 All experiments have the papers' numbers of data, except E4, which has a tenth of them, E6, which uses census income
 instead of MiniBooNE, and E9, which uses synthetic twins and fewer digits. Where the papers' chains ran for hours,
 ours are shorter: E3 has 40% of their samples, E4 30%, E6 10%; all three have fewer chains; part of E11 has fewer

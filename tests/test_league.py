@@ -107,7 +107,7 @@ def test_the_page_says_what_compilation_does():
     place = ("logistic", 10**4)
     league = League({(*place, "Barker"): ours, (*place, "HMCECS"): theirs}, {place: "known"}, "today.")
     (words,) = page._compiling(league)
-    assert "theirs is HMCECS 20 to 20 s." in words
+    assert "theirs are HMCECS 20 to 20 s." in words
     assert "in 0 of 1 places; in 1 if set-up counts for neither, and in 1 if it counts for us alone." in words
     slow = theirs._replace(effective=5e2)
     (words,) = page._compiling(league._replace(cells={(*place, "Barker"): ours, (*place, "HMCECS"): slow}))

@@ -71,7 +71,7 @@ LIMITS = {
     "growth of the looks": f"1, or {schedule.MIN_GROWTH:g} … {power(schedule.MAX_GROWTH)}",
     "looks written out one by one": f"{schedule.MAX_LISTED:,}",
     "looks with uneven distances or bounds": f"{look_grid.ROUGH_LOOKS:,}",
-    "work of one call": f"{power(work.MOST_WORK)} operations",
+    "work of one call": f"2 · {power(work.MOST_WORK / 2)} operations",
     "nodes at one look": f"{work.MOST_AT_ONCE:,.0f}",
     "**trial run**: file": f"{gib(limits.MAX_BYTES, 2**20)} MiB (upload: {server.MOST_MEGABYTES} MB)",
     "pairs of a trial run": f"{limits.MAX_PAIRS:,}",

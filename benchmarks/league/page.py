@@ -108,11 +108,11 @@ def _compiling(league: League) -> list[str]:
     nobody = _ahead(league, free=(*JAX, *OURS))
     theirs = _ahead(league, free=JAX)
     return [
-        f"**Set-up is not alike.** That of JAX methods includes compilation, in every process; ours is compiled "
-        f"beforehand. At N = {_size(small)}, where compilation is most of it, theirs is {', '.join(ranges)}. To know "
-        f"every mean to {WISH:g} sd, one of them is ahead of our best test in {_ahead(league)} of "
-        f"{len(league.places)} places; in {nobody} if set-up counts for neither, and in {theirs} if it counts for us "
-        "alone."
+        f"**Set-up times are not comparable.** Those of JAX methods include compilation, in every process; our "
+        f"code is compiled beforehand. At N = {_size(small)}, where compilation is most of it, theirs are "
+        f"{', '.join(ranges)}. At {WISH:g} sd in every mean, one of them is ahead of our best test in {_ahead(league)} "
+        f"of {len(league.places)} places; in {nobody} if set-up counts for neither, and in {theirs} if it counts "
+        "for us alone."
     ]
 
 

@@ -227,6 +227,7 @@ async def _greedy_session(address: str, until: float) -> None:
     session = Session(address)
     await session.open(LARGEST, "design")
     while time.monotonic() < until:
+        await asyncio.sleep(0.1)
         find = session.button("Find the design")
         if find is not None:
             await session.press(find)

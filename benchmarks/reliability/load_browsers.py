@@ -99,6 +99,6 @@ def _turn(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
 def _cancel(screen: Screen, book: Book, rng: random.Random, trial: Path) -> None:
     start = time.perf_counter()
     screen.page.goto(f"{screen.address}/{LONG_SEARCH}")
-    screen.page.get_by_role("button", name="Cancel").first.click()
+    screen.page.locator(".st-key-cancel-search button").click()  # not that of another page's job
     screen.page.get_by_text("The search was cancelled").first.wait_for()
     _seen(screen.settle(), book, "Chromium: search cancelled", start)

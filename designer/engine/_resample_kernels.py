@@ -19,6 +19,7 @@ from designer.rule.levels import levels, narrowed, probability_below
 # the whole first estimate); and what is asked for (error of the acceptance probability, data read, looks, P(wrong))
 ONE, LINEAR, SQUARE, WHOLE, DELTA, USED, LOOKS, WRONG, COLUMNS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 MOST_HITS = 60
+ALMOST = 1.0 - 1e-9
 ENDLESS = -1
 FAST = 50  # draws that take as long as a mini-batch that is not drawn one by one
 
@@ -267,7 +268,7 @@ def run_paths(
             undecided = weight * (probability_below(high, barker) - probability_below(low, barker))
             if undecided <= 0.0:
                 break
-            if undecided < least:
+            if undecided < ALMOST * least:  # after such a step it is `least` again, up to rounding
                 if uniform(later) * least >= undecided:
                     break
                 weight *= least / undecided

@@ -22,6 +22,7 @@ from designer.pairs.limits import LARGEST
 
 FARTHEST = 500  # values kept one by one
 BINS = 500  # values that stand for the others, about
+ROUNDING = 1e-9  # of the mean distance from the centre
 MATCHED = 1e-6  # error allowed in the mean and the standard deviation, in standard deviations
 MATCHED_SKEW = 1e-3  # error allowed in the skewness, relative to it or to 1
 MOST_CHANGE = 0.05  # of a value, relative to its bin's distance from the centre, to match the moments
@@ -49,7 +50,7 @@ class Keeper:
     """
 
     def __init__(self) -> None:
-        self.centre = 0.0
+        self.centre, self.scale = 0.0, 0.0
         self.far = np.empty(0)  # lᵢ - centre of the values farthest out so far
         self.least = -1.0  # the smallest distance among them, once there are FARTHEST
         self.counts: Ints | None = None
@@ -60,7 +61,9 @@ class Keeper:
         if self.counts is None:
             self.centre = float(np.median(values))
             self.counts, self.sums = np.zeros(2**16, dtype=np.int64), np.zeros(2**16)
+            self.scale = float(np.abs(values - self.centre).mean())
         away = values - self.centre
+        away[np.abs(away) <= ROUNDING * self.scale] = 0.0  # or rounding would decide about its sign, and so its bin
         beyond = np.abs(away) > self.least
         far, near = np.concatenate([self.far, away[beyond]]), away[~beyond]
         if far.size > FARTHEST:
@@ -79,11 +82,12 @@ class Keeper:
         if self.counts is None:
             return None
         weights, sums = _merged(self.counts, self.sums)
-        near = _matched(self.far, sums / weights, weights, mu - self.centre, sigma, skew)
+        far = np.sort(self.far)  # in an order that neither blocks nor rounding decide: resampling counts along it
+        near = _matched(far, sums / weights, weights, mu - self.centre, sigma, skew)
         if near is None:
             return None
-        values = self.centre + np.concatenate([self.far, near])
-        return Weighted(values, np.concatenate([np.ones(self.far.size, dtype=np.int64), weights]))
+        values = self.centre + np.concatenate([far, near])
+        return Weighted(values, np.concatenate([np.ones(far.size, dtype=np.int64), weights]))
 
 
 def _merged(counts: npt.NDArray[Any], sums: Floats) -> tuple[Ints, Floats]:

@@ -150,7 +150,10 @@ class Screen:
 
     def pick(self, label: str, option: str) -> Screen:
         """Choose from a list with the mouse; a list that closes because the page moves below it is opened again."""
-        box, wanted = self.page.get_by_role("combobox", name=label), self.page.get_by_role("option", name=option)
+        return self.choose(self.page.get_by_role("combobox", name=label), self.page.get_by_role("option", name=option))
+
+    def choose(self, box: Any, wanted: Any) -> Screen:
+        """The same, given the list and the option."""
         for _ in range(10):
             box.click()
             self.settle()

@@ -45,6 +45,7 @@ class Job:
         self.client = ""  # the address of its browser, if others than this machine can reach the server
         self.label, self.page = "", ""  # what it does, and the page that shows it
         self.seen = False  # whether its end was
+        self.taken = False  # whether its outcome was, by a page that uses it once
         self.state = JobProgress()
         self.started: float | None = None
         self.queue: JobQueue | None = None

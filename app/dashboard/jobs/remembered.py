@@ -23,8 +23,10 @@ def answered_once(kind: str, key: str, label: str, work: Callable[[Job], Any], p
     remembered = _answers.get((kind, key))
     if remembered is not None:
         job = jobs.current(kind)
-        if job is not None and job.key != key:
+        if job is not None and job.running:
             job.cancel()
+        elif job is not None:
+            jobs.show_on_page(job, label)
         return remembered
     answer = jobs.automatic(kind, key, label, work, patience)
     if answer is not None:

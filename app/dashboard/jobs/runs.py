@@ -131,11 +131,11 @@ def of(owner: str) -> list[str]:
     return own[::-1]
 
 
-def see(name: str) -> None:
-    """Somebody looks at a run; if it has ended, that is seen."""
+def see(name: str, owner: str) -> None:
+    """Somebody looks at a run; if it is theirs and has ended, that is seen."""
     with _lock:
         child = _children.get(name)
-        if child is not None and child.process.poll() is not None:
+        if child is not None and child.owner == owner and child.process.poll() is not None:
             _seen.add(name)
 
 
@@ -259,6 +259,12 @@ def _check(config: SamplerConfig) -> None:
         raise BadInput(f"run.chains = {run.chains:,}: a page starts at most {MOST_CHAINS}; use `austerity run`")
     if (steps := run.chains * (run.warmup + run.draws)) > MOST_STEPS:
         raise BadInput(f"{steps:,} steps of all chains: a page starts at most {MOST_STEPS:,}; use `austerity run`")
+
+
+def reads_files(config: str) -> bool:
+    """Whether a config, as its text, names files of this machine."""
+    data = SamplerConfig.from_toml(config, exact=True).data
+    return any(getattr(data, entry, None) is not None for entry in PLACES)
 
 
 def _placed(config: SamplerConfig) -> SamplerConfig:

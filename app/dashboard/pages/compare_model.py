@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.jobs.remembered import answered_once
+from app.dashboard.jobs.runs import reads_files
 from app.dashboard.state.loaded import Loaded
 from designer.core.progress import raise_if
 from designer.pairs.notes import Note
@@ -53,7 +54,8 @@ def of_model(run: Loaded) -> OfModel | None:
     """What the model of this trial run says, as a job; None until it is known, or if there is no model."""
     if run.config is None:
         return None
-    key = hashlib.sha256(run.config.encode()).hexdigest()  # nothing else matters
+    files = run.trial.digest if reads_files(run.config) else ""  # which may change; otherwise nothing else matters
+    key = hashlib.sha256(f"{run.config}{files}".encode()).hexdigest()
     label = "Asking the model: exact mini-batch test, Laplace approximation"
     found: OfModel | None = answered_once(KIND, key, label, partial(_work, run.config))
     return found

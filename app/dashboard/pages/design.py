@@ -92,10 +92,11 @@ def _search(question: Question | None, trial: TrialRun, *, now: bool) -> SearchA
     ended = jobs.watch("search", "Searching")
     if ended is not None and ended.was_cancelled:
         st.info("The search was cancelled. **Find the design** starts it again.", icon=":material/cancel:")
-    elif ended is not None:
+    elif ended is not None and ended.key.startswith(trial.digest):
         outcome = jobs.outcome_in_words(ended)
-        if outcome is not None:
-            take_answer(outcome)
+        if outcome is not None and (not ended.taken or last_answer(trial) is None):
+            take_answer(outcome)  # once: another page may have found another design since
+        ended.taken = True
     return last_answer(trial)
 
 

@@ -16,7 +16,6 @@ from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import step_error
 from app.dashboard.state import share
-from app.dashboard.state.design_text import design_text
 from app.dashboard.state.in_use import loaded_run
 from app.dashboard.state.pins import MOST_PINS, pin, pinned_designs, unpin
 from app.dashboard.widgets.captioned import answer_place, captioned
@@ -108,7 +107,7 @@ def show() -> None:
     values = knob_values(design) | {"mu": mu_std, "paths": runs, "sim": simulated, "reps": repeats}
     values |= {"table": True} if st.session_state["table"] else {}
     with link:
-        share.copy_link(values | of_step | {"pin": [design_text(other) for other in pinned]})
+        share.copy_link(values | of_step | share.session_values())
 
 
 def _answer(design: Design) -> None:

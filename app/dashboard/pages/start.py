@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from html import escape
 from threading import Lock, Thread, main_thread
@@ -16,7 +17,7 @@ from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import get_trial, trial_run
 from app.dashboard.pages.start_words import badge, errors, headline, times
-from app.dashboard.state import share
+from app.dashboard.state import addresses, share
 from app.dashboard.state.belongings import keep, kept
 from app.dashboard.state.current import (
     DERIVED,
@@ -62,6 +63,7 @@ CARDS = {  # the examples, in the order in which they are offered
 # on the data of examples/make_trials.py; both trial runs are of one posterior
 LAPLACE = {"control": 0.018, "logistic": 0.018}
 CARD = "start-example"  # the key of its widget
+SOURCE_SEEN = "start-source"  # the source when this page was drawn last
 RUNS = 10
 MOST_ANSWERS = 50
 TRIES = 3  # searches with a smaller tolerance each, if the posterior gets wider than allowed
@@ -143,6 +145,7 @@ def show() -> None:
 
 
 def _questions() -> tuple[str, float]:
+    _follow_source()
     rows = st.container()
     have = st.radio(
         "What do you have?",
@@ -155,6 +158,7 @@ def _questions() -> tuple[str, float]:
     )
     if have == EXAMPLE:
         _cards()
+    st.session_state[SOURCE_SEEN] = current_source()
     with rows:
         _rows(str(have))
     growths = _growths()
@@ -175,9 +179,8 @@ def _questions() -> tuple[str, float]:
 
 def _growths() -> dict[str, float]:
     """The answers to the last question, with the one that was given on another page."""
-    other = st.session_state.get(GROW) or st.query_params.get(GROW, "")
-    share = growth_of(other)
-    return GROWTHS if share is None else GROWTHS | {other: share}
+    others = [st.session_state.get(GROW) or "", st.query_params.get(GROW, "")]  # they differ where Back leads
+    return GROWTHS | {other: share for other in others if (share := growth_of(other)) is not None}
 
 
 def _rows(have: str) -> None:
@@ -196,6 +199,16 @@ def _rows(have: str) -> None:
         )
     elif (run := loaded_run()) is not None and (have == EXAMPLE or _is_own()):
         st.text_input(label, f"{run.trial.n_data:,}", disabled=True, help="Taken from the trial run in use.")
+
+
+def _follow_source() -> None:
+    """Answer the question what the user has anew, if another page has chosen another source since."""
+    before, has = st.session_state.get(SOURCE_SEEN), _has()
+    if before in (None, current_source()) or going_back():
+        return
+    if has != TRIAL or st.session_state.get("have") not in (TRIAL, DRAWS):
+        st.session_state["have"] = has
+        st.session_state.pop(CARD, None)
 
 
 def _has() -> str:
@@ -299,6 +312,9 @@ def _by_hand(asked: tuple[str, float]) -> float | None:
     if not tolerance_given():
         return None
     before, derived = kept(DERIVED) or (None, None)
+    if before != asked and TOLERANCE in st.query_params and (going_back() or not addresses.seen()):
+        keep(DERIVED, (asked, math.nan))  # a link, or an entry of the history, names only what was set by hand
+        return tolerance()
     if before is None:
         return tolerance() if tolerance() != USUAL.tolerance else None
     return tolerance() if before == asked and tolerance() != derived else None

@@ -12,13 +12,19 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 
 
 class PatientRequests(ScriptRequests):
-    """What a browser asks for; a timer's question is left out if all of a page will be drawn anyway."""
+    """What a browser asks for; a timer's question is left out if all of a page will be drawn, or if it is of the page
+    before."""
+
+    _page = ""  # that was asked for last, other than by a timer
 
     def request_rerun(self, new_data: RerunData) -> bool:
         """Note a question; False if nobody will answer it."""
-        waits = self._state == ScriptRequestType.RERUN and not self._rerun_data.fragment_id_queue
-        if waits and new_data.is_auto_rerun:
-            return True
+        if not new_data.is_auto_rerun:
+            self._page = new_data.page_script_hash
+        elif self._state != ScriptRequestType.STOP:
+            waits = self._state == ScriptRequestType.RERUN and not self._rerun_data.fragment_id_queue
+            if waits or self._page not in ("", new_data.page_script_hash):
+                return True
         return super().request_rerun(new_data)
 
 

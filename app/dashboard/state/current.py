@@ -104,9 +104,10 @@ def follows(design: Design | None) -> bool:
 
 def follow_rows(n_data: int | None) -> None:
     """Turn the knob of N to the data of the trial run in use when these have changed, unless the link has given it."""
-    before = st.session_state.get(ROWS_FOLLOW)
+    is_new, before = ROWS_FOLLOW not in st.session_state, st.session_state.get(ROWS_FOLLOW)
     st.session_state[ROWS_FOLLOW] = n_data
-    if n_data is not None and n_data != before and ROWS not in st.query_params:
+    by_hand = is_new and any(ROWS in given for given in belongings.mine().addresses.values())  # before a reload
+    if n_data is not None and n_data != before and ROWS not in st.query_params and not by_hand:
         st.session_state[ROWS] = n_data
 
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
+from app.dashboard.jobs import runs
 from app.dashboard.jobs.fitting import column_names
 from app.dashboard.state import belongings
 from app.dashboard.state.addresses import renamed
@@ -41,7 +42,7 @@ def session_text(mine: Belongings, page: str, source: Source, run: Loaded | None
     content: dict[str, Any] = {
         MARK: FORMAT,
         "page": page,
-        "pages": {name: urlencode(given, doseq=True) for name, given in mine.addresses.items()},
+        "pages": {name: text for name, text in _addresses(mine).items() if len(text) <= MOST_TEXT},
         "designs": {digest: design.to_toml() for digest, design in _designs(mine).items()},
     }
     used = ""
@@ -61,10 +62,20 @@ def session_text(mine: Belongings, page: str, source: Source, run: Loaded | None
     return _json(content)
 
 
+def _addresses(mine: Belongings) -> dict[str, str]:
+    """The parameters of each page, as in its URL."""
+    return {name: urlencode(given, doseq=True) for name, given in mine.addresses.items()}
+
+
 def _designs(mine: Belongings) -> dict[str, Design]:
     """What searches have found, by the digest of their trial run."""
     found = {digest: answer.result.best for digest, answer in mine.answers.items()}
-    return mine.designs | {digest: design for digest, design in found.items() if design is not None}
+    return _latest(mine.designs | {digest: design for digest, design in found.items() if design is not None})
+
+
+def _latest(designs: dict[str, Design]) -> dict[str, Design]:
+    """As many as a file may have."""
+    return dict(list(designs.items())[-MOST_RUNS:])
 
 
 def _size(content: object) -> int:
@@ -94,7 +105,7 @@ def load_session(text: bytes) -> str:
         remember(key, run)
     mine, page = belongings.mine(), content["page"]
     mine.answers = {digest: one for digest, one in mine.answers.items() if digest not in designs}
-    mine.designs |= designs
+    mine.designs = _latest({**mine.designs, **designs})
     mine.more.pop(DERIVED, None)
     mine.table = table or mine.table
     mine.addresses = {name: given for name, given in pages.items() if name != page} | {page: pages.get(page, {})}
@@ -183,4 +194,6 @@ def _trial(given: Any) -> tuple[Loaded, str]:
     known = key == trial.digest or key.rpartition(":")[0] in chains_by_key()
     if not known or not (config is None or isinstance(config, str)):
         raise BadInput("session: its trial run is not the one that it names")
+    if config is not None and not runs.place.local and runs.reads_files(config):
+        config = None  # a visitor must not name files of this server
     return Loaded(texts["name"][:_LONGEST_NAME], trial, texts["origin"][:MOST_TEXT], config), key

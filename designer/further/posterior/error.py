@@ -95,8 +95,8 @@ def posterior_error(
         "metropolis" or "barker".
     dimension
         Number of parameters d; None for the limit of many. From two on, the chain's distribution is taken to be the
-        target at some temperature (which makes sd_ratio low by .01 to .03 at d = 5, docs/posterior.md); for one it is
-        computed on a grid, without such an assumption.
+        target at some temperature (which makes sd_ratio low by up to .015 at d = 2 and d = 5, docs/posterior.md); for
+        one it is computed on a grid, without such an assumption.
     skewness
         Skewness of the coordinate. The test's errors heat the posterior; the mean of a symmetric coordinate does not
         move, that of a skewed one does.

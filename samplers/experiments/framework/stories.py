@@ -120,12 +120,14 @@ def headline(report: Report, paper: str) -> str:
         said, _, cost = statement.partition("at equal ")
         if said.startswith(paper) and cost:
             costs.setdefault(_words(check), []).append(cost.partition(",")[0])
-    told = [f"{words} at equal {' and '.join(each)}" for words, each in costs.items()]
+    told = [f"{words} at equal {_listed(each)}" for words, each in costs.items()]
     return _listed(told) if told else NOT_CHECKED
 
 
 def best_test(report: Report, cost: str = "data read") -> str:
     """In brackets, the test whose risk is the smallest part of that of exact sampling at equal cost, if it is known."""
+    if any(check is None and f"at equal {cost}" in statement for statement, check in report.checks.items()):
+        return ""
     tables = [table for table in report.tables if table.title.startswith("Risks at equal cost")]
     rows = [dict(zip(tables[0].columns, row, strict=True)) for row in tables[0].rows] if tables else []
     shares = {
@@ -189,7 +191,7 @@ def _e3(report: Report) -> str:
         f"which here caches likelihoods and reads rows in order: from the mode, that "
         f"{headline(report, 'K14 Fig. 2')}; from far starts, it {headline(report, 'K16 Fig. 5')}. With control "
         f"variates a step reads {use('control variates')} of the data and with proxy proposals "
-        f"{use('proxy proposals')}; that these reach a lower risk than exact sampling with no more "
+        f"{use('proxy proposals')}; that proxy proposals reach a lower risk than exact sampling with no more "
         f"evaluations {verdict(report, 'proxy proposals')}."
     )
 

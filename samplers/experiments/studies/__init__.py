@@ -1,1 +1,1 @@
-"""The papers' experiments, e1 to e13, and the regime map: one module each."""
+"""The papers' experiments, e1 to e13: one module each."""

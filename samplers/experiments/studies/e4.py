@@ -291,7 +291,7 @@ EXPERIMENT = Experiment(
     name="e4",
     title="Independent components on the Stiefel manifold",
     source="K14 §6.2, Fig. 3; K16 §4.2.2, Fig. 6",
-    question="How much faster do sequential tests sample an unmixing matrix for two million samples of sound?",
+    question="How much faster do sequential tests sample the matrix that unmixes four sources?",
     sizes={
         "tiny": Settings(0.05, 2, 2, 1000, rows=20_000, most=1500, start="mode"),
         "quick": Settings(0.02, 3, 2, 300, rows=100_000, most=8000, start="mode"),

@@ -106,7 +106,7 @@ def show(run: Loaded) -> None:
 def _topic(n_data: int, design: Design | None = None) -> Topic:
     """The topic; its looks are by default those of the design in use, or else some 50."""
     m, growth = smallest_batch(n_data, looks=LOOKS), 1.0
-    if design is not None and 1 < as_plan(design).schedule.pi.size <= MOST_LOOKS:
+    if design is not None and 1 < as_plan(design).schedule.size <= MOST_LOOKS:
         m, growth = design.m, design.growth
     knobs = (TOLERANCE, BATCH._replace(default=m), GROWTH._replace(default=growth))
     return Topic("boundary", knobs, {ASYMMETRIC: False}, METHOD, "optimal_boundaries.md")

@@ -19,6 +19,7 @@ from samplers.runs.watch import Watched
 
 NEW, UPLOAD = "*new*", "*upload*"
 IN_URL, CHOICE = "run", "monitor-choice"
+NAMED = "monitor-named"  # the choice when this page was drawn last
 
 
 def show() -> None:
@@ -60,9 +61,11 @@ def _choose() -> str:
     """Which run: the one started last, the one in view before, that of the link, or one that is under way."""
     known = runs.names()
     options = [NEW, *known, UPLOAD]
-    started = st.session_state.pop("monitor-started", None)
+    started, asked = st.session_state.pop("monitor-started", None), st.query_params.get(IN_URL, "")
     if started in known:
         st.session_state[CHOICE] = started
+    elif asked in (*known, UPLOAD) and asked != st.session_state.get(NAMED):  # by a link, as that of the strip
+        st.session_state[CHOICE] = asked
     elif st.session_state.get(CHOICE) not in options or going_back():
         st.session_state[CHOICE] = _first(known)
     titles = {NEW: "Start a new run", UPLOAD: "Upload results.nc"}
@@ -78,6 +81,7 @@ def _choose() -> str:
         name_choice(IN_URL, choice)
     elif IN_URL in st.query_params:
         del st.query_params[IN_URL]
+    st.session_state[NAMED] = choice
     st.caption(f"Runs folder: `{runs.place.folder.resolve()}` (another one: `austerity app --runs DIR`).")
     return choice
 

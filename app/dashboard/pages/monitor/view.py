@@ -229,7 +229,7 @@ def promised(config: SamplerConfig) -> None:
 
 def follow(name: str) -> None:
     """The run, looked at again and again while it goes."""
-    runs.see(name)
+    runs.see(name, owner())
     if _goes(name):
         _live(name)
     else:

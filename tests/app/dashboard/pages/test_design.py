@@ -428,3 +428,16 @@ def test_exports_of_bundled_examples_are_whole_configs(name):
     assert whole.test == design
     assert built(whole).model.n_data == run.trial.n_data
     assert whole.data.source in ("tall-logistic", "audio")
+
+
+def test_an_answer_that_another_page_has_found_since_stays_in_use():
+    """The search of this page has ended long ago; its outcome is used once."""
+    found = page("design", **SMALL, tol="0.05")
+    answers = found.session_state["belongings"].answers
+    other = answers[TRIAL.digest]._replace(seconds=99.0)
+    answers[TRIAL.digest] = other
+    settled(found.run())
+    assert answers[TRIAL.digest] is other
+    del answers[TRIAL.digest]  # forgotten, as the oldest of many
+    settled(found.run())
+    assert answers[TRIAL.digest].question == other.question

@@ -215,3 +215,7 @@ def test_beside_the_worst_case_it_says_what_the_test_does_on_the_pairs_in_use():
     assert "it reads **0.51%** of the data per step, which is worth it, and" in said
     assert f"the acceptance probability is off by **{step.mean_abs_delta:.2g}** on average" in said
     assert "At the pairs" not in everything(open_page("explore", source="control", n="12214"))  # of other data
+
+
+def test_the_copied_link_names_the_trial_run_that_the_page_speaks_of():
+    assert "source=control" in link(open_page("explore", source="control"))

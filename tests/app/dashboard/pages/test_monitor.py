@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.dashboard.jobs import runs
-from app.dashboard.pages.monitor import new_run
+from app.dashboard.pages.monitor import NEW, new_run
 from designer import Design, search
 from designer.pairs.examples import example
 from designer.rule.design import Predicted, Provenance
@@ -190,3 +190,14 @@ def test_a_damaged_link_is_no_path(folder):
     for name in ("../done", "/etc", "nowhere"):
         found = open_page("monitor", run=name)
         assert found.selectbox(key="monitor-choice").value == "*new*"
+
+
+def test_a_link_to_a_run_opens_it_whatever_was_in_view_before():
+    found = open_page("monitor")
+    assert found.session_state["monitor-choice"] == NEW
+    found.query_params["run"] = "done"  # as *Open* in the strip
+    settled(found.run())
+    assert found.session_state["monitor-choice"] == "done"
+    found.selectbox(key="monitor-choice").set_value(NEW)
+    settled(found.run())
+    assert found.session_state["monitor-choice"] == NEW and "run" not in found.query_params

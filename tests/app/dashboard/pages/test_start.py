@@ -8,9 +8,13 @@ import threading
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app.dashboard.pages import start
 from app.dashboard.pages.start_words import badge, decimal, headline, times, upper
+from app.dashboard.state.current import DERIVED
+from app.dashboard.state.loaded import Loaded
+from app.dashboard.state.source import UPLOAD, Source
 from designer import Design, TrialRun
 from designer.further.outlook import MARGIN, at_most, outlook, tolerance_for_growth
 from designer.further.posterior.error import posterior_error
@@ -101,6 +105,33 @@ def test_a_tolerance_that_was_set_elsewhere_is_not_overwritten(controlled):
     found = page("start", source="control", tol="0.02")
     assert "0.02, was set on another page" in everything(found)
     assert found_for(found, "control").question.tolerance == 0.02
+
+
+def test_a_tolerance_in_a_link_counts_whatever_this_page_has_derived_before():
+    """Also after a reload, which keeps what was derived from other questions."""
+    found = AppTest.from_string("from app.dashboard.pages import start; start.show()", default_timeout=PATIENCE)
+    found.query_params["source"], found.query_params["tol"] = "control", "0.02"
+    found.session_state[DERIVED] = (("another trial run", 0.01), 0.005)
+    settled(found.run())
+    assert "0.02, was set on another page" in everything(found)
+    assert found_for(found, "control").question.tolerance == 0.02
+    found.session_state[DERIVED] = (("", 0.0), 0.0)  # as when a question of the page is answered anew
+    del found.query_params["tol"]
+    settled(found.run())
+    assert found.session_state["tol"] == 0.01 and "another page" not in everything(found)
+
+
+def test_an_upload_on_another_page_answers_what_the_user_has():
+    trial = TrialRun.at_stationarity(20_000, 0.3, 50, np.random.default_rng(3))
+    found = page("start", source="control", have="an example")
+    found.session_state["remembered-runs"] = {trial.digest: Loaded("mine.csv", trial, "uploaded")}
+    found.session_state["source"] = mine = Source(UPLOAD, digest=trial.digest)
+    settled(found.run())
+    assert found.session_state["source"] == mine and found.session_state["have"] == start.TRIAL
+    assert found.text_input[0].value == "20,000"
+    found.session_state["source"] = Source("ica")
+    settled(found.run())
+    assert found.session_state["have"] == start.EXAMPLE and found.session_state["source"] == Source("ica")
 
 
 def test_numbers_are_said_with_few_digits_and_limits_are_not_too_small():

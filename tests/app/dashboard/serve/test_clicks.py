@@ -39,6 +39,13 @@ def test_other_questions_are_merged_as_before(asked, page, fragments):
     assert (found.page_script_hash, found.fragment_id_queue) == (page, fragments)
 
 
+def test_a_timer_of_the_page_before_is_left_out_while_the_new_page_is_drawn():
+    requests = PatientRequests()
+    assert requests.request_rerun(CLICK) and requests.on_scriptrunner_ready().type == ScriptRequestType.RERUN
+    assert requests.request_rerun(TIMER)
+    assert requests.on_scriptrunner_ready().type == ScriptRequestType.STOP, "nothing waits"
+
+
 def test_a_server_that_has_been_stopped_says_so():
     requests = PatientRequests()
     requests.request_stop()

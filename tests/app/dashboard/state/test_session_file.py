@@ -16,7 +16,7 @@ from app.dashboard.state.loaded import Loaded
 from app.dashboard.state.question import Question, answer_question
 from app.dashboard.state.source import UPLOAD, Source
 from app.dashboard.state.table import Table
-from designer import BadInput, TrialRun
+from designer import BadInput, Design, TrialRun
 
 TRIAL = TrialRun.at_stationarity(5_000, 0.4, 20, np.random.default_rng(1))
 
@@ -25,7 +25,7 @@ TRIAL = TrialRun.at_stationarity(5_000, 0.4, 20, np.random.default_rng(1))
 def session(monkeypatch):
     """A session outside of a page: its state is a dictionary."""
     state, mine = {}, Belongings("", "")
-    for module in (addresses, belongings, loaded, session_file):
+    for module in (addresses, belongings, current, loaded, session_file):
         monkeypatch.setattr(module.st, "session_state", state)
     monkeypatch.setattr(session_file.st, "query_params", {})
     state["belongings"] = mine
@@ -165,3 +165,37 @@ def test_a_visitor_is_who_has_our_cookie():
     assert len(visitor.visitor_of(f"a=b; {cookie}")) == 32
     assert visitor.visitor_of("austerity_visitor=../etc") == "" == visitor.visitor_of("")
     assert "HttpOnly" in visitor.new_cookie() and "SameSite=Strict" in visitor.new_cookie()
+
+
+def test_a_file_never_has_more_designs_than_can_be_loaded(session):
+    design = Design(5_000, 100, 0.05)
+    session.designs = {f"old {k}": design for k in range(session_file.MOST_RUNS)}
+    text = saved(session)
+    session.designs = {f"new {k}": design for k in range(3)}
+    session_file.load_session(text.encode())
+    assert len(session.designs) == session_file.MOST_RUNS and "old 9" in session.designs
+    session_file.load_session(saved(session).encode())
+
+
+def test_an_address_that_is_too_long_is_left_out(session):
+    session.addresses = {"fit": {"columns": ["a" * session_file.MOST_TEXT]}, "design": {"tol": ["0.02"]}}
+    assert session_file.load_session(saved(session).encode()) == "/design?tol=0.02"
+    assert "fit" not in session.addresses
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_visitor_from_elsewhere_names_no_files_of_the_server(session, monkeypatch, local):
+    monkeypatch.setattr(session_file.runs.place, "local", local)
+    config = '[data]\npath = "/etc/passwd"\n[test]\nkind = "exact"\n'
+    run, source = Loaded("mine.npz", TRIAL, "uploaded", config), Source(UPLOAD, digest=TRIAL.digest)
+    session_file.load_session(session_file.session_text(session, "compare", source, run).encode())
+    assert session.runs[TRIAL.digest].config == (config if local else None)
+
+
+def test_rows_that_were_set_by_hand_outlast_a_reload_of_another_page(session):
+    state = session_file.st.session_state
+    session.addresses = {"explore": {"n": ["5000"]}, "method": {}}
+    current.follow_rows(100_000)
+    assert "n" not in state, "the page Explore takes it from its address"
+    current.follow_rows(20_000)
+    assert state["n"] == 20_000, "another trial run"

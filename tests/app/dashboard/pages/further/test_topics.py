@@ -113,3 +113,12 @@ def test_only_so_many_answers_are_remembered(monkeypatch):
     for seed in range(3):
         page("further", source="stationary", trial_n="3000", pairs="20", seed=str(seed), topic="steps")
     assert len(remembered._answers) == 2
+
+
+def test_a_job_whose_answer_was_remembered_meanwhile_counts_as_seen(monkeypatch):
+    monkeypatch.setattr(remembered, "_answers", {})
+    found = page("further", source="stationary", trial_n="3000", pairs="20", seed="8", topic="steps")
+    job = found.session_state["job-steps"]
+    job.seen = False  # another session has brought the answer before this one looked
+    found.run()
+    assert job.seen
