@@ -62,6 +62,11 @@ def _trust(options: Options) -> list[str]:
     return list(import_module("benchmarks.samplers.trust").report(options.size))
 
 
+def _budget(options: Options) -> list[str]:
+    """On K14's digits, if they are given."""
+    return list(import_module("benchmarks.search.budget").report(folder=options.folder))
+
+
 def _twelve(options: Options) -> list[str]:
     """Published models, whose files are given."""
     return list(import_module("benchmarks.models.twelve").report(options.folder))
@@ -88,7 +93,7 @@ SECTIONS: dict[str, Section] = {
     "posterior": Of("samplers.posterior"),
     "skewness": Of("engine.skewness"),
     "small_batches": Of("engine.small_batches"),
-    "budget": Of("search.budget"),
+    "budget": _budget,
     "redesign": Of("samplers.redesign"),
     "which_test": Of("samplers.which_test"),
     "gibbs_slice": Of("samplers.gibbs_slice"),
@@ -110,7 +115,13 @@ SECTIONS: dict[str, Section] = {
 }
 # by module, for `python -m benchmarks.MODULE`
 BY_MODULE = {section.module: name for name, section in SECTIONS.items() if isinstance(section, Of)}
-BY_MODULE |= {"league": "league", "growth": "growth", "samplers.trust": "trust", "models.twelve": "twelve"}
+BY_MODULE |= {
+    "league": "league",
+    "growth": "growth",
+    "samplers.trust": "trust",
+    "models.twelve": "twelve",
+    "search.budget": "budget",
+}
 # a quarter of an hour each: measured only when named
 LONG = ("trust", "flow", "audits", "stress", "faults", "load", "twelve")
 
@@ -154,7 +165,12 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, metavar="N", help="trust: only some cases, with N data each, printed and not written"
     )
-    parser.add_argument("--from", dest="folder", metavar="FOLDER", help="twelve: where the published files are")
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        metavar="FOLDER",
+        help="twelve: where the published files are; budget: where the digits are (otherwise: a synthetic twin)",
+    )
     given = parser.parse_args()
     unknown = [name for name in given.sections if name not in SECTIONS]
     if unknown:
