@@ -17,7 +17,7 @@ from benchmarks.__main__ import BY_MODULE, RESULTS, SECTIONS, sections_of
 from tests.documents import ROOT
 
 MEASURED = sections_of(RESULTS.read_text(encoding="utf-8"))
-NOT_YET = {"budget", "twelve"}
+NOT_YET = {"twelve"}
 NO_SECTION = ("trust --size 1000000", ".reliability.visits")
 QUOTE = re.compile(r"python -m benchmarks(?:\.([a-z_.]+[a-z])| ([a-z_]+))([^`\n]*)")
 STAMP = re.compile(r"^\d{4}-\d\d-\d\d, .*, Python .*$", re.MULTILINE)
