@@ -17,7 +17,6 @@ from benchmarks.__main__ import BY_MODULE, RESULTS, SECTIONS, sections_of
 from tests.documents import ROOT
 
 MEASURED = sections_of(RESULTS.read_text(encoding="utf-8"))
-NOT_YET = {"twelve"}
 NO_SECTION = ("trust --size 1000000", ".reliability.visits")
 QUOTE = re.compile(r"python -m benchmarks(?:\.([a-z_.]+[a-z])| ([a-z_]+))([^`\n]*)")
 STAMP = re.compile(r"^\d{4}-\d\d-\d\d, .*, Python .*$", re.MULTILINE)
@@ -82,9 +81,6 @@ def test_commands_name_sections():
 
 @pytest.mark.parametrize(("page", "section", "text"), list(quotes()), ids=lambda value: value[:20])
 def test_quoted_figures_were_measured(page, section, text):
-    if section in NOT_YET:
-        assert section not in MEASURED, f"{section} is measured now: take it off the list"
-        return
     assert section in MEASURED, f"`python -m benchmarks {section}` has not been run"
     assert missing(text, MEASURED[section]) == [], text
 
