@@ -16,7 +16,7 @@ from app.dashboard.export import exports, report
 from app.dashboard.jobs import jobs
 from app.dashboard.jobs.job_queue import Job
 from app.dashboard.pages import get_trial, trial_run
-from app.dashboard.pages.start_words import badge, errors, headline, times
+from app.dashboard.pages.start_words import WHY, badge, errors, headline, times
 from app.dashboard.state import addresses, share
 from app.dashboard.state.belongings import keep, kept
 from app.dashboard.state.current import (
@@ -75,21 +75,6 @@ STYLE = """<style>
   .st-key-start-answer > div > [data-testid=stHorizontalBlock] { flex-direction: column-reverse; }
 }
 </style>"""
-WHY = """
-**What is counted.** An exact chain that remembers the log-likelihood of every row evaluates each row once per step, at
-the proposal. A test evaluates each row that it reads twice, at the current state and at the proposal. The sentence
-compares the two.
-
-**Where the numbers come from.** The pairs of the trial run say how hard the chain's decisions are. The error and the
-data use of a test on them are computed, not simulated, to ten digits; the interval is a bootstrap over the pairs. What
-the test does to the posterior is the temperature at which a random walk with these errors samples a Gaussian posterior
-(*Go further*). Real chains were at most 1.4 times further off than that (`docs/posterior.md`); the sentence above
-allows for 1.5 times.
-
-**What they assume.** A random walk, pairs like those of the run to come, mini-batch means that are close to normal
-(*Trial run* checks this), and a Gaussian posterior. `austerity audit` measures the decisions of a real chain, and
-`austerity certify` its posterior.
-"""
 
 
 # new runs move once; the same ones stay as they are
