@@ -11,11 +11,14 @@ from app.cli.main import main
 from benchmarks.engine import skewness
 from benchmarks.engine.skewness import Group
 from designer.check.simulate import simulate, simulate_step
+from designer.core import work
 from designer.core.errors import BadInput
+from designer.core.work import one_call
 from designer.engine.skew import LARGEST, slopes
 from designer.engine.step_error import acceptance, predictions
 from designer.engine.walk import outcomes
 from designer.pairs.diagnostics import skewed_population
+from designer.pairs.limits import MAX_PAIRS
 from designer.pairs.trial_run import TrialRun
 from designer.rule.boundary import Boundary
 from designer.rule.design import Design
@@ -283,3 +286,19 @@ def test_command_line(tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["feasible"] is False
     assert "take m >= 5,184" in data["reason"]
+
+
+@pytest.mark.parametrize("kappa", [1e-4, 1.0])
+def test_as_many_pairs_as_a_file_may_have_are_within_the_limit_on_work(kappa):
+    """docs/limits.md: the work of the curves, and that of each pair."""
+
+    @one_call
+    def units(count):
+        rng = np.random.default_rng(0)
+        scales = np.exp(0.2 * rng.standard_normal(count))
+        trial = pairs(10**6, kappa * rng.standard_normal(count), kappa * scales, skew=0.1)
+        acceptance(Design(10**6, 500, 0.05), trial, skew=True)
+        return work._call.get()
+
+    few, more = units(1000), units(3000)
+    assert 0.4 * work.MOST_WORK < few + (more - few) / 2000 * MAX_PAIRS < work.MOST_WORK
